@@ -1,0 +1,113 @@
+"""`as_hooks` and `as_callbacks`: any mix of guests for one host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookbridge.adapters import callback_to_hook, guests, hook_to_callback
+
+
+def as_hooks(
+    items: Any,
+    *,
+    steps_per_epoch: int | None = None,
+    epochs: int | None = None,
+    model: Any = None,
+    logs: Mapping[str, Any] | None = None,
+    validation: Callable[[], Mapping[str, float]] | Any = None,
+    learning_rate: Any = None,
+    params: Mapping[str, Any] | None = None,
+) -> list[Any]:
+    """Makes `SessionRunHook`s of any mix of hooks and callbacks.
+
+    For `MonitoredTrainingSession(hooks=...)`, `Estimator.train(hooks=...)`,
+    `evaluate` and `predict`. Order is kept; what is a hook already passes through
+    untouched; calling it on its own result changes nothing.
+
+    Args:
+      items: one hook or callback, or a list of them, of any Keras flavour.
+      steps_per_epoch: training steps (moves of the global step) that make an
+        epoch. Needed as soon as a callback overrides an `on_epoch_*` method.
+      epochs: the run stops after this many epochs; None leaves the end to the
+        loop.
+      model: the `tf.keras`/`tf_keras` model built inside the graph, or a function
+        without arguments that returns it once the graph exists. None when the
+        graph has no Keras model: callbacks then see the trainable variables.
+      logs: `{key: tensor}` for the callbacks' `logs`, each a tensor, a tensor
+        name such as `"metrics/acc:0"`, a `(value, update_op)` pair of a
+        `tf.compat.v1.metrics` function or a Keras metric of the graph. The loss
+        is found by itself; `{"loss": ...}` names it when it cannot be.
+      validation: what makes `val_*` logs at the end of each epoch: a callable
+        that returns `{metric: value}` (the prefix is added), or a pair
+        `(estimator, eval_spec)`.
+      learning_rate: the tensor, variable or name that `optimizer.learning_rate`
+        stands for; found through the optimizer's update ops when None.
+      params: further entries of `callback.params`.
+
+    Returns:
+      A list of hooks, one for each guest, in order.
+
+    Raises:
+      errors.NotAGuestError: an item is neither a hook nor a callback.
+      errors.EpochsUndefinedError: a callback needs epochs and `steps_per_epoch`
+        is missing.
+      errors.RefusedError: a callback cannot be carried into a session loop.
+      errors.InvalidArgumentError: an argument has a bad value.
+    """
+    flat = guests.flatten(items)
+    foreign = [
+        item
+        for item in flat
+        if not guests.is_hook(item)
+        and not isinstance(item, hook_to_callback.HookToCallback)
+    ]
+    wrapped = iter(
+        callback_to_hook.wrap_callbacks(
+            foreign,
+            steps_per_epoch=steps_per_epoch,
+            epochs=epochs,
+            model=model,
+            logs=logs,
+            validation=validation,
+            learning_rate=learning_rate,
+            params=params,
+        )
+    )
+    hooks: list[Any] = []
+    for item in flat:
+        if guests.is_hook(item):
+            hooks.append(item)
+        elif isinstance(item, hook_to_callback.HookToCallback):
+            hooks.append(item.hook)
+        else:
+            hooks.append(next(wrapped))
+    return hooks
+
+
+def as_callbacks(items: Any) -> list[Any]:
+    """Makes Keras callbacks of any mix of hooks and callbacks.
+
+    For `Model.fit(callbacks=...)`, `evaluate` and `predict` of every Keras
+    flavour. Order is kept; what is a callback already passes through untouched;
+    calling it on its own result changes nothing.
+
+    Args:
+      items: one hook or callback, or a list of them.
+
+    Returns:
+      A list of callbacks, one for each guest, in order.
+
+    Raises:
+      errors.NotAGuestError: an item is neither a hook nor a callback.
+      errors.RefusedError: a hook needs a host that `fit` cannot be.
+    """
+    callbacks: list[Any] = []
+    for item in guests.flatten(items):
+        if isinstance(item, callback_to_hook.CallbackToHook):
+            callbacks.append(item.callback)
+        elif guests.is_hook(item):
+            callbacks.append(hook_to_callback.HookToCallback(item))
+        else:
+            callbacks.append(item)
+    return callbacks

@@ -1,0 +1,99 @@
+"""What an item is: a hook, a callback, or neither."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+from hookbridge import compat, errors
+
+HOOK_METHODS = ("begin", "after_create_session", "before_run", "after_run", "end")
+# The methods every Keras flavour calls on every callback whatever it overrides.
+CALLBACK_METHODS = (
+    "set_params",
+    "set_model",
+    "on_train_begin",
+    "on_epoch_begin",
+    "on_epoch_end",
+    "on_train_end",
+)
+
+
+def _has_all(item: Any, methods: Iterable[str]) -> bool:
+    return all(callable(getattr(item, name, None)) for name in methods)
+
+
+def is_callback(item: Any) -> bool:
+    """Whether `item` is a Keras callback instance of any flavour.
+
+    A callback of one Keras is no instance of another Keras's base class, so an
+    object with the methods that every `CallbackList` calls counts too.
+    """
+    if inspect.isclass(item):
+        return False
+    bases = tuple(k.callbacks.Callback for k in compat.keras_flavours())
+    return isinstance(item, bases) or _has_all(item, CALLBACK_METHODS)
+
+
+def is_hook(item: Any) -> bool:
+    """Whether `item` is a `SessionRunHook` instance.
+
+    As in `MonitoredSession`, an object with the five methods is enough.
+    """
+    import tensorflow as tf
+
+    if inspect.isclass(item):
+        return False
+    return isinstance(item, tf.compat.v1.train.SessionRunHook) or (
+        _has_all(item, HOOK_METHODS) and not is_callback(item)
+    )
+
+
+def is_callback_list(item: Any) -> bool:
+    """Whether `item` is a Keras `CallbackList`: a container, not a callback."""
+    return (
+        not inspect.isclass(item)
+        and type(item).__name__ == "CallbackList"
+        and hasattr(item, "callbacks")
+    )
+
+
+def flatten(items: Any) -> list[Any]:
+    """One guest, a (nested) list of guests or a `CallbackList` as a flat list.
+
+    Raises:
+      errors.NotAGuestError: something in `items` is neither hook nor callback.
+    """
+    if items is None:
+        return []
+    if is_callback_list(items):
+        return flatten(list(items.callbacks))
+    if is_hook(items) or is_callback(items):
+        return [items]
+    if isinstance(items, (list, tuple)):
+        return [guest for item in items for guest in flatten(item)]
+    raise errors.NotAGuestError(_complaint(items))
+
+
+def _complaint(item: Any) -> str:
+    wanted = (
+        "a `tf.compat.v1.train.SessionRunHook` or a Keras `Callback` (an instance), "
+        "or a list of those"
+    )
+    if inspect.isclass(item):
+        return (
+            f"Received the class `{item.__name__}`; expected {wanted}. "
+            f"Construct it first: `{item.__name__}(...)`."
+        )
+    if callable(item):
+        return (
+            f"Received the function `{getattr(item, '__name__', item)}`; expected "
+            f"{wanted}. Wrap it: `tf.keras.callbacks.LambdaCallback(on_epoch_end=...)`."
+        )
+    return f"Received {item!r} of type `{type(item).__name__}`; expected {wanted}."
+
+
+def name_of(guest: Any) -> str:
+    """How messages and reports name a guest: its class."""
+    return type(guest).__name__

@@ -1,0 +1,70 @@
+"""One set of SessionRunHooks and Keras Callbacks, either training loop.
+
+    import hookbridge as hb
+
+    with tf.compat.v1.train.MonitoredTrainingSession(
+        hooks=hb.as_hooks([tf.keras.callbacks.EarlyStopping("loss"), MyHook()],
+                          steps_per_epoch=100)) as sess: ...
+
+    model.fit(x, y, callbacks=hb.as_callbacks([MyHook(), "...any callback"]))
+
+Importing this package does not import TensorFlow: the public names are looked
+up on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hookbridge import errors as errors
+    from hookbridge import loops as loops
+    from hookbridge.adapters.callback_to_hook import CallbackToHook as CallbackToHook
+    from hookbridge.adapters.convert import as_callbacks as as_callbacks
+    from hookbridge.adapters.convert import as_hooks as as_hooks
+    from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
+    from hookbridge.explain import explain as explain
+
+__version__ = "0.1.0"
+
+# Public name -> module that defines it; a name equal to its module's last part
+# is the module itself.
+_WHERE = {
+    "as_hooks": "hookbridge.adapters.convert",
+    "as_callbacks": "hookbridge.adapters.convert",
+    "explain": "hookbridge.explain",
+    "CallbackToHook": "hookbridge.adapters.callback_to_hook",
+    "HookToCallback": "hookbridge.adapters.hook_to_callback",
+    "errors": "hookbridge.errors",
+    "loops": "hookbridge.loops",
+}
+
+__all__ = (
+    "CallbackToHook",
+    "HookToCallback",
+    "as_callbacks",
+    "as_hooks",
+    "errors",
+    "explain",
+    "loops",
+)
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        where = _WHERE[name]
+    except KeyError:
+        raise AttributeError(
+            f"module `hookbridge` has no attribute `{name}`; public names: "
+            f"{', '.join(sorted(__all__))}"
+        ) from None
+    module = importlib.import_module(where)
+    module_only = where in ("hookbridge.errors", "hookbridge.loops")
+    value = module if module_only else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

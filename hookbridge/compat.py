@@ -1,0 +1,107 @@
+"""The one place for TensorFlow and Keras versions and private names.
+
+`private(key)` returns a private object by its key in `PRIVATE`; nothing else in
+the package may import from `tensorflow.python`, `keras.src` or `tf_keras.src`.
+`tests/test_private_names.py` resolves every row on every supported version, so
+that an upgrade that moves a name fails loudly and says which.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import sys
+from typing import Any, NamedTuple
+
+
+class PrivateName(NamedTuple):
+    """Where a private object lives and why no public one serves.
+
+    Attributes:
+      path: `"module:attribute"`, or `"module"` for a module.
+      why: what it is needed for.
+      min_tf: first TF version `(major, minor)` that has it.
+      max_tf: last TF version that has it; None for "still there".
+    """
+
+    path: str
+    why: str
+    min_tf: tuple[int, int] = (2, 15)
+    max_tf: tuple[int, int] | None = None
+
+
+PRIVATE: dict[str, PrivateName] = {
+    "eager_mode": PrivateName(
+        "tensorflow.python.eager.context:eager_mode",
+        "run callbacks eagerly while a v1 graph is the default graph",
+    ),
+    "graph_mode": PrivateName(
+        "tensorflow.python.eager.context:graph_mode",
+        "run v1 code in graph mode from an eager thread",
+    ),
+    "SessionInterface": PrivateName(
+        "tensorflow.python.client.session:SessionInterface",
+        "`Saver.save` insists on this base class",
+    ),
+    "global_step_read": PrivateName(
+        "tensorflow.python.training.training_util:_get_or_create_global_step_read",
+        "the shared read that hooks order before the update of the step",
+    ),
+}
+
+
+class PrivateNameMovedError(ImportError):
+    """Raised when a private TF or Keras name is not where it used to be."""
+
+
+@functools.lru_cache(maxsize=None)
+def tf_version() -> tuple[int, int]:
+    """The running TensorFlow's `(major, minor)`."""
+    import tensorflow as tf
+
+    match = re.match(r"(\d+)\.(\d+)", tf.__version__)
+    assert match is not None
+    return int(match[1]), int(match[2])
+
+
+@functools.lru_cache(maxsize=None)
+def private(key: str) -> Any:
+    """The private object filed under `key` in `PRIVATE`.
+
+    Raises:
+      PrivateNameMovedError: the running TF or Keras does not have it there.
+    """
+    row = PRIVATE[key]
+    module_name, _, attribute = row.path.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+        return getattr(module, attribute) if attribute else module
+    except (ImportError, AttributeError) as e:
+        raise PrivateNameMovedError(
+            f"hookbridge needs `{row.path}` ({row.why}), which TensorFlow "
+            f"{'.'.join(map(str, tf_version()))} does not have there. Use a "
+            "TensorFlow version listed in the README or report this version."
+        ) from e
+
+
+def keras_flavours() -> tuple[Any, ...]:
+    """The Keras modules in this process: `keras` and/or `tf_keras`.
+
+    `tf.keras` is one of them. A flavour that nobody has imported yet cannot
+    have made a guest, so it is not imported here.
+    """
+    import tensorflow as tf
+
+    tf.keras.callbacks.Callback  # noqa: B018 - loads what `tf.keras` stands for
+    return tuple(
+        module
+        for name in ("keras", "tf_keras")
+        if (module := sys.modules.get(name)) is not None
+        and hasattr(module, "callbacks")
+    )
+
+
+def is_keras3(module: Any) -> bool:
+    """Whether a Keras module is Keras 3."""
+    return str(getattr(module, "__version__", "2")).startswith("3")

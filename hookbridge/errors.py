@@ -1,0 +1,57 @@
+"""Every exception the library raises, each derived from a builtin too."""
+
+from __future__ import annotations
+
+
+class HookBridgeError(Exception):
+    """Base class; `except hb.errors.HookBridgeError` catches all of them."""
+
+
+class NotAGuestError(HookBridgeError, TypeError):
+    """Raised when an item is neither a hook nor a callback, or is a class."""
+
+
+class RefusedError(HookBridgeError, ValueError):
+    """Raised before training when a guest cannot be carried to its host.
+
+    The message names the guest, the host, the reason and the way out.
+    """
+
+
+class EpochsUndefinedError(HookBridgeError, ValueError):
+    """Raised when a callback needs epochs and `steps_per_epoch` is missing."""
+
+
+class UnknownTensorError(HookBridgeError, ValueError, KeyError):
+    """Raised when a tensor or operation name does not exist.
+
+    It is a `KeyError` as TF's own `get_tensor_by_name` raises, and the message
+    lists the nearest names that do exist.
+    """
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class UnknownMetricError(HookBridgeError, ValueError):
+    """Raised when a callback monitors a metric that the loop does not produce."""
+
+
+class UnwritableError(HookBridgeError, OSError):
+    """Raised when a directory or file that training must write is not writable."""
+
+
+class InvalidArgumentError(HookBridgeError, ValueError):
+    """Raised when an argument of a public function has a bad value."""
+
+
+class LiveModelError(HookBridgeError, AttributeError):
+    """Raised when a callback asks the live model for what it cannot give."""
+
+
+class LiveSessionError(HookBridgeError, RuntimeError):
+    """Raised when a hook asks the live session for what it cannot do."""
+
+
+class MissingExtraError(HookBridgeError, ImportError):
+    """Raised when an optional dependency is needed; names the `pip install`."""

@@ -1,0 +1,1 @@
+"""Training loops that take one set of hooks and callbacks."""

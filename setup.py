@@ -1,0 +1,57 @@
+"""Metadata, packages and extras of hookbridge (the one copy of them)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from setuptools import setup
+
+HERE = Path(__file__).parent
+
+# Listed by hand: automatic discovery would follow the link
+# `hookbridge/adapters` or miss `adapters/`; tests/test_packaging.py holds this
+# list, the link and the built wheel together.
+PACKAGES = [
+    "hookbridge",
+    "hookbridge.adapters",
+    "hookbridge.cli",
+    "hookbridge.loops",
+]
+
+EXTRAS = {
+    # The last release of the package; it is pure Python and lists no
+    # requirements of its own, tf_keras is what it needs beside TensorFlow.
+    "estimator": ["tensorflow-estimator==2.15.0", "tf_keras"],
+    "keras2": ["tf_keras"],
+    "migrate": ["libcst>=1.5"],
+    "test": ["pytest>=8", "pytest-timeout>=2.3", "build>=1.2", "setuptools>=70"],
+    "bench": ["matplotlib>=3.8"],
+    "lint": ["ruff>=0.8", "mypy>=1.13"],
+}
+
+setup(
+    name="hookbridge",
+    version="0.1.0",
+    description=(
+        "One set of SessionRunHooks and Keras Callbacks for MonitoredTrainingSession,"
+        " Estimator and Model.fit"
+    ),
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.10",
+    packages=PACKAGES,
+    package_dir={"hookbridge.adapters": "adapters"},
+    package_data={"hookbridge": ["py.typed"]},
+    install_requires=["tensorflow>=2.15", "numpy", "absl-py"],
+    extras_require=EXTRAS,
+    entry_points={"console_scripts": ["hookbridge=hookbridge.cli:main"]},
+    classifiers=[
+        "Intended Audience :: Developers",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)
