@@ -1,0 +1,198 @@
+"""The documented lifecycles against what the released loops were seen to do."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookbridge import errors, lifecycle
+from hookbridge.lifecycle import expected_events
+
+RECORDED: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "data" / "recorded_lifecycles.json").read_text("utf-8")
+)
+KERAS = [key for key in RECORDED if key.startswith("keras")]
+HOOKS = RECORDED["tensorflow 2.15.1"]
+
+# What each recorded scenario did, in the terms of `expected_events`.
+FIT_SCENARIOS: dict[str, dict[str, Any]] = {
+    "normal": {"steps": 4, "steps_per_epoch": 2},
+    "validation": {"steps": 2, "steps_per_epoch": 2, "validation_batches": 2},
+    "evaluate": {"steps": 2, "mode": "evaluate"},
+    "predict": {"steps": 2, "mode": "predict"},
+    "steps_per_execution": {
+        "steps": 4,
+        "steps_per_epoch": 4,
+        "steps_per_execution": 2,
+    },
+    "initial_epoch": {"steps": 2, "steps_per_epoch": 2, "first_step": 2},
+    "stop_in_on_train_begin": {"steps": 1, "steps_per_epoch": 2},
+    "stop_in_on_epoch_begin": {"steps": 1, "steps_per_epoch": 2},
+    "stop_in_on_train_batch_begin": {"steps": 1, "steps_per_epoch": 2},
+    "stop_in_on_train_batch_end": {"steps": 1, "steps_per_epoch": 2},
+    "stop_in_on_epoch_end": {"steps": 2, "steps_per_epoch": 2},
+    "valueerror_in_on_train_batch_end": {
+        "steps": 1,
+        "steps_per_epoch": 2,
+        "ending": "error_between_steps",
+    },
+}
+SESSION_SCENARIOS: dict[str, dict[str, Any]] = {
+    "normal": {"steps": 3},
+    "zero_runs": {"steps": 0},
+    "stop_at_step_num_steps": {"steps": 3},
+    "request_stop_in_before_run": {"steps": 2},
+    "request_stop_in_after_run": {"steps": 2},
+    "out_of_range": {"steps": 3, "ending": "end_of_data"},
+    "exception_in_op": {"steps": 2, "ending": "error_in_step"},
+    "exception_in_user_code": {"steps": 1, "ending": "error_between_steps"},
+    "nan_stop": {"steps": 3},
+}
+
+
+@pytest.mark.parametrize("keras", KERAS)
+@pytest.mark.parametrize("scenario", FIT_SCENARIOS)
+def test_callback_in_fit_as_recorded(keras: str, scenario: str) -> None:
+    recorded = [tuple(e) for e in RECORDED[keras][scenario]]
+    expected = [
+        tuple(e)
+        for e in expected_events("callback", "fit", **FIT_SCENARIOS[scenario])
+        if e.event != "set_model"  # the recordings do not have it
+    ]
+    assert recorded == expected
+
+
+@pytest.mark.parametrize("scenario", SESSION_SCENARIOS)
+def test_hook_in_session_as_recorded(scenario: str) -> None:
+    expected = expected_events("hook", "session", **SESSION_SCENARIOS[scenario])
+    assert HOOKS[scenario] == [e.event for e in expected]
+
+
+def test_every_recorded_scenario_is_compared() -> None:
+    assert all(set(RECORDED[keras]) == set(FIT_SCENARIOS) for keras in KERAS)
+    assert set(HOOKS) == set(SESSION_SCENARIOS)
+
+
+@pytest.mark.parametrize("scenario", FIT_SCENARIOS)
+def test_callback_sees_the_same_in_either_host(scenario: str) -> None:
+    facts = FIT_SCENARIOS[scenario]
+    in_fit = expected_events("callback", "fit", **facts)
+    assert in_fit == expected_events("callback", "session", **facts)
+
+
+@pytest.mark.parametrize("scenario", [s for s in SESSION_SCENARIOS if s != "zero_runs"])
+def test_hook_sees_the_same_in_either_host(scenario: str) -> None:
+    facts = SESSION_SCENARIOS[scenario]
+    in_session = expected_events("hook", "session", **facts)
+    assert in_session == expected_events("hook", "fit", **facts)
+
+
+def test_hook_in_fit_without_a_step_sees_nothing() -> None:
+    assert expected_events("hook", "fit", steps=0) == []
+
+
+def test_partial_last_epoch_ends() -> None:
+    events = expected_events("callback", "session", steps=5, steps_per_epoch=3)
+    assert [tuple(e) for e in events if "epoch" in e.event] == [
+        ("on_epoch_begin", 0),
+        ("on_epoch_end", 0),
+        ("on_epoch_begin", 1),
+        ("on_epoch_end", 1),
+    ]
+
+
+def test_resumed_run_starts_in_the_middle_of_its_epoch() -> None:
+    events = expected_events(
+        "callback", "session", steps=2, steps_per_epoch=4, first_step=6
+    )
+    assert [tuple(e) for e in events[3:-1]] == [
+        ("on_epoch_begin", 1),
+        ("on_train_batch_begin", 2),
+        ("on_train_batch_end", 2),
+        ("on_train_batch_begin", 3),
+        ("on_train_batch_end", 3),
+        ("on_epoch_end", 1),
+    ]
+
+
+def test_executions_do_not_cross_epochs() -> None:
+    events = expected_events(
+        "callback", "fit", steps=6, steps_per_epoch=3, steps_per_execution=2
+    )
+    assert [e.number for e in events if e.event == "on_train_batch_end"] == [1, 2, 1, 2]
+    hook = expected_events(
+        "hook", "fit", steps=6, steps_per_epoch=3, steps_per_execution=2
+    )
+    assert sum(e.event == "before_run" for e in hook) == 4
+
+
+def test_error_in_step_leaves_no_end_event() -> None:
+    events = expected_events(
+        "callback", "session", steps=2, steps_per_epoch=2, ending="error_in_step"
+    )
+    assert [tuple(e) for e in events[-3:]] == [
+        ("on_epoch_end", 0),
+        ("on_epoch_begin", 1),
+        ("on_train_batch_begin", 0),
+    ]
+
+
+def test_only_keeps_what_the_guest_overrides() -> None:
+    events = expected_events(
+        "callback", "fit", steps=4, steps_per_epoch=2, only={"on_epoch_end"}
+    )
+    assert [tuple(e) for e in events] == [("on_epoch_end", 0), ("on_epoch_end", 1)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"guest": "hok"}, "Received `guest='hok'`; expected one of hook, callback."),
+        ({"host": "ps"}, "Received `host='ps'`; expected one of session, fit."),
+        ({"ending": "bad"}, "Received `ending='bad'`; expected one of clean,"),
+        ({"mode": "test"}, "Received `mode='test'`; expected one of train, evaluate,"),
+        ({"steps": -1}, "Received `steps=-1`; expected an integer of at least 0."),
+        (
+            {"steps_per_epoch": 0},
+            "Received `steps_per_epoch=0`; expected an integer of",
+        ),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {"guest": "hook", "host": "fit", "steps": 1}
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        expected_events(**{**good, **arguments})
+    assert message in str(caught.value)
+
+
+def test_events_are_all_methods_of_the_base_classes() -> None:
+    import tensorflow as tf
+
+    def methods(cls: type) -> set[str]:
+        return {
+            name
+            for name, _ in inspect.getmembers(cls, inspect.isfunction)
+            if not name.startswith("_")
+        }
+
+    hook_base = methods(tf.compat.v1.train.SessionRunHook)
+    callback_base = methods(tf.keras.callbacks.Callback)
+    assert {e.name for e in lifecycle.HOOK_EVENTS} == hook_base
+    assert {e.name for e in lifecycle.CALLBACK_EVENTS} == callback_base
+
+
+def test_every_event_has_a_counterpart_or_a_reason() -> None:
+    other = {
+        "hook": {e.name for e in lifecycle.CALLBACK_EVENTS},
+        "callback": {e.name for e in lifecycle.HOOK_EVENTS},
+    }
+    for event in lifecycle.EVENTS.values():
+        if event.counterpart is None:
+            assert event.why_none, event.name
+        else:
+            assert event.counterpart in other[event.guest], event.name
+            assert not event.why_none, event.name
