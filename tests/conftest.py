@@ -1,0 +1,73 @@
+"""Fixtures shared by all tests: Keras flavours, fresh state, quiet logs."""
+
+from __future__ import annotations
+
+import os
+
+# Before TensorFlow is imported anywhere: its start-up lines bury failures.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+import importlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _flavours() -> list[str]:
+    """The Keras flavours of this environment, found without importing any.
+
+    TF 2.15 has one (`keras` 2.15); later TF has `keras` 3 and, beside it, tf_keras.
+    """
+    major, minor, *_ = importlib.metadata.version("tensorflow").split(".")
+    if (int(major), int(minor)) < (2, 16):
+        return ["keras"]
+    return ["keras", "tf_keras"]
+
+
+FLAVOURS = _flavours()
+
+
+@pytest.fixture(params=FLAVOURS)
+def keras(request: pytest.FixtureRequest) -> Any:
+    """Each Keras of this environment in turn: Keras 2.15, or Keras 3 and tf_keras."""
+    return importlib.import_module(request.param)
+
+
+@pytest.fixture
+def keras2() -> Any:
+    """The Keras 2 of this environment: `tf.keras` on TF 2.15, else tf_keras."""
+    return importlib.import_module(FLAVOURS[-1])
+
+
+@pytest.fixture(scope="session")
+def repo_root() -> Path:
+    """The root of the checkout."""
+    return ROOT
+
+
+@pytest.fixture
+def graph() -> Iterator[Any]:
+    """A fresh v1 graph, default for the length of the test."""
+    import tensorflow as tf
+
+    with tf.Graph().as_default() as fresh:
+        yield fresh
+
+
+@pytest.fixture(autouse=True)
+def _clean_keras() -> Iterator[None]:
+    """No Keras graph state, names or default graph leaks into the next test."""
+    import sys
+
+    yield
+    for name in ("keras", "tf_keras"):
+        backend = getattr(sys.modules.get(name), "backend", None)
+        if backend is not None and hasattr(backend, "clear_session"):
+            backend.clear_session()

@@ -1,0 +1,238 @@
+"""The recording guests and `spy`, in their native loops on every Keras flavour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from hookbridge import errors, lifecycle
+from hookbridge.lifecycle import Delivery
+from hookbridge.testing import (
+    EventLog,
+    RecordingCallback,
+    RecordingHook,
+    assert_conforms,
+    differences,
+    spy,
+    unspy,
+)
+
+X, Y = np.ones((8, 2), "float32"), np.ones((8, 1), "float32")
+
+
+def small_model(keras: Any) -> Any:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse")
+    return model
+
+
+def run_session(hooks: list[Any], steps: int) -> None:
+    with tf.Graph().as_default():
+        step = tf.compat.v1.train.get_or_create_global_step()
+        train_op = tf.compat.v1.assign_add(step, 1)
+        tf.constant(7.0, name="seven")
+        with tf.compat.v1.train.MonitoredSession(hooks=hooks) as session:
+            for _ in range(steps):
+                if session.should_stop():
+                    break
+                session.run(train_op)
+
+
+def test_recording_callback_in_fit_on_every_flavour(keras: Any) -> None:
+    log = EventLog()
+    small_model(keras).fit(
+        X,
+        Y,
+        batch_size=4,
+        epochs=2,
+        verbose=0,
+        validation_data=(X, Y),
+        validation_batch_size=4,
+        callbacks=[RecordingCallback(log, "a"), RecordingCallback(log, "b")],
+    )
+    facts = {"steps": 4, "steps_per_epoch": 2, "validation_batches": 2}
+    assert_conforms(log, "a", guest="callback", host="fit", **facts)
+    assert_conforms(log, "b", guest="callback", host="fit", **facts)
+    assert log.guests() == ["a", "b"]
+    (first, second) = log.logs("a", "on_epoch_end")
+    assert first.keys() == second.keys() == {"loss", "val_loss"}
+
+
+def test_one_recording_callback_serves_two_flavours() -> None:
+    import keras
+
+    log = EventLog()
+    callback = RecordingCallback(log)
+    modules = {id(m): m for m in (keras, tf.keras)}.values()
+    for module in modules:
+        small_model(module).fit(X, Y, batch_size=4, verbose=0, callbacks=[callback])
+    assert log.counts("RecordingCallback")["on_train_end"] == len(modules)
+
+
+@pytest.mark.parametrize("mode", ["evaluate", "predict"])
+def test_recording_callback_in_evaluate_and_predict(keras: Any, mode: str) -> None:
+    log = EventLog()
+    data = (X, Y) if mode == "evaluate" else (X,)
+    getattr(small_model(keras), mode)(
+        *data, batch_size=4, verbose=0, callbacks=[RecordingCallback(log, "a")]
+    )
+    assert_conforms(log, "a", guest="callback", host="fit", steps=2, mode=mode)
+
+
+def test_recording_callback_stops_training(keras: Any) -> None:
+    log = EventLog()
+    stopper = RecordingCallback(log, "a", stop_in=("on_train_batch_end", 1))
+    model = small_model(keras)
+    model.fit(X, Y, batch_size=4, epochs=3, verbose=0, callbacks=[stopper])
+    assert_conforms(log, "a", guest="callback", host="fit", steps=1, steps_per_epoch=2)
+
+
+def test_recording_callback_of_epochs_only(keras: Any) -> None:
+    log = EventLog()
+    callback = RecordingCallback(log, "a", only={"on_epoch_end"})
+    assert not callback._implements_train_batch_hooks()
+    small_model(keras).fit(X, Y, batch_size=4, verbose=0, callbacks=[callback])
+    assert log.of("a") == [Delivery("on_epoch_end", 0)]
+    kept = lifecycle.overridden(callback, "callback")
+    assert set(kept) == {"set_model", "set_params", "on_epoch_end"}
+
+
+def test_recording_callback_refuses_an_unknown_event() -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="'on_trian_end'; expected"):
+        RecordingCallback(EventLog(), only=["on_trian_end"])
+
+
+def test_recording_hook_fetches_and_stops() -> None:
+    log = EventLog()
+    hook = RecordingHook(log, "a", fetches={"x": "seven:0"}, stop_after_runs=3)
+    run_session([hook], steps=10)
+    assert_conforms(log, "a", guest="hook", host="session", steps=3)
+    assert hook.results() == [{"x": 7.0}] * 3
+
+
+def test_recording_hook_feeds() -> None:
+    log = EventLog()
+    hook = RecordingHook(
+        log,
+        "a",
+        fetches=lambda: tf.compat.v1.get_default_graph().get_tensor_by_name("seven:0"),
+        feed_dict={"seven:0": 3.0},
+    )
+    run_session([hook], steps=2)
+    assert hook.results() == [3.0, 3.0]
+
+
+def test_spied_hook_still_works(tmp_path: Any) -> None:
+    log = EventLog()
+    hook = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
+    events = lifecycle.overridden(hook, "hook")
+    assert spy(hook, log, "saver") is hook
+    run_session([hook], steps=2)
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("-2")
+    assert_conforms(log, "saver", guest="hook", host="session", steps=2, only=events)
+    assert set(log.counts("saver")) == {*events}
+
+
+def test_spied_callback_still_works(keras: Any) -> None:
+    log = EventLog()
+    stopping = keras.callbacks.EarlyStopping("loss", min_delta=1e9, patience=0)
+    spy(stopping, log)
+    history = small_model(keras).fit(
+        X, Y, batch_size=4, epochs=5, verbose=0, callbacks=[stopping]
+    )
+    stopped_at = len(history.epoch)
+    assert stopped_at < 5
+    assert_conforms(
+        log,
+        "EarlyStopping",
+        guest="callback",
+        host="fit",
+        steps=2 * stopped_at,
+        steps_per_epoch=2,
+        only=log.counts("EarlyStopping"),
+    )
+    assert log.counts("EarlyStopping")["on_epoch_end"] == stopped_at
+
+
+def test_spy_adds_no_batch_method(keras: Any) -> None:
+    class EpochOnly(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            pass
+
+    callback = spy(EpochOnly(), EventLog())
+    for event in lifecycle.CALLBACK_EVENTS:
+        if "batch" in event.name:
+            assert getattr(getattr(callback, event.name), "_is_default", False)
+    if hasattr(callback, "_implements_train_batch_hooks"):
+        assert not callback._implements_train_batch_hooks()
+
+
+def test_spy_sees_methods_set_on_the_instance(keras: Any) -> None:
+    seen = []
+    callback = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append(epoch)
+    )
+    log = EventLog()
+    spy(callback, log, "lambda")
+    model = small_model(keras)
+    model.fit(X, Y, batch_size=4, epochs=2, verbose=0, callbacks=[callback])
+    assert seen == [0, 1]
+    assert log.counts("lambda")["on_epoch_end"] == 2
+
+
+def test_spying_again_moves_and_unspy_restores(keras: Any) -> None:
+    callback = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: None)
+    before = dict(vars(callback))
+    first, second = EventLog(), EventLog()
+    spy(callback, first)
+    spy(callback, second, "again")
+    callback.on_epoch_end(3, {"loss": np.float32(0.5)})
+    assert len(first) == 0
+    assert second.of("again") == [Delivery("on_epoch_end", 3)]
+    assert second.logs("again", "on_epoch_end") == [{"loss": 0.5}]
+    assert dict(vars(unspy(callback))) == before
+
+
+def test_spy_refuses_what_is_no_guest() -> None:
+    with pytest.raises(errors.NotAGuestError, match="Received the class"):
+        spy(RecordingHook, EventLog())
+
+
+def test_log_as_json() -> None:
+    ticks = iter([10.0, 10.5, 11.0])
+    log = EventLog(clock=lambda: next(ticks))
+    log.add("a", "begin", results=object())
+    log.add("a", "on_epoch_end", 2, logs={"loss": np.float32(0.25), "big": X})
+    assert log.to_json() == [
+        {"guest": "a", "event": "begin", "number": None, "secs": 0.5, "logs": {}},
+        {
+            "guest": "a",
+            "event": "on_epoch_end",
+            "number": 2,
+            "secs": 1.0,
+            "logs": {"loss": 0.25},
+        },
+    ]
+
+
+def test_differences_say_where_and_how_many() -> None:
+    want = lifecycle.expected_events("hook", "session", steps=2)
+    assert differences(want, want) == []
+    assert differences(want[:-1], want) == [
+        "event 7: received nothing more, expected `end`",
+        "end: received 0 times, expected 1",
+    ]
+    epochs = [Delivery("on_epoch_end", 0), Delivery("on_epoch_end", 1)]
+    assert differences(epochs[::-1], epochs) == [
+        "event 1: received `on_epoch_end(1)`, expected `on_epoch_end(0)`"
+    ]
+
+
+def test_assert_conforms_fails_with_the_difference() -> None:
+    log = EventLog()
+    log.add("a", "begin")
+    with pytest.raises(AssertionError, match=r"`a` \(hook in fit\) did not see"):
+        assert_conforms(log, "a", guest="hook", host="fit", steps=1)
