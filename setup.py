@@ -15,6 +15,7 @@ PACKAGES = [
     "hookbridge",
     "hookbridge.adapters",
     "hookbridge.cli",
+    "hookbridge.estimator",
     "hookbridge.loops",
 ]
 

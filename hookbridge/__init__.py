@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hookbridge import errors as errors
+    from hookbridge import estimator as estimator
     from hookbridge import loops as loops
     from hookbridge.adapters.callback_to_hook import CallbackToHook as CallbackToHook
     from hookbridge.adapters.convert import as_callbacks as as_callbacks
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Public name -> module that defines it; a name equal to its module's last part
-# is the module itself.
+# Public name -> module that defines it.
 _WHERE = {
     "as_hooks": "hookbridge.adapters.convert",
     "as_callbacks": "hookbridge.adapters.convert",
@@ -37,8 +37,12 @@ _WHERE = {
     "CallbackToHook": "hookbridge.adapters.callback_to_hook",
     "HookToCallback": "hookbridge.adapters.hook_to_callback",
     "errors": "hookbridge.errors",
+    "estimator": "hookbridge.estimator",
     "loops": "hookbridge.loops",
 }
+
+# Public names that are the module itself.
+_MODULES = frozenset({"errors", "estimator", "loops"})
 
 __all__ = (
     "CallbackToHook",
@@ -46,6 +50,7 @@ __all__ = (
     "as_callbacks",
     "as_hooks",
     "errors",
+    "estimator",
     "explain",
     "loops",
 )
@@ -60,8 +65,7 @@ def __getattr__(name: str) -> Any:
             f"{', '.join(sorted(__all__))}"
         ) from None
     module = importlib.import_module(where)
-    module_only = where in ("hookbridge.errors", "hookbridge.loops")
-    value = module if module_only else getattr(module, name)
+    value = module if name in _MODULES else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -44,9 +44,65 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.client.session:SessionInterface",
         "`Saver.save` insists on this base class",
     ),
+    "BaseResourceVariable": PrivateName(
+        "tensorflow.python.ops.resource_variable_ops:BaseResourceVariable",
+        "a graph-mode variable over a handle that is a placeholder",
+    ),
+    "copy_handle_data": PrivateName(
+        "tensorflow.python.ops.handle_data_util:copy_handle_data",
+        "give that placeholder the dtype and shape of the eager variable",
+    ),
+    "FetchMapper": PrivateName(
+        "tensorflow.python.client.session:_FetchMapper",
+        "take fetch structures apart and build results exactly as Session.run",
+    ),
+    "eager_context": PrivateName(
+        "tensorflow.python.eager.context:context",
+        "record RunMetadata of the functions that stand for a Session.run",
+    ),
     "global_step_read": PrivateName(
         "tensorflow.python.training.training_util:_get_or_create_global_step_read",
         "the shared read that hooks order before the update of the step",
+    ),
+    "tf_export": PrivateName(
+        "tensorflow.python.util.tf_export",
+        "the base of the Estimator package's export decorator",
+        min_tf=(2, 16),
+    ),
+    "tf_decorator": PrivateName(
+        "tensorflow.python.util.tf_decorator",
+        "the undecorated symbol, as the export decorator files names on it",
+        min_tf=(2, 16),
+    ),
+    "deprecation": PrivateName(
+        "tensorflow.python.util.deprecation",
+        "the deprecation marks of the Estimator package's symbols",
+        min_tf=(2, 16),
+    ),
+    "distribute_coordinator": PrivateName(
+        "tensorflow.python.distribute.distribute_coordinator",
+        "runs the tasks of an Estimator with a strategy over several workers",
+        min_tf=(2, 16),
+    ),
+    "distribute_coordinator_context": PrivateName(
+        "tensorflow.python.distribute.distribute_coordinator_context",
+        "which task of the cluster this thread runs",
+        min_tf=(2, 16),
+    ),
+    "multi_worker_util": PrivateName(
+        "tensorflow.python.distribute.multi_worker_util",
+        "cluster specifications in any of their forms",
+        min_tf=(2, 16),
+    ),
+    "tf_keras_v1": PrivateName(
+        "tf_keras.api._v1.keras",
+        "`tf.compat.v1.keras` and the legacy layers for the Estimator package",
+        min_tf=(2, 16),
+    ),
+    "tf_keras_v2": PrivateName(
+        "tf_keras.api._v2.keras",
+        "`tf.keras` with its `__internal__` names for the Estimator package",
+        min_tf=(2, 16),
     ),
 }
 

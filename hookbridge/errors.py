@@ -55,3 +55,7 @@ class LiveSessionError(HookBridgeError, RuntimeError):
 
 class MissingExtraError(HookBridgeError, ImportError):
     """Raised when an optional dependency is needed; names the `pip install`."""
+
+
+class ImportOrderError(HookBridgeError, ImportError):
+    """Raised when a module was imported too early; names what goes first."""

@@ -1,0 +1,53 @@
+"""`tf.estimator` on every supported TensorFlow.
+
+    import hookbridge as hb
+
+    estimator = hb.estimator.Estimator(model_fn, model_dir)
+    estimator.train(input_fn, hooks=hb.as_hooks([MyHook(), MyCallback()]))
+
+On TensorFlow 2.15 every name here is that of `tf.estimator` itself. From 2.16 on,
+where TensorFlow has no Estimator, it is that of the real tensorflow-estimator
+2.15.0 package (`pip install "hookbridge[estimator]"`), brought back on first use
+without a change to TensorFlow. `hb.estimator.X` is `tf.estimator.X`, or
+`tf.compat.v1.estimator.X` for what only that has; `hb.estimator.v1` is the whole
+of `tf.compat.v1.estimator`.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from typing import Any
+
+from hookbridge.estimator.keras_models import model_to_estimator
+from hookbridge.estimator.places import install
+
+__all__ = ("install", "model_to_estimator", "v1")
+
+# `from hookbridge.estimator import view` asks for the attribute before it imports
+# the submodule, and must not bring Estimator back on the way.
+_SUBMODULES = frozenset(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def __getattr__(name: str) -> Any:
+    # Python and its tools ask every module for names such as `__wrapped__`.
+    if name.startswith("__") or name in _SUBMODULES:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    from hookbridge.estimator import revive
+
+    namespaces = revive.namespaces()
+    if name == "v1":
+        return namespaces.v1
+    for namespace in (namespaces.v2, namespaces.v1):
+        if hasattr(namespace, name):
+            return getattr(namespace, name)
+    raise AttributeError(
+        f"module `{__name__}` has no attribute `{name}`; neither `tf.estimator` nor "
+        "`tf.compat.v1.estimator` had it"
+    )
+
+
+def __dir__() -> list[str]:
+    from hookbridge.estimator import revive
+
+    namespaces = revive.namespaces()
+    return sorted({*__all__, *dir(namespaces.v1), *dir(namespaces.v2)})

@@ -1,0 +1,247 @@
+"""Estimators with a distribution strategy over several workers.
+
+Takes the place of the module of this name under `tensorflow.python.distribute`,
+which TensorFlow removed in 2.16. The package calls five functions of it; the
+coordinator that does the work, `run_distribute_coordinator`, is still there.
+
+A cluster without a strategy (`TF_CONFIG` with chief, workers, parameter servers
+and an evaluator) does not come here: `train_and_evaluate` handles it itself.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hookbridge import compat, errors
+
+
+def _modes() -> Any:
+    return compat.private("distribute_coordinator").CoordinatorMode
+
+
+def _cluster_spec(cluster: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.train.ClusterSpec(cluster)
+
+
+def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
+    """Completes a `RunConfig` that was given a strategy.
+
+    Args:
+      config: the `RunConfig` under construction.
+      tf_config: the contents of `TF_CONFIG`.
+
+    Raises:
+      ValueError: a strategy or a cluster is given twice.
+    """
+    experimental = config._experimental_distribute
+    for role in ("train", "eval"):
+        name = f"{role}_distribute"
+        given = getattr(experimental, name, None)
+        if not given:
+            continue
+        if getattr(config, f"_{name}"):
+            raise ValueError(
+                f"Received both `{name}` and `experimental_distribute.{name}`; "
+                "set one of them."
+            )
+        setattr(config, f"_{name}", given)
+    config._init_distributed_setting_from_environment_var({})
+    cluster = _cluster_spec(tf_config.get("cluster", {}))
+    remote = getattr(experimental, "remote_cluster", None)
+    if config._train_distribute and remote:
+        if cluster:
+            raise ValueError(
+                "Received a cluster in `TF_CONFIG` and "
+                "`experimental_distribute.remote_cluster`; set one of them."
+            )
+        config._distribute_coordinator_mode = _modes().STANDALONE_CLIENT
+        config._cluster_spec = remote
+    elif cluster and config._train_distribute and "master" not in cluster.jobs:
+        # The rest of the setting is the coordinator's to decide for each task.
+        config._distribute_coordinator_mode = _modes().INDEPENDENT_WORKER
+        config._cluster_spec = cluster
+    else:
+        config._distribute_coordinator_mode = None
+        config._init_distributed_setting_from_environment_var(tf_config)
+        config._maybe_overwrite_session_config_for_distributed_training()
+
+
+def should_run_distribute_coordinator(config: Any) -> bool:
+    """Whether `train_and_evaluate` is to be run by the coordinator."""
+    mode = getattr(config, "_distribute_coordinator_mode", None)
+    known = (_modes().STANDALONE_CLIENT, _modes().INDEPENDENT_WORKER)
+    return mode in known and bool(config.cluster_spec)
+
+
+def _as_task(estimator: Any, role: str, strategy: Any) -> tuple[Any, Any]:
+    """A copy of `estimator` for the task that this thread was given.
+
+    Returns:
+      The copy and the worker context of the coordinator.
+    """
+    from tensorflow_estimator.python.estimator import run_config
+
+    context = compat.private("distribute_coordinator_context")
+    task = context.get_current_worker_context()
+    local = copy.deepcopy(estimator)
+    setattr(local, f"_{role}_distribution", strategy)
+    config = local._config
+    setattr(config, f"_{role}_distribute", strategy)
+    # Without this `train` and `evaluate` of the copy would come back here.
+    config._distribute_coordinator_mode = None
+    config._service = None
+    config._task_type = task.task_type
+    config._task_id = task.task_id
+    config._is_chief = task.is_chief
+    config._master = config._evaluation_master = task.master_target
+    config._cluster_spec = cluster = task.cluster_spec
+    if not cluster:
+        config._num_ps_replicas, config._num_worker_replicas = 0, 1
+        config._global_id_in_cluster = 0
+    elif task.task_type == run_config.TaskType.EVALUATOR:
+        # The evaluator works alone and must not wait for the others.
+        config._cluster_spec = _cluster_spec({})
+        config._num_ps_replicas = config._num_worker_replicas = 0
+        config._global_id_in_cluster = None
+    else:
+        chief = run_config.TaskType.CHIEF
+        jobs = cluster.as_dict()
+        config._num_ps_replicas = len(jobs.get(run_config.TaskType.PS, ()))
+        config._num_worker_replicas = len(
+            jobs.get(run_config.TaskType.WORKER, ())
+        ) + len(jobs.get(chief, ()))
+        config._global_id_in_cluster = (
+            run_config._get_global_id_in_cluster(
+                cluster,
+                task.task_type,
+                task.task_id,
+                # Only jobs that exist are counted.
+                chief if chief in jobs else run_config.TaskType.WORKER,
+            )
+            if task.task_type
+            else 0
+        )
+    return local, task
+
+
+def train_and_evaluate(
+    estimator: Any, train_spec: Any, eval_spec: Any, executor_cls: Any
+) -> None:
+    """Runs this process's task of a `train_and_evaluate` with a strategy.
+
+    Args:
+      estimator: the `Estimator`.
+      train_spec: the `TrainSpec`.
+      eval_spec: the `EvalSpec`.
+      executor_cls: the class whose `_start_continuous_evaluation` evaluates.
+
+    Raises:
+      ValueError: the `RunConfig` has no coordinator mode.
+    """
+    config = estimator.config
+    mode = config._distribute_coordinator_mode
+    if not mode:
+        raise ValueError(
+            "Received a `RunConfig` without a distribute coordinator mode; expected "
+            "one with `train_distribute` and a cluster (in `TF_CONFIG`, or in "
+            "`experimental_distribute.remote_cluster`)."
+        )
+    standalone = mode == _modes().STANDALONE_CLIENT
+
+    def train(strategy: Any) -> None:
+        local, task = _as_task(estimator, "train", strategy)
+        # One client runs all tasks as threads: a user's hook fits one graph only.
+        hooks = [] if standalone and not task.is_chief else list(train_spec.hooks)
+        local.train(train_spec.input_fn, hooks=hooks, max_steps=train_spec.max_steps)
+
+    def evaluate(strategy: Any) -> None:
+        local, _ = _as_task(estimator, "eval", strategy)
+        executor_cls(local, train_spec, eval_spec)._start_continuous_evaluation()
+
+    compat.private("distribute_coordinator").run_distribute_coordinator(
+        train,
+        config.train_distribute,
+        evaluate,
+        config.eval_distribute,
+        mode=mode,
+        cluster_spec=config.cluster_spec if standalone else None,
+        session_config=config.session_config,
+    )
+
+
+def estimator_train(
+    estimator: Any,
+    train_distributed_fn: Callable[[Any, Any, Sequence[Any]], Any],
+    hooks: Sequence[Any],
+) -> Any:
+    """`Estimator.train` in a client of a remote cluster.
+
+    Raises:
+      errors.RefusedError: the cluster or the strategy allows `train_and_evaluate`
+        only.
+    """
+    return _run_as_client(estimator, "train", train_distributed_fn, hooks)
+
+
+def estimator_evaluate(
+    estimator: Any,
+    evaluate_distributed_fn: Callable[[Any, Any, Sequence[Any]], Any],
+    hooks: Sequence[Any],
+) -> Any:
+    """`Estimator.evaluate` in a client of a remote cluster.
+
+    Raises:
+      errors.RefusedError: the cluster or the strategy allows `train_and_evaluate`
+        only.
+    """
+    return _run_as_client(estimator, "eval", evaluate_distributed_fn, hooks)
+
+
+def _run_as_client(
+    estimator: Any,
+    role: str,
+    function: Callable[[Any, Any, Sequence[Any]], Any],
+    hooks: Sequence[Any],
+) -> Any:
+    config = estimator._config
+    strategy = getattr(config, f"_{role}_distribute")
+    cluster = compat.private("multi_worker_util").normalize_cluster_spec(
+        config.cluster_spec
+    )
+    _refuse_unless_client(config, role, strategy, cluster)
+
+    def run(strategy: Any) -> Any:
+        local, task = _as_task(estimator, role, strategy)
+        result = function(local, strategy, hooks if task.is_chief else [])
+        return local if role == "train" else result
+
+    return compat.private("distribute_coordinator").run_distribute_coordinator(
+        run,
+        strategy,
+        mode=config._distribute_coordinator_mode,
+        cluster_spec=cluster,
+        session_config=config.session_config,
+    )
+
+
+def _refuse_unless_client(
+    config: Any, role: str, strategy: Any, cluster: Any
+) -> None:
+    method = {"train": "train", "eval": "evaluate"}[role]
+    name = type(strategy).__name__
+    if "evaluator" in cluster.jobs:
+        reason = "the cluster has an evaluator, which takes part in evaluation only"
+    elif config._distribute_coordinator_mode != _modes().STANDALONE_CLIENT:
+        reason = "each process of this cluster runs one task of a whole job"
+    elif strategy.extended.experimental_between_graph:
+        reason = f"every worker builds its own graph under {name}"
+    else:
+        return
+    raise errors.RefusedError(
+        f"`Estimator.{method}` with {name} cannot run in this cluster: {reason}. "
+        "Call `hb.estimator.train_and_evaluate` in every process instead."
+    )

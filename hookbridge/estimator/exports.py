@@ -1,0 +1,68 @@
+"""The package's export decorator, without a trace in TensorFlow.
+
+`estimator_export` marks what it decorates as deprecated and files its API names
+on it. The package decorates TensorFlow's hook classes as well, so on 2.15 using
+`tf.estimator` changes `tf.compat.v1.train.SessionRunHook` for the whole process.
+Here both are done for the package's own objects only.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge import compat
+
+API_NAME = "estimator"
+
+
+def _is_tensorflows(symbol: Any) -> bool:
+    module = getattr(symbol, "__module__", None) or ""
+    return module.partition(".")[0] == "tensorflow"
+
+
+def deprecation() -> types.ModuleType:
+    """`tensorflow.python.util.deprecation` that leaves TensorFlow's objects be."""
+    from hookbridge.estimator import view
+
+    real = compat.private("deprecation")
+
+    def deprecated(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+        decorate = real.deprecated(*args, **kwargs)
+        return lambda symbol: symbol if _is_tensorflows(symbol) else decorate(symbol)
+
+    return view.Facade(real, {"deprecated": lambda: deprecated})
+
+
+@functools.lru_cache(maxsize=None)
+def _api_export() -> type:
+    """The base class of `estimator_export`."""
+    real = compat.private("tf_export")
+    unwrap = compat.private("tf_decorator").unwrap
+
+    class ApiExport(real.api_export):  # type: ignore[misc, name-defined]
+        """Files the names of `tf.estimator` symbols on the symbols."""
+
+        def __call__(self, symbol: Any) -> Any:
+            plain = unwrap(symbol)[1]
+            if not _is_tensorflows(plain):
+                self.set_attr(plain, "_estimator_api_names", self._names)
+                self.set_attr(plain, "_estimator_api_names_v1", self._names_v1)
+            return symbol
+
+        def export_constant(self, module_name: str, name: str) -> None:
+            """Does nothing: the files were used when the package was built."""
+
+    return ApiExport
+
+
+def tf_export() -> types.ModuleType:
+    """`tensorflow.python.util.tf_export` that knows the API name `estimator`."""
+    from hookbridge.estimator import view
+
+    return view.Facade(
+        compat.private("tf_export"),
+        {"ESTIMATOR_API_NAME": lambda: API_NAME, "api_export": _api_export},
+    )

@@ -1,0 +1,61 @@
+"""`tf.estimator` back in its old place, for code that looks for it there."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+from hookbridge.estimator import revive
+
+# Where TensorFlow 2.15 has Estimator, and which of the two namespaces.
+PLACES: dict[str, str] = {
+    "tensorflow": "v2",
+    "tensorflow.compat.v1": "v1",
+    "tensorflow.compat.v2": "v2",
+}
+
+
+def install() -> None:
+    """Puts `tf.estimator` and `tf.compat.v1.estimator` back.
+
+    For unmodified TF1 code and libraries: after it `tf.estimator.Estimator`,
+    `tf.estimator.SessionRunHook`, `import tensorflow.compat.v1 as tf;
+    tf.estimator.inputs` and `from tensorflow.estimator import RunConfig` work as on
+    2.15. Call it before importing what looks for them. Nothing is changed on
+    TensorFlow 2.15, and nothing on a second call.
+
+    Raises:
+      errors.MissingExtraError: tensorflow-estimator or tf_keras is missing.
+      errors.ImportOrderError: something else imported the package before.
+      compat.PrivateNameMovedError: this TensorFlow lacks private names that the
+        package needs.
+    """
+    from hookbridge import compat
+
+    namespaces = revive.namespaces()
+    if compat.tf_version() <= revive.LAST_WITH_ESTIMATOR:
+        return
+    for place, version in PLACES.items():
+        namespace = getattr(namespaces, version)
+        _parent(place).estimator = namespace
+        _register(f"{place}.estimator", namespace)
+
+
+def _parent(place: str) -> Any:
+    import tensorflow as tf
+
+    parent: Any = tf
+    for part in place.split(".")[1:]:
+        parent = getattr(parent, part)
+    return parent
+
+
+def _register(name: str, namespace: types.ModuleType) -> None:
+    """Lets `import` statements find the namespace and its submodules."""
+    sys.modules[name] = namespace
+    for attribute, value in list(vars(namespace).items()):
+        if isinstance(value, types.ModuleType) and value.__name__.startswith(
+            f"{namespace.__name__}."
+        ):
+            sys.modules[f"{name}.{attribute}"] = value

@@ -1,0 +1,142 @@
+"""Importing the real tensorflow-estimator on a TensorFlow that dropped it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from hookbridge import compat, errors
+from hookbridge.estimator import needs, stand_ins, view
+
+PACKAGE = "tensorflow_estimator"
+LAST_WITH_ESTIMATOR = (2, 15)
+INSTALL = 'pip install "hookbridge[estimator]"'
+
+
+class Namespaces(NamedTuple):
+    """The two public namespaces of Estimator.
+
+    Attributes:
+      v1: what `tf.compat.v1.estimator` is.
+      v2: what `tf.estimator` is.
+    """
+
+    v1: Any
+    v2: Any
+
+
+class ViewLoader(importlib.machinery.SourceFileLoader):
+    """Runs a module of the package with the package's view of TensorFlow."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Executes the module; Python keeps `__builtins__` that is there."""
+        vars(module)["__builtins__"] = view.view_builtins()
+        super().exec_module(module)
+
+
+class PackageFinder:
+    """Finds the modules of the package, and no others, for `ViewLoader`."""
+
+    @staticmethod
+    def find_spec(
+        name: str,
+        path: Sequence[str] | None = None,
+        target: types.ModuleType | None = None,
+    ) -> importlib.machinery.ModuleSpec | None:
+        """See `importlib.abc.MetaPathFinder.find_spec`."""
+        if name.partition(".")[0] != PACKAGE:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is (
+            importlib.machinery.SourceFileLoader
+        ):
+            spec.loader = ViewLoader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+@functools.lru_cache(maxsize=None)
+def namespaces() -> Namespaces:
+    """`tf.estimator` and `tf.compat.v1.estimator` of this TensorFlow.
+
+    TensorFlow's own on 2.15; the package, imported with its view of TensorFlow,
+    from 2.16 on.
+
+    Raises:
+      errors.MissingExtraError: tensorflow-estimator or tf_keras is missing, or
+        is another version than the last one.
+      errors.ImportOrderError: something else imported the package before.
+      compat.PrivateNameMovedError: this TensorFlow lacks private names that the
+        package needs; the message lists them.
+    """
+    import tensorflow as tf
+
+    if compat.tf_version() <= LAST_WITH_ESTIMATOR:
+        return Namespaces(v1=tf.compat.v1.estimator, v2=tf.estimator)
+    _check_installed()
+    _check_not_imported()
+    needs.check()
+    if not any(finder is PackageFinder for finder in sys.meta_path):
+        sys.meta_path.insert(0, PackageFinder)
+    try:
+        return Namespaces(
+            *(
+                importlib.import_module(f"{PACKAGE}.python.estimator.api._{v}.estimator")
+                for v in ("v1", "v2")
+            )
+        )
+    except compat.PrivateNameMovedError:
+        _forget()
+        raise
+    except (ImportError, AttributeError) as e:
+        _forget()
+        raise compat.PrivateNameMovedError(stand_ins.moved(str(e))) from e
+
+
+def _check_installed() -> None:
+    for module, distribution in (
+        (PACKAGE, "tensorflow-estimator"),
+        ("tf_keras", "tf_keras"),
+    ):
+        if importlib.util.find_spec(module) is None:
+            raise errors.MissingExtraError(
+                f"`hb.estimator` on TensorFlow {'.'.join(map(str, compat.tf_version()))}"
+                f" needs {distribution}, which is not installed. Install it with "
+                f"`{INSTALL}`; TensorFlow 2.15 has Estimator built in."
+            )
+    version = importlib.metadata.version("tensorflow-estimator")
+    if not version.startswith("2.15."):
+        raise errors.MissingExtraError(
+            f"`hb.estimator` found tensorflow-estimator {version}; expected 2.15.0, "
+            f"the last release. Install it with `{INSTALL}`."
+        )
+
+
+def _loaded() -> list[str]:
+    return [name for name in sys.modules if name.partition(".")[0] == PACKAGE]
+
+
+def _forget() -> None:
+    """Drops the package's modules, so that the next import starts afresh."""
+    for name in _loaded():
+        del sys.modules[name]
+
+
+def _check_not_imported() -> None:
+    """Makes sure that no module of the package runs without the view."""
+    if PACKAGE in sys.modules:
+        raise errors.ImportOrderError(
+            "Something imported `tensorflow_estimator` before `hookbridge.estimator`, "
+            "so its modules hold on to names of TensorFlow that this version lacks, "
+            "or to a Keras that they cannot use. Import and use "
+            "`hookbridge.estimator` first: `import hookbridge as hb; "
+            "hb.estimator.install()` at the top of the program."
+        )
+    # What is left of a failed import: its root is gone, some leaves are not.
+    _forget()

@@ -1,0 +1,117 @@
+"""Stand-ins for TensorFlow modules that changed or went after 2.15.
+
+`STAND_INS` is the whole list. What still exists unchanged is never replaced;
+each row is covered by a test that shows that it is still needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import types
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hookbridge import compat, errors
+
+
+class StandIn(NamedTuple):
+    """What the package gets for a module and why.
+
+    Attributes:
+      make: returns the module.
+      why: what is missing in TensorFlow from 2.16 on.
+      missing: the attributes that TensorFlow no longer has there; empty when the
+        whole module is gone.
+    """
+
+    make: Callable[[str], types.ModuleType]
+    why: str
+    missing: tuple[str, ...] = ()
+
+
+def moved(name: str) -> str:
+    """The message for a private name that is not where the package expects it."""
+    version = ".".join(map(str, compat.tf_version()))
+    return (
+        f"tensorflow-estimator needs `{name}`, which TensorFlow {version} does not "
+        "have there. Use a TensorFlow version listed in docs/estimator.md or report "
+        "this version."
+    )
+
+
+def _ours(name: str) -> types.ModuleType:
+    """The module of this folder that takes the place of `name`."""
+    return importlib.import_module(
+        f"hookbridge.estimator.{name.rpartition('.')[2]}"
+    )
+
+
+def _refusing(name: str) -> types.ModuleType:
+    """A module whose every public name exists and refuses to be used.
+
+    The TPU part of the package is imported with the rest of it, reads these
+    names when its classes are made and calls them only when a TPU is used.
+    """
+    module = types.ModuleType(name, "Gone from TensorFlow; refuses to be used.")
+
+    def make(attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+
+        def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
+            raise errors.RefusedError(
+                f"`{name}.{attribute}` was removed from TensorFlow in 2.16 with "
+                "`tf.estimator`; TPU embeddings, TPU sessions and `TPUEstimator` on "
+                "a TPU do not run on this version. Use TensorFlow 2.15 for it, or "
+                "`tf.distribute.TPUStrategy` with `Model.fit`. `TPUEstimator` with "
+                "`use_tpu=False` works."
+            )
+
+        value = type(attribute, (), {"__init__": refuse, "__module__": name})
+        setattr(module, attribute, value)
+        return value
+
+    module.__getattr__ = make  # type: ignore[method-assign]
+    return module
+
+
+def _tf_export(name: str) -> types.ModuleType:
+    from hookbridge.estimator import exports
+
+    return exports.tf_export()
+
+
+def _deprecation(name: str) -> types.ModuleType:
+    from hookbridge.estimator import exports
+
+    return exports.deprecation()
+
+
+STAND_INS: dict[str, StandIn] = {
+    "tensorflow.python.distribute.estimator_training": StandIn(
+        _ours, "strategies over several workers in Estimator: module removed"
+    ),
+    "tensorflow.python.tpu.session_support": StandIn(_refusing, "module removed"),
+    "tensorflow.python.tpu.tpu_embedding": StandIn(_refusing, "module removed"),
+    "tensorflow.python.tpu.tpu_embedding_gradient": StandIn(
+        _refusing, "module removed"
+    ),
+    "tensorflow.python.util.tf_export": StandIn(
+        _tf_export,
+        "the API name `estimator` and its attribute tables were removed",
+        ("ESTIMATOR_API_NAME",),
+    ),
+    "tensorflow.python.util.deprecation": StandIn(
+        _deprecation,
+        "the package marks TensorFlow's own hook classes as deprecated in place; "
+        "they are not, and TensorFlow is not to be changed",
+        ("",),
+    ),
+}
+
+
+@functools.lru_cache(maxsize=None)
+def load(name: str) -> types.ModuleType:
+    """The stand-in for the module `name`."""
+    return STAND_INS[name].make(name)

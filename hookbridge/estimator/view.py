@@ -1,0 +1,139 @@
+"""What the Estimator package sees when it imports TensorFlow.
+
+The package was written for TensorFlow 2.15. Instead of patching a newer
+TensorFlow until it looks like 2.15, the package's own `import` statements are
+answered differently: its modules run with an `__import__` of their own, which
+hands out TensorFlow with `tf_keras` as its Keras and with stand-ins for the
+modules that are gone. Nobody else in the process sees any of it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hookbridge import compat
+from hookbridge.estimator import stand_ins
+
+# Public names under `tf` that stand for Keras, and where tf_keras has them. With
+# Keras 3 as `tf.keras` they would be Keras 3 or raise.
+KERAS_NAMES: dict[str, str] = {
+    "keras": "tf_keras_v2",
+    "losses": "tf_keras_v2.losses",
+    "metrics": "tf_keras_v2.metrics",
+    "optimizers": "tf_keras_v2.optimizers",
+    "initializers": "tf_keras_v2.initializers",
+    "compat.v1.keras": "tf_keras_v1",
+    "compat.v1.layers": "tf_keras_v1.__internal__.legacy.layers",
+    "compat.v1.nn.rnn_cell": "tf_keras_v1.__internal__.legacy.rnn_cell",
+    "compat.v2.keras": "tf_keras_v2",
+    "compat.v2.losses": "tf_keras_v2.losses",
+    "compat.v2.metrics": "tf_keras_v2.metrics",
+    "compat.v2.optimizers": "tf_keras_v2.optimizers",
+    "compat.v2.initializers": "tf_keras_v2.initializers",
+}
+
+
+class Facade(types.ModuleType):
+    """A module with some of its names replaced.
+
+    Every other attribute is read from, set on and deleted from the real module,
+    at the time of the access, so that a change made to TensorFlow by anybody is
+    seen by the package too.
+    """
+
+    def __init__(
+        self, real: types.ModuleType, replaced: Mapping[str, Callable[[], Any]]
+    ) -> None:
+        super().__init__(real.__name__, real.__doc__)
+        self.__dict__["_facade_real"] = real
+        self.__dict__["_facade_replaced"] = dict(replaced)
+
+    def __getattr__(self, name: str) -> Any:
+        replaced = self.__dict__["_facade_replaced"].get(name)
+        if replaced is not None:
+            return replaced()
+        return getattr(self.__dict__["_facade_real"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_facade_real"], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__dict__["_facade_real"], name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(self._facade_real), *self._facade_replaced})
+
+
+def _resolve_keras(where: str) -> Any:
+    key, *attributes = where.split(".")
+    return functools.reduce(getattr, attributes, compat.private(key))
+
+
+def _facade_tree(real: types.ModuleType, names: Mapping[str, str]) -> Facade:
+    """A facade of `real` with dotted `names` replaced, facades on the way."""
+    replaced: dict[str, Callable[[], Any]] = {}
+    deeper: dict[str, dict[str, str]] = {}
+    for name, where in names.items():
+        head, _, rest = name.partition(".")
+        if rest:
+            deeper.setdefault(head, {})[rest] = where
+        else:
+            replaced[name] = functools.partial(_resolve_keras, where)
+    for head, below in deeper.items():
+        facade = _facade_tree(getattr(real, head), below)
+        replaced[head] = functools.partial(lambda value: value, facade)
+    return Facade(real, replaced)
+
+
+@functools.lru_cache(maxsize=None)
+def tensorflow_view() -> Facade:
+    """`tf` as the package sees it."""
+    return _facade_tree(importlib.import_module("tensorflow"), KERAS_NAMES)
+
+
+def view_import(
+    name: str,
+    globals: Mapping[str, Any] | None = None,
+    locals: Mapping[str, Any] | None = None,
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> Any:
+    """`__import__` of the package's modules.
+
+    Raises:
+      compat.PrivateNameMovedError: the running TensorFlow does not have a private
+        name that the package imports.
+    """
+    if level or name.partition(".")[0] != "tensorflow":
+        return builtins.__import__(name, globals, locals, fromlist or (), level)
+    if not fromlist:
+        builtins.__import__(name, globals, locals, (), 0)
+        return tensorflow_view()
+    if name in stand_ins.STAND_INS:
+        return stand_ins.load(name)
+    here = {
+        attribute: functools.partial(stand_ins.load, f"{name}.{attribute}")
+        for attribute in fromlist
+        if f"{name}.{attribute}" in stand_ins.STAND_INS
+    }
+    rest = tuple(attribute for attribute in fromlist if attribute not in here)
+    try:
+        real = builtins.__import__(name, globals, locals, rest or ("__name__",), 0)
+    except ModuleNotFoundError as e:
+        raise compat.PrivateNameMovedError(stand_ins.moved(name)) from e
+    for attribute in rest:
+        if attribute != "*" and not hasattr(real, attribute):
+            raise compat.PrivateNameMovedError(stand_ins.moved(f"{name}.{attribute}"))
+    if name == "tensorflow":
+        return tensorflow_view()
+    return Facade(real, here) if here else real
+
+
+def view_builtins() -> dict[str, Any]:
+    """The builtins that the package's modules run with."""
+    return {**vars(builtins), "__import__": view_import}
