@@ -27,7 +27,8 @@ EXTRAS = {
     "migrate": ["libcst>=1.5"],
     "test": ["pytest>=8", "pytest-timeout>=2.3", "build>=1.2", "setuptools>=70"],
     "bench": ["matplotlib>=3.8"],
-    "lint": ["ruff>=0.8", "mypy>=1.13"],
+    # Held to one release each: a new one may format or judge otherwise.
+    "lint": ["ruff==0.17.*", "mypy==2.4.*"],
 }
 
 setup(

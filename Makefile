@@ -1,0 +1,77 @@
+# Everything runs in environments under .venv/ that these targets make; nothing
+# but Python 3 and make has to be there before.
+#
+#   make demo    train the digits classifier in both loops
+#   make test    lint, then all tests on TF 2.15.1 and on the newest TF
+#   make lint    ruff and mypy
+#   make clean   remove the environments and what was built
+#
+# DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
+# PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
+
+.PHONY: help demo test lint clean
+.DEFAULT_GOAL := help
+
+NEWEST := .venv/newest
+TF215 := .venv/tf215
+PACKAGING := setup.py pyproject.toml
+PIP_FLAGS := --quiet --disable-pip-version-check
+DEMO_FLAGS ?=
+PYTEST_FLAGS ?= -q
+
+# TF 2.15.1 exists for Python 3.9 to 3.11, the newest TF for 3.10 to 3.13: the
+# first choices cover both ends of what the package supports.
+PYTHON_215 ?= $(shell .ci/find_python.sh 3.10 3.11 2>/dev/null)
+PYTHON_NEWEST ?= $(shell .ci/find_python.sh 3.13 3.12 3.11 3.10 2>/dev/null)
+
+export TF_CPP_MIN_LOG_LEVEL := 3
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(NEWEST)/.installed
+	$(NEWEST)/bin/python -m hookbridge demo $(DEMO_FLAGS)
+
+lint: $(NEWEST)/.installed
+	$(NEWEST)/bin/ruff check .
+	$(NEWEST)/bin/ruff format --check .
+	$(NEWEST)/bin/mypy hookbridge tests benchmarks
+
+# The second environment is made by a sub-make, so that a machine without a
+# Python for TF 2.15.1 still tests the newest TF.
+test: lint
+	@if [ -n "$(PYTHON_215)" ]; then \
+	    $(MAKE) --no-print-directory $(TF215)/.installed && \
+	    $(NEWEST)/bin/python .ci/suites.py \
+	        tf-2.15.1=$(TF215)/bin/python tf-newest=$(NEWEST)/bin/python \
+	        -- $(PYTEST_FLAGS); \
+	else \
+	    echo "TF 2.15.1 needs Python 3.10 or 3.11 and none was found here:"; \
+	    echo "the newest TF alone is tested. PYTHON_215=/path/to/python names one."; \
+	    if [ "$(CI)" = true ]; then echo "In CI this is a failure."; exit 1; fi; \
+	    $(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
+	        -- $(PYTEST_FLAGS); \
+	fi
+
+$(NEWEST)/.installed: $(PACKAGING)
+	@if [ -z "$(PYTHON_NEWEST)" ]; then \
+	    echo "No working Python 3.10 to 3.13 with venv and pip was found"; \
+	    echo "(on Debian and Ubuntu: apt install python3-venv)."; \
+	    exit 1; \
+	fi
+	@echo "Installing the newest TensorFlow into $(NEWEST); takes minutes once."
+	"$(PYTHON_NEWEST)" -m venv --clear $(NEWEST)
+	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
+	    ".[test,lint,keras2,estimator]" tensorflow
+	@touch $@
+
+# tf_keras is held to the release made for TF 2.15; a later one needs a later TF.
+$(TF215)/.installed: $(PACKAGING)
+	@echo "Installing TensorFlow 2.15.1 into $(TF215); takes minutes once."
+	"$(PYTHON_215)" -m venv --clear $(TF215)
+	$(TF215)/bin/python -m pip install $(PIP_FLAGS) --editable \
+	    ".[test,estimator]" "tensorflow==2.15.1" "tf_keras==2.15.*"
+	@touch $@
+
+clean:
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
