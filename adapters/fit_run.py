@@ -1,0 +1,236 @@
+"""One run of `fit`, `evaluate` or `predict` with hooks.
+
+The hooks are driven by TensorFlow's own `MonitoredSession`, over a live session
+instead of a session on a graph. Which methods run after which failure, how
+fetches, feeds and options of several hooks are merged, what happens after an
+`AbortedError`: all of that is TensorFlow's code.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import compat
+from hookbridge.adapters import live_variables
+from hookbridge.adapters.global_step import GlobalStep
+from hookbridge.adapters.live_graph import LiveGraph
+from hookbridge.adapters.live_session import LiveSession
+from hookbridge.adapters.session_program import SessionProgram
+from hookbridge.adapters.step_function import MODES, TRAIN, Mode, StepFunction
+from hookbridge.adapters.step_names import StepNames
+
+v1 = tf.compat.v1
+
+_RUNS: weakref.WeakKeyDictionary[Any, FitRun] = weakref.WeakKeyDictionary()
+
+
+class _Guest(v1.train.SessionRunHook):  # type: ignore[misc]
+    """A hook without its `end`, which comes at the place of its callback."""
+
+    def __init__(self, hook: Any) -> None:
+        self.begin = hook.begin
+        self.after_create_session = hook.after_create_session
+        self.before_run = hook.before_run
+        self.after_run = hook.after_run
+
+
+class _Creator(v1.train.SessionCreator):  # type: ignore[misc]
+    """Gives `MonitoredSession` its sessions; called again in recovery."""
+
+    def __init__(self, create: Callable[[], LiveSession], scaffold: Any) -> None:
+        self._create = create
+        self._scaffold = scaffold
+
+    def create_session(self) -> LiveSession:
+        self._scaffold.finalize()
+        session = self._create()
+        # Variables of the model keep their values; those that hooks made in
+        # `begin` get their first one.
+        session.run(self._scaffold.init_op)
+        session.run(self._scaffold.local_init_op)
+        return session
+
+
+class FitRun:
+    """The state of one run; nothing of it outlives the run.
+
+    Args:
+      model: the Keras model whose loop is the host.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.hooks: list[Any] = []
+        self._originals = {mode: getattr(model, mode.make) for mode in MODES}
+        self._mode: Mode | None = None
+        self._step: StepFunction | None = None
+        self._monitored: Any = None
+        self._graph: LiveGraph | None = None
+        self._session: LiveSession | None = None
+        self._global_step: GlobalStep | None = None
+        self._retained: dict[str, Any] = {}
+        self._args: tuple[Any, ...] = ()
+        self._outputs: Any = None
+        self._keras_graph: Any = None
+        self._ended: set[int] = set()
+        self._is_over = False
+        for mode in MODES:
+            vars(model)[mode.make] = self._maker(mode)
+
+    @classmethod
+    def join(cls, model: Any, hook: Any) -> FitRun:
+        """The run that is being set up for `model`, with `hook` added to it."""
+        run = _RUNS.get(model)
+        if run is None or run._mode is not None:
+            if run is not None:
+                run.leave()
+            run = _RUNS[model] = cls(model)
+        run.hooks.append(hook)
+        return run
+
+    def _maker(self, mode: Mode) -> Callable[..., Any]:
+        original = self._originals[mode]
+
+        def make(force: bool = False) -> Any:
+            if self._is_over or (self._mode is not None and mode is self._mode):
+                # A later loop, without hooks, after a run that an exception of
+                # somebody else ended without telling us.
+                self.leave()
+                setattr(self._model, mode.function, None)
+                return getattr(self._model, mode.make)(force)
+            if self._mode is not None:
+                return original(force)  # validation inside this fit
+            self._mode = mode
+            names = StepNames(str(getattr(self._model, "name", "model")))
+            self._step = StepFunction(self._model, mode, original, names)
+            self._names = names
+            setattr(self._model, mode.function, self._call)
+            return self._call
+
+        return make
+
+    def _call(self, *args: Any) -> Any:
+        """What Keras calls for every step."""
+        assert self._step is not None
+        self._keras_graph = v1.get_default_graph()
+        self._args = args
+        try:
+            if self._monitored is None:
+                self._start()
+            assert self._graph is not None
+            with self._graph.as_default():
+                self._monitored.run(self._graph.step_op)
+                if self._monitored.should_stop():
+                    self._model.stop_training = True
+        except BaseException as e:
+            if not isinstance(e, (StopIteration, tf.errors.OutOfRangeError)):
+                self.fail()
+            raise
+        outputs, self._outputs = self._outputs, None
+        return outputs
+
+    def _start(self) -> None:
+        """Traces the step, then `begin` and `after_create_session`."""
+        assert self._step is not None
+        self._step.discover(*self._args)
+        model = self._model
+        self._global_step = GlobalStep(model)
+        optimizer = getattr(model, "optimizer", None)
+        self._rate = live_variables.learning_rate_variable(optimizer)
+        self._graph = LiveGraph(
+            self._names,
+            live_variables.model_variables(model),
+            self._global_step.variable,
+            self._rate,
+        )
+        with self._graph.as_default():
+            self._monitored = v1.train.MonitoredSession(
+                session_creator=_Creator(self._create_session, self._scaffold()),
+                hooks=[_Guest(hook) for hook in self.hooks],
+            )
+
+    def _scaffold(self) -> Any:
+        for hook in self.hooks:
+            scaffold = getattr(hook, "_scaffold", None)
+            if isinstance(scaffold, v1.train.Scaffold):
+                return scaffold
+        return v1.train.Scaffold()
+
+    def _create_session(self) -> LiveSession:
+        assert self._graph is not None and self._global_step is not None
+        self._session = LiveSession(
+            self._graph, self._global_step, self._run_step, self._retained
+        )
+        return self._session
+
+    def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
+        assert self._graph and self._step and self._global_step
+        retained = {n: item.key for n, item in self._graph.step_tensors.items()}
+        override = None
+        for index, tensor in enumerate(program.feeds):
+            if tensor.name == self._graph.learning_rate_name:
+                override = (self._rate, index)
+        # Keras's function belongs under the graph, and so the strategy, that
+        # `fit` runs under; hooks run under the live graph.
+        with self._keras_graph.as_default(), compat.private("eager_mode")():
+            outputs, fetched, values = self._step.run(
+                self._args, program, feeds, retained, override
+            )
+        self._retained.update(values)
+        self._global_step.add(self._steps_of_a_call())
+        self._outputs = outputs
+        return fetched
+
+    def _steps_of_a_call(self) -> int:
+        steps = getattr(self._model, "_steps_per_execution", None)
+        if steps is None:
+            steps = getattr(self._model, "steps_per_execution", 1)
+        return int(steps or 1) if self._mode is TRAIN else 0
+
+    def is_mode(self, name: str) -> bool:
+        """Whether this run is of that loop."""
+        return self._mode is not None and self._mode.name == name
+
+    def end(self, hook: Any) -> None:
+        """The `end` of one hook, after a clean finish."""
+        if self._graph is None or self._is_over:
+            return
+        with self._graph.as_default():
+            hook.end(self._session)
+        self._ended.add(id(hook))
+        if all(id(h) in self._ended for h in self.hooks):
+            self._close()
+
+    def _close(self) -> None:
+        assert self._graph is not None and self._global_step is not None
+        self._global_step.remember()
+        try:
+            with self._graph.as_default():
+                self._monitored.close()
+        finally:
+            self.leave()
+
+    def fail(self) -> None:
+        """Closes the session after an exception, without any `end`."""
+        try:
+            if self._monitored is not None and self._graph is not None:
+                with self._graph.as_default():
+                    self._monitored.__exit__(*sys.exc_info())
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Gives the model its own methods back."""
+        self._is_over = True
+        model = self._model
+        for mode in MODES:
+            vars(model).pop(mode.make, None)
+        if self._mode is not None:
+            setattr(model, self._mode.function, None)
+        if _RUNS.get(model) is self:
+            del _RUNS[model]

@@ -1,0 +1,109 @@
+"""A `SessionRunHook` as a Keras callback."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from hookbridge import compat, errors
+from hookbridge.adapters import guests
+
+
+@functools.lru_cache(maxsize=None)
+def _with_bases(cls: type, bases: tuple[type, ...]) -> type:
+    return type(cls.__name__, (cls, *bases), {"__module__": cls.__module__})
+
+
+class HookToCallback:
+    """Runs an unmodified `SessionRunHook` in `fit`, `evaluate` and `predict`.
+
+    All hooks of one `fit` share one live graph and one live session and are
+    driven together, in the order of the callback list, around each call of the
+    step function: `before_run` of all, the step, `after_run` of all. Their
+    `begin` and `after_create_session` come right before the first step, when the
+    step has been traced, and `end` at this callback's place in `on_train_end`.
+
+    The object is an instance of the `Callback` class of every Keras flavour that
+    is imported. It holds no state of a run: it can be used in any number of
+    `fit` calls, one after the other.
+
+    Args:
+      hook: the hook, or an object with its five methods.
+
+    Raises:
+      errors.NotAGuestError: `hook` is not a hook instance.
+      errors.RefusedError: the hook needs a host that `fit` cannot be.
+    """
+
+    # Keras 2: the bridge does not read `logs`, so nothing need be converted.
+    _supports_tf_logs = True
+    _chief_worker_only = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> HookToCallback:
+        bases = tuple(k.callbacks.Callback for k in compat.keras_flavours())
+        missing = tuple(b for b in bases if not issubclass(cls, b))
+        return object.__new__(_with_bases(cls, missing) if missing else cls)
+
+    def __init__(self, hook: Any) -> None:
+        if not guests.is_hook(hook):
+            raise errors.NotAGuestError(
+                f"Received {hook!r} of type `{type(hook).__name__}`; expected a "
+                "`tf.compat.v1.train.SessionRunHook` instance."
+            )
+        from hookbridge.adapters import refusals
+
+        refusals.check_hook(hook)
+        self.hook = hook
+        self.validation_data = None
+        self.params: dict[str, Any] | None = None
+        self._model: Any = None
+        self._run: Any = None
+
+    @property
+    def model(self) -> Any:
+        """The Keras model, as on any callback."""
+        return self._model
+
+    @model.setter
+    def model(self, model: Any) -> None:
+        self._model = model
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Called by Keras before training."""
+        self.params = params
+
+    def set_model(self, model: Any) -> None:
+        """Called by Keras before it makes its step function.
+
+        Raises:
+          errors.RefusedError: the model cannot be the host of hooks.
+        """
+        from hookbridge.adapters import fit_run, refusals
+
+        self._model = model
+        if model is None:
+            return
+        refusals.check_model(model)
+        self._run = fit_run.FitRun.join(model, self.hook)
+
+    def _end(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.end(self.hook)
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Calls the hook's `end`, as on every clean finish."""
+        self._end()
+
+    def on_test_end(self, logs: Any = None) -> None:
+        """Calls `end` where the loop is `evaluate`, not validation in `fit`."""
+        if self._run is not None and self._run.is_mode("test"):
+            self._end()
+
+    def on_predict_end(self, logs: Any = None) -> None:
+        """Calls the hook's `end`."""
+        if self._run is not None and self._run.is_mode("predict"):
+            self._end()
+
+    def __repr__(self) -> str:
+        return f"HookToCallback({self.hook!r})"

@@ -1,0 +1,241 @@
+"""The session a hook sees under `fit`: `run` on a live graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge import compat, errors
+from hookbridge.adapters.global_step import GlobalStep
+from hookbridge.adapters.live_graph import LiveGraph
+from hookbridge.adapters.session_program import SessionProgram
+
+v1 = tf.compat.v1
+
+# Runs one step with the fetches of a program: (program, feeds) -> fetched tensors.
+StepRunner = Callable[[SessionProgram, Sequence[Any]], list[Any]]
+
+
+class _Plan:
+    """What has to be done for one structure of fetches and set of feeds."""
+
+    def __init__(self, graph: LiveGraph, fetches: Any, feeds: Sequence[Any]) -> None:
+        with graph.as_default():
+            self.mapper = compat.private("FetchMapper").for_fetch(fetches)
+        self.fetches = self.mapper.unique_fetches()
+        for fetch in self.fetches:
+            if fetch.graph is not graph:
+                raise ValueError(f"{fetch} is not an element of this graph.")
+        self.fed = {t.name for t in feeds}
+        steps = graph.global_step_tensors - self.fed
+        # The global step is known without running anything.
+        needed = [f for f in self.fetches if f.name not in steps]
+        self.program = SessionProgram(graph, needed, feeds)
+        self.reads_step = graph.global_step_name in self.program.closure.handles
+        self.writes_step = graph.global_step_name in self.program.closure.written
+        self.written = [
+            graph.handles[name] for name in sorted(self.program.closure.written)
+        ]
+
+    def build_results(
+        self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
+    ) -> Any:
+        by_name = {
+            t.name: v for t, v in zip(self.program.tensors, values, strict=True)
+        }
+        flat = []
+        for fetch in self.fetches:
+            if isinstance(fetch, tf.Operation):
+                flat.append(None)
+            elif fetch.name in self.fed:
+                flat.append(fed[fetch.name])
+            elif fetch.name in by_name:
+                flat.append(by_name[fetch.name])
+            else:
+                flat.append(np.int64(step))
+        return self.mapper.build_results(flat)
+
+
+class LiveSession(v1.Session):
+    """A `tf.compat.v1.Session` on the variables and steps of a Keras model.
+
+    `run` takes what `Session.run` takes. Ops run on the model's own variables;
+    `graph.step_op` runs one step of the model together with the other fetches,
+    which then see variables as they were before the step. Without `step_op`,
+    tensors of the step have the values of the last step.
+
+    Args:
+      graph: the live graph.
+      global_step: the counter of completed steps.
+      run_step: runs one step with the fetches of a program.
+      retained: `{step tensor name: eager tensor}` of the last step.
+    """
+
+    def __init__(
+        self,
+        graph: LiveGraph,
+        global_step: GlobalStep,
+        run_step: StepRunner,
+        retained: Mapping[str, Any],
+    ) -> None:
+        super().__init__(graph=graph)
+        self._live_graph = graph
+        self._global_step = global_step
+        self._run_step = run_step
+        self._retained = retained
+        self._plans: dict[Any, _Plan] = {}
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Ends the session; further `run` calls raise `RuntimeError`."""
+        self._is_closed = True
+        super().close()
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """Runs ops of the live graph; see `tf.compat.v1.Session.run`.
+
+        Raises:
+          RuntimeError: the session is closed.
+          ValueError, TypeError, KeyError: as `Session.run`, for fetches and feeds
+            that it would refuse.
+          errors.LiveSessionError: a tensor of the step is fetched before any step
+            has run.
+        """
+        if self._is_closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        feeds = self._feeds(feed_dict) if feed_dict else []
+        key = (_structure(fetches), tuple(t.name for t, _ in feeds))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = _Plan(self._live_graph, fetches, [t for t, _ in feeds])
+            self._plans[key] = plan
+        with compat.private("eager_mode")():
+            return self._execute(plan, feeds, options, run_metadata)
+
+    def _execute(
+        self, plan: _Plan, feeds: Sequence[tuple[Any, Any]], options: Any, metadata: Any
+    ) -> Any:
+        step = self._global_step.value
+        program = plan.program
+        values: list[Any] = []
+        is_step = program.closure.runs_step
+        if is_step or not program.is_empty:
+            if plan.reads_step:
+                self._global_step.push()
+            tensors = [tf.constant(value, t.dtype) for t, value in feeds]
+            with _recording(options, metadata):
+                if is_step:
+                    values = self._run_step(program, tensors)
+                else:
+                    values = program.run_alone(tensors, self._known(program))
+                values = [_to_numpy(v) for v in values]
+            for variable in plan.written:
+                variable.spread()
+            if plan.writes_step:
+                self._global_step.pull()
+        fed = {t.name: value for t, value in feeds}
+        return plan.build_results(step, fed, values)
+
+    def _known(self, program: SessionProgram) -> dict[str, Any]:
+        try:
+            return {n: self._retained[n] for n in program.closure.step_tensors}
+        except KeyError as e:
+            raise errors.LiveSessionError(
+                f"`session.run` was asked for `{e.args[0]}:0`, a tensor of the "
+                "training step, before any step has run with it. Return it from "
+                "`before_run` as `SessionRunArgs(fetches)`, or fetch it after the "
+                "first step."
+            ) from e
+
+    def _feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+        feeds: dict[str, tuple[Any, Any]] = {}
+        for key, value in feed_dict.items():
+            for tensor, part in self._expand_feed(key, value):
+                feeds[tensor.name] = (tensor, self._feed_value(tensor, part))
+        return [feeds[name] for name in sorted(feeds)]
+
+    def _expand_feed(self, key: Any, value: Any) -> list[tuple[Any, Any]]:
+        graph = self._live_graph
+        if isinstance(key, tf.SparseTensor):
+            parts = [key.indices, key.values, key.dense_shape]
+            return [p for p in zip(parts, value, strict=False) if p[0] is not None]
+        try:
+            tensor = graph.as_graph_element(key, True, False)
+        except Exception as e:
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e}") from e
+        return [(tensor, value)]
+
+    def _feed_value(self, tensor: Any, value: Any) -> Any:
+        if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
+            raise TypeError(
+                "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
+                "values include Python scalars, strings, lists, numpy ndarrays, or "
+                f"TensorHandles. For reference, the tensor object was {value} which "
+                f"was passed to the argument `feed_dict` with key {tensor}."
+            )
+        array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
+        if not tensor.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, "
+                f"which has shape {tensor.shape}"
+            )
+        if not self._live_graph.is_feedable(tensor):
+            raise ValueError(f"Tensor {tensor.name} may not be fed.")
+        is_step = tensor.op.name in self._live_graph.step_tensors
+        if is_step and tensor.name != "learning_rate:0":
+            raise errors.LiveSessionError(
+                f"`{tensor.name}` is computed by the model's step and cannot be fed. "
+                "What can be fed: placeholders that a hook makes in `begin` and "
+                "`learning_rate:0` of an optimizer with a constant learning rate."
+            )
+        if is_step:
+            raise errors.LiveSessionError(
+                "`learning_rate:0` cannot be fed: the optimizer was made with a "
+                "learning-rate schedule. Compile the model with a constant learning "
+                "rate, or change the schedule."
+            )
+        return array
+
+
+def _structure(fetches: Any) -> Any:
+    """A key that is equal for equal structures of the same graph elements."""
+    if isinstance(fetches, Mapping):
+        keys = [k if isinstance(k, str) else id(k) for k in fetches]
+        values = [_structure(v) for v in fetches.values()]
+        return (type(fetches), tuple(keys), tuple(values))
+    if isinstance(fetches, (list, tuple)):
+        return (type(fetches), tuple(_structure(f) for f in fetches))
+    return fetches if isinstance(fetches, str) else id(fetches)
+
+
+def _to_numpy(tensor: Any) -> Any:
+    return tensor.numpy() if hasattr(tensor, "numpy") else tensor
+
+
+class _recording:
+    """Fills `RunMetadata` when the merged options ask for a trace."""
+
+    def __init__(self, options: Any, metadata: Any) -> None:
+        level = getattr(options, "trace_level", 0) if options is not None else 0
+        self._metadata = metadata if level and metadata is not None else None
+
+    def __enter__(self) -> None:
+        if self._metadata is not None:
+            compat.private("eager_context")().enable_run_metadata()
+
+    def __exit__(self, *_: Any) -> None:
+        if self._metadata is not None:
+            context = compat.private("eager_context")()
+            try:
+                self._metadata.MergeFrom(context.export_run_metadata())
+            finally:
+                context.disable_run_metadata()

@@ -1,0 +1,167 @@
+"""Graph-mode stand-ins for a Keras model's eager variables.
+
+A stand-in is a resource variable of the live graph whose handle is a
+placeholder. Savers, summaries and hooks build ops on it as on any v1 variable;
+when the ops run, the placeholder is replaced by the handle of the eager
+variable, so there is one copy of every weight.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import compat
+
+v1 = tf.compat.v1
+
+
+class ModelVariable:
+    """One variable of the model: its eager object and its name in the graph.
+
+    Attributes:
+      eager: the `tf.Variable` (or distributed variable) that holds the value.
+      name: the name wanted in the live graph, without `:0`.
+      trainable: whether it goes to `TRAINABLE_VARIABLES`.
+      local: whether it is a metric's, so that checkpoints leave it out.
+    """
+
+    def __init__(self, eager: Any, name: str, *, trainable: bool, local: bool) -> None:
+        self.eager = eager
+        self.name = name
+        self.trainable = trainable
+        self.local = local
+
+    @property
+    def handle(self) -> Any:
+        """The handle that reads and writes go to: the first replica's."""
+        return components(self.eager)[0].handle
+
+    def spread(self) -> None:
+        """Copies the first replica's value to the others after a write."""
+        first, *others = components(self.eager)
+        for other in others:
+            other.assign(first.read_value())
+
+
+def components(eager: Any) -> tuple[Any, ...]:
+    """The per-replica variables of a variable; itself where there is one."""
+    values = getattr(eager, "values", None)
+    return tuple(values) if isinstance(values, tuple) else (eager,)
+
+
+def tf_variable(variable: Any) -> Any:
+    """The `tf.Variable` inside a Keras 3 variable; any other is one already."""
+    is_keras3 = hasattr(variable, "_value") and hasattr(variable, "path")
+    return variable.value if is_keras3 else variable
+
+
+def _wanted_name(variable: Any, prefix: str = "") -> str:
+    name = str(getattr(variable, "path", None) or variable.name).split(":")[0]
+    return f"{prefix}{name}"
+
+
+def learning_rate_variable(optimizer: Any) -> Any:
+    """The `tf.Variable` of a constant learning rate; None for a schedule."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    rate = getattr(inner, "_learning_rate", None)
+    if rate is None and hasattr(inner, "_hyper"):  # optimizers of Keras <= 2.10
+        rate = getattr(inner, "lr", None)
+    rate = tf_variable(rate)
+    return rate if isinstance(rate, tf.Variable) else None
+
+
+def _optimizer_variables(optimizer: Any) -> list[Any]:
+    variables = getattr(optimizer, "variables", ())
+    return list(variables() if callable(variables) else variables)
+
+
+def model_variables(model: Any) -> list[ModelVariable]:
+    """Every variable of a model, its optimizer and its metrics, each once."""
+    optimizer = getattr(model, "optimizer", None)
+    trainable = {id(tf_variable(v)) for v in model.trainable_variables}
+    metrics = [v for m in model.metrics for v in m.variables]
+    metric_ids = {id(tf_variable(v)) for v in metrics}
+    found: dict[int, ModelVariable] = {}
+    for variable in [*model.weights, *model.variables]:
+        eager = tf_variable(variable)
+        if id(eager) not in metric_ids:
+            found.setdefault(
+                id(eager),
+                ModelVariable(
+                    eager,
+                    _wanted_name(variable),
+                    trainable=id(eager) in trainable,
+                    local=False,
+                ),
+            )
+    rate = learning_rate_variable(optimizer)
+    for variable in [
+        *_optimizer_variables(optimizer),
+        *([] if rate is None else [rate]),
+    ]:
+        name = _wanted_name(variable)
+        if "/" not in name:
+            # `learning_rate:0` has to be the value, which hooks fetch and feed.
+            name = f"{getattr(optimizer, 'name', 'optimizer')}/{name}"
+        eager = tf_variable(variable)
+        found.setdefault(
+            id(eager), ModelVariable(eager, name, trainable=False, local=False)
+        )
+    for variable in metrics:
+        eager = tf_variable(variable)
+        name = _wanted_name(variable, prefix="metrics/")
+        found.setdefault(
+            id(eager), ModelVariable(eager, name, trainable=False, local=True)
+        )
+    return [v for v in found.values() if hasattr(components(v.eager)[0], "handle")]
+
+
+def stand_in(variable: ModelVariable, collections: tuple[str, ...] = ()) -> Any:
+    """Adds the stand-in of `variable` to the default graph.
+
+    Returns:
+      A graph-mode resource variable. Running its initializer keeps the value it
+      has: the model is trained already, or Keras has initialised it.
+    """
+    first = components(variable.eager)[0]
+    graph = v1.get_default_graph()
+    with graph.name_scope(None):
+        handle = v1.placeholder(tf.resource, shape=[], name=variable.name)
+    compat.private("copy_handle_data")(first.handle, handle)
+    name = handle.op.name
+    dtype, shape = first.dtype, first.shape
+    with graph.name_scope(f"{name}/"):
+        read = tf.raw_ops.ReadVariableOp(
+            resource=handle, dtype=dtype, name="Read/ReadVariableOp"
+        )
+        read.set_shape(shape)
+        value = tf.identity(read, name="current_value")
+        initializer = tf.raw_ops.AssignVariableOp(
+            resource=handle, value=value, name="Assign"
+        )
+        initialized = tf.raw_ops.VarIsInitializedOp(
+            resource=handle, name="IsInitialized"
+        )
+    result = compat.private("BaseResourceVariable")(
+        trainable=variable.trainable,
+        shape=shape,
+        dtype=dtype,
+        handle=handle,
+        handle_name=name,
+        unique_id=f"{name}_{id(variable)}",
+        graph_element=read,
+        initial_value=value,
+        initializer_op=initializer,
+        is_initialized_op=initialized,
+        in_graph_mode=True,
+        synchronization=tf.VariableSynchronization.NONE,
+        aggregation=tf.VariableAggregation.NONE,
+    )
+    kind = v1.GraphKeys.LOCAL_VARIABLES if variable.local else "variables"
+    keys = {kind, *collections}
+    if variable.trainable:
+        keys.add(v1.GraphKeys.TRAINABLE_VARIABLES)
+    graph.add_to_collections(sorted(keys), result)
+    return result

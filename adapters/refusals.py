@@ -1,0 +1,80 @@
+"""What cannot be carried into `fit`, by name, with the reason and the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters import guests
+
+# Class name -> (reason, way out). By name: most of these classes are private or
+# exist in some TensorFlow versions only.
+_HOOKS: dict[str, tuple[str, str]] = {
+    "_SyncReplicasOptimizerHook": (
+        "it drives the token queues of `SyncReplicasOptimizer` in a session cluster",
+        "train synchronously with a `tf.distribute` strategy, or keep the session "
+        "loop",
+    ),
+    "CheckpointInputPipelineHook": (
+        "it saves the iterator of an input pipeline, and Keras keeps its own",
+        "use `tf.keras.callbacks.BackupAndRestore`",
+    ),
+    **{
+        name: (
+            "it is a debugger of real sessions and needs their partition graphs",
+            "use `tf.debugging.experimental.enable_dump_debug_info`",
+        )
+        for name in (
+            "DumpingDebugHook",
+            "LocalCLIDebugHook",
+            "GrpcDebugHook",
+            "TensorBoardDebugHook",
+        )
+    },
+    **{
+        name: (
+            "it works on the infeed, outfeed or workers of a TPU session",
+            "use `tf.distribute.TPUStrategy` with Keras callbacks",
+        )
+        for name in (
+            "TPUInfeedOutfeedSessionHook",
+            "TPUInfeedOutfeedSessionHookForPrediction",
+            "_TPUStopAtStepHook",
+            "GracefulShutdownHook",
+            "CloudTPUPreemptedHook",
+        )
+    },
+}
+
+
+def check_hook(hook: Any) -> None:
+    """Refuses a hook that `fit` can never host.
+
+    Raises:
+      errors.RefusedError: for such a hook.
+    """
+    for cls in type(hook).__mro__:
+        if cls.__name__ in _HOOKS and cls.__module__.startswith("tensorflow"):
+            reason, way_out = _HOOKS[cls.__name__]
+            raise errors.RefusedError(
+                f"`{guests.name_of(hook)}` cannot run in `Model.fit`: {reason}. "
+                f"Instead, {way_out}."
+            )
+
+
+def check_model(model: Any) -> None:
+    """Refuses a model whose loop cannot host hooks.
+
+    Raises:
+      errors.RefusedError: for such a model.
+    """
+    if getattr(model, "_cluster_coordinator", None) is not None or (
+        type(getattr(model, "distribute_strategy", None)).__name__.startswith(
+            "ParameterServerStrategy"
+        )
+    ):
+        raise errors.RefusedError(
+            "Hooks cannot run in `Model.fit` under `ParameterServerStrategy` yet: its "
+            "steps are scheduled, not run, when Keras calls them. Use the default "
+            "strategy, `MirroredStrategy`, or the session loops of `hookbridge.loops`."
+        )

@@ -1,0 +1,245 @@
+"""Keras's step function, able to return what hooks fetch.
+
+One variant per distinct set of fetches. A step from which nobody fetches runs
+Keras's own function. Where Keras's function can be called inside another
+`tf.function`, the fetches are merged with it into one call; elsewhere (eager
+models, loops over several steps in Keras 3) they are calls of their own before
+and after the step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from hookbridge.adapters.session_program import SessionProgram
+from hookbridge.adapters.step_names import StepNames
+from hookbridge.adapters.step_taps import StepTap, instance_method, split
+
+
+class Mode(NamedTuple):
+    """The names Keras gives to one kind of loop."""
+
+    name: str
+    step: str
+    make: str
+    function: str
+
+
+TRAIN = Mode("train", "train_step", "make_train_function", "train_function")
+TEST = Mode("test", "test_step", "make_test_function", "test_function")
+PREDICT = Mode("predict", "predict_step", "make_predict_function", "predict_function")
+MODES = (TRAIN, TEST, PREDICT)
+
+
+def traceable(function: Any) -> Any:
+    """The `tf.function` inside what Keras made, or None.
+
+    Keras 2 returns a `tf.function`. Keras 3 returns a Python function around a
+    `tf.function` that gives an optional, which is never empty with one step per
+    execution.
+    """
+    if hasattr(function, "get_concrete_function"):
+        return function
+    if inspect.isfunction(function):
+        inner = inspect.getclosurevars(function).nonlocals.get("multi_step_on_iterator")
+        if hasattr(inner, "get_concrete_function"):
+            return inner
+    return None
+
+
+class StepFunction:
+    """Makes and keeps the variants of one model's step function.
+
+    Args:
+      model: the Keras model.
+      mode: which of its loops.
+      make: Keras's own bound `make_<mode>_function`.
+      names: the catalogue that the first trace fills.
+    """
+
+    def __init__(self, model: Any, mode: Mode, make: Any, names: StepNames) -> None:
+        self._model = model
+        self._mode = mode
+        self._make = make
+        self._names = names
+        self._step = getattr(model, mode.step)
+        self._variants: dict[Any, Callable[..., Any]] = {}
+        self._plain = self._keras_function(())
+        self.traces = 0
+
+    def _keras_function(
+        self, wanted: Sequence[str], names: StepNames | None = None
+    ) -> tuple[Any, StepTap]:
+        """A fresh function of Keras's whose step returns the `wanted` tensors."""
+        model, mode = self._model, self._mode
+        tap = StepTap(model, self._step, wanted, names or self._names)
+        # Keras files what it makes on the model, where its loop and TensorBoard
+        # look: that must stay what it was.
+        filed = {
+            name: getattr(model, name)
+            for name in (mode.function, f"{mode.name}_tf_function")
+            if hasattr(model, name)
+        }
+        with instance_method(model, mode.step, tap):
+            made = self._make(force=True)
+        function = getattr(model, mode.function) if made is None else made
+        if hasattr(self, "_plain"):
+            for name, value in filed.items():
+                setattr(model, name, value)
+        return function, tap
+
+    @property
+    def keras_function(self) -> Any:
+        """Keras's own function, as it would be without any hook."""
+        return self._plain[0]
+
+    def discover(self, *args: Any) -> None:
+        """Traces the step without running it and fills the catalogue.
+
+        Variables that the first call of an unbuilt model or optimizer makes exist
+        afterwards.
+        """
+        function, tap = self._plain
+        inner = traceable(function)
+        if inner is not None:
+            with self._tracing(tap):
+                inner.get_concrete_function(*args)
+
+    @contextlib.contextmanager
+    def _tracing(self, tap: StepTap) -> Any:
+        # Keras 2 looks `train_step` up on the model while it traces.
+        with instance_method(self._model, self._mode.step, tap), tap.installed():
+            yield
+
+    def run(
+        self,
+        args: tuple[Any, ...],
+        program: SessionProgram,
+        feeds: Sequence[Any],
+        retained: Mapping[str, str],
+        override: Any = None,
+    ) -> tuple[Any, list[Any], dict[str, Any]]:
+        """Runs one step with the fetches of `program`.
+
+        Args:
+          args: what Keras passes to its function.
+          program: fetches of hooks.
+          feeds: eager tensors for `program.feeds`.
+          retained: `{placeholder name: key}` of step tensors to return besides.
+          override: `(variable, index)` to set a variable to the feed at that
+            index for this step, or None.
+
+        Returns:
+          What Keras expects, the fetched tensors, the retained tensors by name.
+        """
+        if program.is_empty and not retained:
+            function, tap = self._plain
+            with self._tracing(tap):
+                outputs = function(*args)
+            return outputs, [], {}
+        key = (id(program), tuple(retained))
+        variant = self._variants.get(key)
+        if variant is None:
+            variant = self._build(program, retained, override)
+            self._variants[key] = variant
+        return variant(args, feeds)  # type: ignore[no-any-return]
+
+    def _build(
+        self, program: SessionProgram, retained: Mapping[str, str], override: Any
+    ) -> Callable[..., Any]:
+        wanted = sorted(set(retained.values()))
+        function, tap = self._keras_function(wanted)
+        needed = sorted(program.closure.step_tensors)
+        inner = traceable(function)
+        is_optional = inner is not function
+
+        def around(step: Callable[..., Any], args: Any, feeds: Any) -> Any:
+            known = program.build_before(feeds)
+            with contextlib.ExitStack() as stack:
+                if override is not None:
+                    stack.enter_context(_overridden(override[0], feeds[override[1]]))
+                result = step(*args)
+            outputs, taps = split(result)
+            values = {name: taps[key] for name, key in retained.items()}
+            fetched = program.build_after(known, {n: values[n] for n in needed})
+            return outputs, fetched, values
+
+        multi_step = int(getattr(self._model, "_steps_per_execution", 1) or 1) > 1
+        if inner is None or (is_optional and multi_step):
+            return self._in_three_calls(function, tap, program, retained, override)
+
+        def step(*args: Any) -> Any:
+            result = inner(*args)
+            return result.get_value() if is_optional else result
+
+        @tf.autograph.experimental.do_not_convert
+        def merged(args: Any, feeds: Any) -> Any:
+            self.traces += 1
+            return around(step, args, feeds)
+
+        compiled = tf.function(merged, reduce_retracing=True)
+
+        def call(args: Any, feeds: Any) -> Any:
+            with self._tracing(tap):
+                return compiled(args, list(feeds))
+
+        return call
+
+    def _in_three_calls(
+        self,
+        function: Any,
+        tap: StepTap,
+        program: SessionProgram,
+        retained: Mapping[str, str],
+        override: Any,
+    ) -> Callable[..., Any]:
+        needed = sorted(program.closure.step_tensors)
+        known_names: list[str] = []
+
+        @tf.function
+        @tf.autograph.experimental.do_not_convert
+        def before(feeds: Any) -> list[Any]:
+            known = {
+                n: v
+                for n, v in program.build_before(feeds).items()
+                if isinstance(v, tf.Tensor) and v.dtype != tf.resource
+            }
+            known_names[:] = known
+            return list(known.values())
+
+        @tf.function
+        @tf.autograph.experimental.do_not_convert
+        def after(known: Any, values: Any) -> list[Any]:
+            everything = dict(zip(known_names, known, strict=True))
+            return program.build_after(
+                {**program.handles(), **everything},
+                dict(zip(needed, values, strict=True)),
+            )
+
+        def call(args: Any, feeds: Any) -> Any:
+            feeds = list(feeds)
+            known = before(feeds)
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(self._tracing(tap))
+                if override is not None:
+                    stack.enter_context(_overridden(override[0], feeds[override[1]]))
+                result = function(*args)
+            outputs, taps = split(result)
+            values = {name: taps[key] for name, key in retained.items()}
+            return outputs, after(known, [values[n] for n in needed]), values
+
+        return call
+
+
+@contextlib.contextmanager
+def _overridden(variable: Any, value: Any) -> Any:
+    """Sets `variable` for the body and puts its old value back."""
+    before = tf.identity(variable)
+    variable.assign(tf.cast(value, variable.dtype))
+    yield
+    variable.assign(before)

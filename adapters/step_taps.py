@@ -1,0 +1,186 @@
+"""Takes tensors out of a Keras model's step while Keras traces it.
+
+The step method of the model instance (`train_step`, `test_step`,
+`predict_step`) is replaced while Keras builds and traces its function; the
+replacement calls the user's own step and adds the wanted tensors to what it
+returns, under one key that is taken off again before Keras sees the result.
+This works through everything Keras puts around a step: replicas, inner
+functions, XLA, loops over several steps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.live_variables import tf_variable
+from hookbridge.adapters.step_names import StepNames
+
+TAPS = "hookbridge_taps"
+OUTPUTS = "hookbridge_outputs"
+
+
+class StepTap:
+    """The replacement of one model's step method.
+
+    Args:
+      model: the Keras model.
+      step: the user's bound step method.
+      wanted: keys of the tensors to take out, see `StepTensor.key`.
+      names: a catalogue to fill while the step is traced.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        step: Any,
+        wanted: Sequence[str],
+        names: StepNames | None = None,
+    ) -> None:
+        self._model = model
+        self._step = step
+        self._wanted = tuple(wanted)
+        self._names = names
+        self._first_replica: dict[str, Any] = {}
+        self._local = threading.local()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        context = tf.distribute.get_replica_context()
+        replica = context.replica_id_in_sync_group if context else 0
+        replicas = context.num_replicas_in_sync if context else 1
+        # Replicas are traced in threads of their own that take turns.
+        self._local.seen = seen = {}
+        try:
+            outputs = self._step(*args, **kwargs)
+        finally:
+            del self._local.seen
+        aliases = self._aliases(seen, outputs)
+        if "loss" in seen and replicas > 1 and "loss" in self._wanted:
+            # Each replica's loss is scaled by the number of replicas: their sum
+            # is the loss of the whole batch.
+            aliases["loss"] = context.all_reduce("SUM", aliases["loss"])
+        if self._is_first(replica):
+            if self._names is not None:
+                self._catalogue(self._names, aliases)
+            self._first_replica = {
+                key: self._find(key, aliases) for key in self._wanted
+            }
+        if not self._wanted:
+            return outputs
+        # The same tensor objects from every replica: Keras then passes them
+        # through instead of summing them over replicas.
+        return {OUTPUTS: outputs, TAPS: dict(self._first_replica)}
+
+    def _is_first(self, replica: Any) -> bool:
+        return not isinstance(replica, int) or replica == 0
+
+    def _aliases(self, seen: Mapping[str, Any], outputs: Any) -> dict[str, Any]:
+        aliases: dict[str, Any] = {}
+        if isinstance(outputs, Mapping):
+            aliases.update(
+                {k: v for k, v in outputs.items() if tf.is_tensor(v) and k}
+            )
+        aliases.update(seen)
+        return aliases
+
+    def _catalogue(self, names: StepNames, aliases: Mapping[str, Any]) -> None:
+        for alias, tensor in aliases.items():
+            names.add_alias(alias, tensor.dtype, tensor.shape)
+        if not tf.executing_eagerly():
+            graph = tf.compat.v1.get_default_graph()
+            names.add_traced(
+                t
+                for op in graph.get_operations()
+                if not op.name.startswith("replica_")
+                for t in op.outputs
+            )
+
+    def _find(self, key: str, aliases: Mapping[str, Any]) -> Any:
+        if key in aliases:
+            return aliases[key]
+        graph = tf.compat.v1.get_default_graph()
+        return graph.get_tensor_by_name(key)
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Spies on the model while Keras may be tracing this step.
+
+        Notes the batch loss, the gradients and a scheduled learning rate, which
+        Keras's own steps compute but do not return.
+        """
+        model, optimizer = self._model, getattr(self._model, "optimizer", None)
+        with contextlib.ExitStack() as stack:
+            compute_loss = getattr(model, "compute_loss", None)
+            if callable(compute_loss):
+
+                def spy_loss(*args: Any, **kwargs: Any) -> Any:
+                    loss = compute_loss(*args, **kwargs)
+                    if tf.is_tensor(loss):
+                        self._note("loss", tf.convert_to_tensor(loss))
+                    return loss
+
+                stack.enter_context(instance_method(model, "compute_loss", spy_loss))
+            apply_gradients = getattr(optimizer, "apply_gradients", None)
+            if callable(apply_gradients):
+
+                def spy_gradients(pairs: Any, *args: Any, **kwargs: Any) -> Any:
+                    pairs = list(pairs)
+                    self._note_gradients(pairs, optimizer)
+                    return apply_gradients(pairs, *args, **kwargs)
+
+                stack.enter_context(
+                    instance_method(optimizer, "apply_gradients", spy_gradients)
+                )
+            yield
+
+    def _note(self, alias: str, tensor: Any) -> None:
+        seen = getattr(self._local, "seen", None)
+        if seen is not None:
+            seen.setdefault(alias, tensor)
+
+    def _note_gradients(self, pairs: Sequence[tuple[Any, Any]], optimizer: Any) -> None:
+        if not hasattr(self._local, "seen"):
+            return
+        for gradient, variable in pairs:
+            if isinstance(gradient, tf.Tensor):
+                name = getattr(variable, "path", None) or variable.name
+                self._note(f"gradients/{str(name).split(':')[0]}", gradient)
+        rate = _scheduled_rate(optimizer)
+        if rate is not None:
+            self._note("learning_rate", rate)
+
+
+@contextlib.contextmanager
+def instance_method(target: Any, name: str, method: Any) -> Iterator[None]:
+    """Sets `target.<name>` on the instance, past its `__setattr__`, for a while."""
+    attributes = vars(target)
+    missing = object()
+    before = attributes.get(name, missing)
+    attributes[name] = method
+    try:
+        yield
+    finally:
+        if before is missing:
+            attributes.pop(name, None)
+        else:
+            attributes[name] = before
+
+
+def _scheduled_rate(optimizer: Any) -> Any:
+    """The value that a schedule gives for this step; None without a schedule."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    schedule = getattr(inner, "_learning_rate", None)
+    if not callable(schedule):
+        return None
+    return tf.cast(schedule(tf_variable(inner.iterations)), tf.float32)
+
+
+def split(result: Any) -> tuple[Any, dict[str, Any]]:
+    """Takes the taps off a step's result: `(what Keras gets, taps)`."""
+    if isinstance(result, Mapping) and TAPS in result:
+        return result[OUTPUTS], dict(result[TAPS])
+    return result, {}
