@@ -1,0 +1,126 @@
+"""Canaries: every private TensorFlow or Keras name we lean on is where we say.
+
+A failure here after an upgrade names what moved; it promises nothing to users.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hookbridge import compat
+
+PRIVATE_PACKAGE = re.compile(r"^(tensorflow\.python|keras\.src|tf_keras\.src)\b")
+
+# Where private names may stand as strings, and why.
+NAMED_NOT_USED = {
+    "hookbridge/estimator/stand_ins.py": (
+        "modules that tensorflow-estimator imports and that are replaced for it"
+    ),
+}
+
+
+def in_range(row: compat.PrivateName) -> bool:
+    version = compat.tf_version()
+    return row.min_tf <= version and (row.max_tf is None or version <= row.max_tf)
+
+
+@pytest.mark.parametrize("key", compat.PRIVATE)
+def test_private_name_is_where_the_table_says(key: str) -> None:
+    row = compat.PRIVATE[key]
+    if in_range(row):
+        assert compat.private(key) is not None
+    else:
+        with pytest.raises(compat.PrivateNameMovedError):
+            compat.private(key)
+
+
+@pytest.mark.parametrize("key", compat.PRIVATE)
+def test_private_name_says_why(key: str) -> None:
+    assert len(compat.PRIVATE[key].why) > 10
+
+
+def test_moved_name_says_what_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = compat.PrivateName("tensorflow.python.nowhere:thing", "test this message")
+    monkeypatch.setitem(compat.PRIVATE, "test_only", row)
+    with pytest.raises(
+        compat.PrivateNameMovedError,
+        match=r"needs `tensorflow.python.nowhere:thing` \(test this message\)",
+    ):
+        compat.private("test_only")
+
+
+def source_files(root: Path) -> Iterator[Path]:
+    for folder in ("hookbridge", "adapters"):
+        for file in sorted((root / folder).glob("**/*.py")):
+            if file.resolve() != (root / "hookbridge" / "compat.py").resolve():
+                yield file
+
+
+def private_uses(file: Path, *, strings_are_names: bool = False) -> list[str]:
+    """Private modules that a file imports, names in a string or reaches by dots.
+
+    With `strings_are_names` a string is not taken for a use.
+    """
+    found = []
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names = [] if strings_are_names else [node.value]
+        elif isinstance(node, ast.Attribute):
+            names = [re.sub(r"^tf\.", "tensorflow.", ast.unparse(node))]
+        found += [
+            f"{file.name}:{getattr(node, 'lineno', 0)}: {name.splitlines()[0]}"
+            for name in names
+            if PRIVATE_PACKAGE.match(name)
+        ]
+    return found
+
+
+def test_only_compat_uses_private_packages(repo_root: Path) -> None:
+    files = list(source_files(repo_root))
+    assert len(files) > 5
+    found = [
+        use
+        for file in files
+        for use in private_uses(
+            file,
+            strings_are_names=file.relative_to(repo_root).as_posix() in NAMED_NOT_USED,
+        )
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("file", NAMED_NOT_USED)
+def test_exception_is_still_needed(file: str, repo_root: Path) -> None:
+    assert private_uses(repo_root / file)
+    assert not private_uses(repo_root / file, strings_are_names=True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tensorflow.python.eager import context",
+        "import keras.src.backend",
+        "importlib.import_module('tf_keras.src.utils')",
+        "tf.python.eager.context.eager_mode()",
+    ],
+)
+def test_the_search_finds_what_it_looks_for(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "sample.py"
+    file.write_text(line)
+    assert private_uses(file)
+
+
+def test_no_row_is_unused(repo_root: Path) -> None:
+    text = "\n".join(file.read_text("utf-8") for file in source_files(repo_root))
+    unused = [key for key in compat.PRIVATE if f'"{key}"' not in text]
+    assert unused == []
