@@ -21,8 +21,8 @@ class PrivateName(NamedTuple):
     Attributes:
       path: `"module:attribute"`, or `"module"` for a module.
       why: what it is needed for.
-      min_tf: first TF version `(major, minor)` that has it.
-      max_tf: last TF version that has it; None for "still there".
+      min_tf: first TF version `(major, minor)` on which it is needed.
+      max_tf: last TF version on which it is needed; None for "up to the newest".
     """
 
     path: str
