@@ -228,9 +228,7 @@ def _run_as_client(
     )
 
 
-def _refuse_unless_client(
-    config: Any, role: str, strategy: Any, cluster: Any
-) -> None:
+def _refuse_unless_client(config: Any, role: str, strategy: Any, cluster: Any) -> None:
     method = {"train": "train", "eval": "evaluate"}[role]
     name = type(strategy).__name__
     if "evaluator" in cluster.jobs:

@@ -36,7 +36,7 @@ def deprecation() -> types.ModuleType:
     return view.Facade(real, {"deprecated": lambda: deprecated})
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _api_export() -> type:
     """The base class of `estimator_export`."""
     real = compat.private("tf_export")

@@ -61,7 +61,7 @@ class PackageFinder:
         return spec
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def namespaces() -> Namespaces:
     """`tf.estimator` and `tf.compat.v1.estimator` of this TensorFlow.
 
@@ -87,7 +87,9 @@ def namespaces() -> Namespaces:
     try:
         return Namespaces(
             *(
-                importlib.import_module(f"{PACKAGE}.python.estimator.api._{v}.estimator")
+                importlib.import_module(
+                    f"{PACKAGE}.python.estimator.api._{v}.estimator"
+                )
                 for v in ("v1", "v2")
             )
         )
@@ -100,21 +102,22 @@ def namespaces() -> Namespaces:
 
 
 def _check_installed() -> None:
+    version = ".".join(map(str, compat.tf_version()))
     for module, distribution in (
         (PACKAGE, "tensorflow-estimator"),
         ("tf_keras", "tf_keras"),
     ):
         if importlib.util.find_spec(module) is None:
             raise errors.MissingExtraError(
-                f"`hb.estimator` on TensorFlow {'.'.join(map(str, compat.tf_version()))}"
-                f" needs {distribution}, which is not installed. Install it with "
-                f"`{INSTALL}`; TensorFlow 2.15 has Estimator built in."
+                f"`hb.estimator` on TensorFlow {version} needs {distribution}, which is "
+                f"not installed. Install it with `{INSTALL}`; TensorFlow 2.15 has "
+                "Estimator built in."
             )
-    version = importlib.metadata.version("tensorflow-estimator")
-    if not version.startswith("2.15."):
+    found = importlib.metadata.version("tensorflow-estimator")
+    if not found.startswith("2.15."):
         raise errors.MissingExtraError(
-            f"`hb.estimator` found tensorflow-estimator {version}; expected 2.15.0, "
-            f"the last release. Install it with `{INSTALL}`."
+            f"`hb.estimator` found tensorflow-estimator {found}; expected 2.15.0, the "
+            f"last release. Install it with `{INSTALL}`."
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from hookbridge import compat, errors
@@ -21,13 +21,15 @@ class StandIn(NamedTuple):
     Attributes:
       make: returns the module.
       why: what is missing in TensorFlow from 2.16 on.
-      missing: the attributes that TensorFlow no longer has there; empty when the
-        whole module is gone.
+      missing: the attributes that TensorFlow no longer has in a module that is
+        still there.
+      gone: whether the whole module is gone.
     """
 
     make: Callable[[str], types.ModuleType]
     why: str
     missing: tuple[str, ...] = ()
+    gone: bool = True
 
 
 def moved(name: str) -> str:
@@ -42,9 +44,7 @@ def moved(name: str) -> str:
 
 def _ours(name: str) -> types.ModuleType:
     """The module of this folder that takes the place of `name`."""
-    return importlib.import_module(
-        f"hookbridge.estimator.{name.rpartition('.')[2]}"
-    )
+    return importlib.import_module(f"hookbridge.estimator.{name.rpartition('.')[2]}")
 
 
 def _refusing(name: str) -> types.ModuleType:
@@ -101,17 +101,33 @@ STAND_INS: dict[str, StandIn] = {
         _tf_export,
         "the API name `estimator` and its attribute tables were removed",
         ("ESTIMATOR_API_NAME",),
+        gone=False,
     ),
     "tensorflow.python.util.deprecation": StandIn(
         _deprecation,
         "the package marks TensorFlow's own hook classes as deprecated in place; "
         "they are not, and TensorFlow is not to be changed",
-        ("",),
+        (),
+        gone=False,
     ),
 }
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def load(name: str) -> types.ModuleType:
     """The stand-in for the module `name`."""
     return STAND_INS[name].make(name)
+
+
+def still_there(module: str, attributes: Sequence[str]) -> list[str]:
+    """The attributes of `module` that come from TensorFlow itself."""
+    row = STAND_INS.get(module)
+    if row is not None and row.gone:
+        return []
+    missing = row.missing if row is not None else ()
+    return [
+        name
+        for name in attributes
+        if name not in missing
+        and not ((other := STAND_INS.get(f"{module}.{name}")) and other.gone)
+    ]

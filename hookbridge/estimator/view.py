@@ -90,7 +90,7 @@ def _facade_tree(real: types.ModuleType, names: Mapping[str, str]) -> Facade:
     return Facade(real, replaced)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def tensorflow_view() -> Facade:
     """`tf` as the package sees it."""
     return _facade_tree(importlib.import_module("tensorflow"), KERAS_NAMES)

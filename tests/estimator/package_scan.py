@@ -1,0 +1,91 @@
+"""What the installed tensorflow-estimator reads from TensorFlow, by its source.
+
+    python tests/estimator/package_scan.py
+
+prints the table of `hookbridge/estimator/needs.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+# Helpers of the package's own tests; no user imports them.
+TEST_HELPERS = ("*_testing_utils*.py", "fake_summary_writer.py")
+
+
+def package_files() -> list[Path]:
+    """The package's source files, without generated and test files."""
+    spec = importlib.util.find_spec("tensorflow_estimator")
+    assert spec is not None and spec.submodule_search_locations
+    folder = Path(next(iter(spec.submodule_search_locations))) / "python"
+    return [
+        path
+        for path in sorted(folder.rglob("*.py"))
+        if "api" not in path.relative_to(folder).parts
+        and not any(path.match(pattern) for pattern in TEST_HELPERS)
+    ]
+
+
+def _attribute_chain(node: ast.expr) -> list[str]:
+    """`a.b.c` as `["a", "b", "c"]`, or empty when it starts with no name."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(names)] if isinstance(node, ast.Name) else []
+
+
+def _reads(tree: ast.AST) -> Iterator[tuple[str, list[str]]]:
+    """Pairs: a module under `tensorflow`, attributes read from it."""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            if node.module.split(".")[0] == "tensorflow":
+                for alias in node.names:
+                    yield node.module, [alias.name]
+                    names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "tensorflow":
+                    names[alias.asname or "tensorflow"] = "tensorflow"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            chain = _attribute_chain(node)
+            if chain and chain[0] in names:
+                yield names[chain[0]], chain[1:]
+
+
+def scan() -> tuple[dict[str, set[str]], set[str]]:
+    """Private reads as `{module: attributes}`, and public ones as dotted names."""
+    private: dict[str, set[str]] = {}
+    public: set[str] = set()
+    for path in package_files():
+        for module, chain in _reads(ast.parse(path.read_text(encoding="utf-8"))):
+            if module == "tensorflow":
+                public.add(".".join(chain))
+            else:
+                private.setdefault(module, set()).add(chain[0])
+    return private, public
+
+
+def _row(module: str, attributes: list[str]) -> str:
+    lines = textwrap.wrap(" ".join(attributes), 72, break_on_hyphens=False)
+    if len(lines) == 1 and len(module) + len(lines[0]) < 76:
+        return f'    "{module}": "{lines[0]}",'
+    body = "\n".join(f'        "{line} "' for line in lines[:-1])
+    return f'    "{module}": (\n{body}\n        "{lines[-1]}"\n    ),'.replace(
+        "(\n\n", "(\n"
+    )
+
+
+if __name__ == "__main__":
+    from hookbridge.estimator import stand_ins
+
+    for module, attributes in sorted(scan()[0].items()):
+        kept = stand_ins.still_there(module, sorted(attributes))
+        if kept:
+            print(_row(module, kept))
