@@ -1,1 +1,37 @@
-"""Training loops that take one set of hooks and callbacks."""
+"""Training loops that take one set of hooks and callbacks.
+
+    loop = hb.loops.TowerLoop(model_fn, optimizer=tf.compat.v1.train.AdamOptimizer,
+                              learning_rate=1e-3, num_towers=2)
+    loop.train(input_fn, guests=[any hooks and callbacks], steps_per_epoch=100)
+
+The names are looked up on first use: importing this does not import TensorFlow.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hookbridge.loops.session_loop import TowerLoop as TowerLoop
+    from hookbridge.loops.session_loop import TrainingResult as TrainingResult
+    from hookbridge.loops.tower_spec import TowerSpec as TowerSpec
+
+_WHERE = {
+    "TowerLoop": "hookbridge.loops.session_loop",
+    "TowerSpec": "hookbridge.loops.tower_spec",
+    "TrainingResult": "hookbridge.loops.session_loop",
+}
+
+__all__ = ("TowerLoop", "TowerSpec", "TrainingResult")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(
+            f"module `hookbridge.loops` has no attribute `{name}`; public names: "
+            f"{', '.join(__all__)}"
+        )
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value

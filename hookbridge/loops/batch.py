@@ -1,0 +1,86 @@
+"""One batch as one shard for each tower."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hookbridge import errors
+
+
+def check_divides(batch_size: int, num_towers: int) -> None:
+    """Raises unless `batch_size` examples can be shared out evenly.
+
+    Raises:
+      errors.InvalidArgumentError: the batch does not divide among the towers.
+    """
+    if batch_size % num_towers:
+        down = batch_size - batch_size % num_towers
+        sizes = f"{down} or {down + num_towers}" if down else f"{num_towers}"
+        raise errors.InvalidArgumentError(
+            f"Received a batch of {batch_size} examples for {num_towers} towers; "
+            f"expected a multiple of {num_towers}, for example {sizes}. Change the "
+            "batch size or the number of towers, and end the input with "
+            "`.batch(..., drop_remainder=True)`."
+        )
+
+
+def split_batch(batch: Any, num_towers: int) -> list[Any]:
+    """Splits a batch along its first axis into `num_towers` equal shards.
+
+    Args:
+      batch: a (nested) structure of tensors, each `[N, ...]`, the same N for all.
+      num_towers: number of shards.
+
+    Returns:
+      `num_towers` structures like `batch` with tensors `[N / num_towers, ...]`. A
+      single tower gets the tensors themselves. Where N is known only at run time,
+      a step with a batch that does not divide raises
+      `tf.errors.InvalidArgumentError`.
+
+    Raises:
+      errors.InvalidArgumentError: N is known and does not divide, or a tensor is a
+        scalar.
+    """
+    import tensorflow as tf
+
+    if num_towers == 1:
+        return [batch]
+    shards: list[list[Any]] = [[] for _ in range(num_towers)]
+    flat = tf.nest.flatten(batch)
+    for tensor in flat:
+        for shard, part in zip(shards, _split(tensor, num_towers), strict=True):
+            shard.append(part)
+    return [tf.nest.pack_sequence_as(batch, shard) for shard in shards]
+
+
+def _split(tensor: Any, num_towers: int) -> list[Any]:
+    import tensorflow as tf
+
+    if isinstance(tensor, tf.SparseTensor):
+        raise errors.InvalidArgumentError(
+            f"Received the sparse input {tensor}; expected dense tensors `[N, ...]`, "
+            "which can be split among the towers. Use `tf.sparse.to_dense` on the "
+            "dataset, or one tower."
+        )
+    if tensor.shape.rank == 0:
+        raise errors.InvalidArgumentError(
+            f"Received the scalar input `{tensor.name}`; expected tensors "
+            "`[N, ...]`, which can be split among the towers. Batch the dataset, or "
+            "make the scalar part of the model."
+        )
+    size = tensor.shape[0] if tensor.shape.rank is not None else None
+    if size is not None:
+        check_divides(int(size), num_towers)
+        return list(tf.split(tensor, num_towers))
+    size = tf.shape(tensor)[0]
+    check = tf.debugging.assert_equal(
+        size % num_towers,
+        0,
+        message=(
+            f"The batch does not divide among {num_towers} towers. End the input "
+            "with `.batch(batch_size, drop_remainder=True)` and a `batch_size` that "
+            f"is a multiple of {num_towers}."
+        ),
+    )
+    with tf.control_dependencies([check]):
+        return list(tf.split(tf.identity(tensor), num_towers))

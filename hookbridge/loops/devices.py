@@ -1,0 +1,107 @@
+"""Which logical devices the towers of a loop run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hookbridge import errors
+
+VARIABLE_OPS = (
+    "Variable",
+    "VariableV2",
+    "AutoReloadVariable",
+    "VarHandleOp",
+    "HashTable",
+    "HashTableV2",
+    "MutableHashTable",
+    "MutableHashTableV2",
+)
+
+
+def tower_devices(
+    num_towers: int, devices: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """The device of each tower.
+
+    Args:
+      num_towers: how many towers.
+      devices: devices to use, one for each tower, for example
+        `["/device:GPU:0", "/device:GPU:1"]`. None takes the GPUs where there are
+        enough of them, and logical CPU devices otherwise.
+
+    Raises:
+      errors.InvalidArgumentError: `num_towers` is no positive integer, or differs
+        from the number of `devices`.
+    """
+    if isinstance(num_towers, bool) or not isinstance(num_towers, int):
+        raise errors.InvalidArgumentError(
+            f"Received num_towers={num_towers!r}; expected an integer of at least 1."
+        )
+    if num_towers < 1:
+        raise errors.InvalidArgumentError(
+            f"Received num_towers={num_towers}; expected at least 1."
+        )
+    if devices is not None:
+        if len(devices) != num_towers:
+            raise errors.InvalidArgumentError(
+                f"Received num_towers={num_towers} and {len(devices)} devices "
+                f"({', '.join(devices)}); expected one device for each tower. Leave "
+                "`devices` out to have them chosen."
+            )
+        return tuple(devices)
+    import tensorflow as tf
+
+    gpus = len(tf.config.list_physical_devices("GPU"))
+    kind = "GPU" if gpus >= num_towers else "CPU"
+    return tuple(f"/device:{kind}:{i}" for i in range(num_towers))
+
+
+def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
+    """A `ConfigProto` whose session has all of `devices`.
+
+    The logical CPU devices belong to the session (`device_count`), so nothing in
+    the process changes and several loops can use different numbers of them.
+
+    Args:
+      devices: tower devices as `tower_devices` gives them.
+      base: a `tf.compat.v1.ConfigProto` to start from; it is not changed.
+    """
+    import tensorflow as tf
+
+    config = tf.compat.v1.ConfigProto()
+    # A read of a variable must be next to the variable, whatever device the
+    # tower asked for.
+    config.allow_soft_placement = True
+    if base is not None:
+        config.MergeFrom(base)
+    cpus = 1 + max(
+        (
+            spec.device_index or 0
+            for spec in map(tf.DeviceSpec.from_string, devices)
+            if spec.device_type == "CPU"
+        ),
+        default=0,
+    )
+    config.device_count["CPU"] = max(cpus, config.device_count["CPU"])
+    return config
+
+
+def device_setter(tower_device: str, variable_device: str) -> Callable[[Any], str]:
+    """A device function: variables on `variable_device`, the rest on the tower's.
+
+    What the code inside asks for with `tf.device` wins, as it does with
+    `tf.compat.v1.train.replica_device_setter`, which knows parameter servers only
+    and no local devices.
+    """
+    import tensorflow as tf
+
+    variables = tf.DeviceSpec.from_string(variable_device)
+    others = tf.DeviceSpec.from_string(tower_device)
+
+    def place(op: Any) -> str:
+        base = variables if op.type in VARIABLE_OPS else others
+        merged = base.make_merged_spec(tf.DeviceSpec.from_string(op.device or ""))
+        return str(merged.to_string())
+
+    return place

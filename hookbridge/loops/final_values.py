@@ -1,0 +1,33 @@
+"""Reads the variables once everything else is done with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+class FinalValuesHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Keeps the values that the variables have when the session ends.
+
+    Put it last: a callback before it may restore the best weights in its end.
+
+    Attributes:
+      variables: `{variable name: array}`; empty until the session has ended
+        cleanly.
+      global_step: the global step at the end.
+    """
+
+    def __init__(self) -> None:
+        self.variables: dict[str, Any] = {}
+        self.global_step: int | None = None
+
+    def begin(self) -> None:
+        self._tensors = {
+            variable.op.name: variable for variable in tf.compat.v1.global_variables()
+        }
+        self._step = tf.compat.v1.train.get_global_step()
+
+    def end(self, session: Any) -> None:
+        self.variables, step = session.run((self._tensors, self._step))
+        self.global_step = int(step)

@@ -1,0 +1,59 @@
+"""What a model function gives a tower loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hookbridge import errors
+
+TRAIN = "train"
+EVAL = "eval"
+
+# Called as model_fn(features, labels, mode).
+ModelFn = Callable[[Any, Any, str], "TowerSpec"]
+
+
+@dataclass(frozen=True)
+class TowerSpec:
+    """The outputs of a model function for one tower's examples.
+
+    Attributes:
+      loss: float tensor `[]`, the mean over the tower's examples (plus
+        regularisation). With towers of equal size the mean over towers is then the
+        loss of the whole batch.
+      metrics: `{name: tensor []}`, each a mean over the tower's examples.
+      predictions: tensor or structure of tensors `[N, ...]`; None if there are none.
+    """
+
+    loss: Any
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    predictions: Any = None
+
+
+def call_model_fn(model_fn: ModelFn, example: Any, mode: str) -> TowerSpec:
+    """Calls `model_fn` with a `(features, labels)` pair and checks what it gives.
+
+    Raises:
+      errors.InvalidArgumentError: the input is no pair, or `model_fn` does not give
+        a `TowerSpec` with a scalar loss and scalar metrics.
+    """
+    if not isinstance(example, (tuple, list)) or len(example) != 2:
+        raise errors.InvalidArgumentError(
+            f"The input function gives elements of type `{type(example).__name__}`; "
+            "expected `(features, labels)` pairs."
+        )
+    spec = model_fn(example[0], example[1], mode)
+    if not isinstance(spec, TowerSpec):
+        raise errors.InvalidArgumentError(
+            f"`model_fn` returned {spec!r}; expected "
+            "`hookbridge.loops.TowerSpec(loss=..., metrics={...})`."
+        )
+    for name, tensor in {"loss": spec.loss, **spec.metrics}.items():
+        if getattr(getattr(tensor, "shape", None), "rank", None) != 0:
+            raise errors.InvalidArgumentError(
+                f"`model_fn` returned `{name}` = {tensor!r}; expected a scalar "
+                "tensor, the mean over the examples. Use `tf.reduce_mean`."
+            )
+    return spec

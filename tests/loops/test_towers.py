@@ -1,0 +1,253 @@
+"""N towers compute what one tower computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge.loops import TowerLoop, TowerSpec
+
+v1 = tf.compat.v1
+
+BATCH, FEATURES, CLASSES, STEPS = 8, 5, 3, 6
+
+
+def dense_data() -> Any:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(BATCH * STEPS, FEATURES)).astype(np.float32)
+    y = rng.integers(0, CLASSES, size=BATCH * STEPS)
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH, drop_remainder=True)
+
+
+def token_data() -> Any:
+    rng = np.random.default_rng(4)
+    x = rng.integers(0, 11, size=(BATCH * STEPS, 4))  # rows repeat across towers
+    y = rng.integers(0, CLASSES, size=BATCH * STEPS)
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH, drop_remainder=True)
+
+
+def layer(x: Any, units: int, name: str | None) -> Any:
+    with v1.variable_scope(name, default_name="dense"):
+        kernel = v1.get_variable(
+            "kernel",
+            [x.shape[-1], units],
+            initializer=v1.glorot_uniform_initializer(seed=7),
+        )
+        return tf.matmul(x, kernel)
+
+
+def loss_and_metrics(logits: Any, labels: Any) -> TowerSpec:
+    hits = tf.equal(tf.argmax(logits, 1), tf.cast(labels, tf.int64))
+    return TowerSpec(
+        loss=tf.reduce_mean(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        ),
+        metrics={"accuracy": tf.reduce_mean(tf.cast(hits, tf.float32))},
+    )
+
+
+def dense_model(features: Any, labels: Any, mode: str) -> TowerSpec:
+    hidden = tf.nn.relu(layer(features, 4, "hidden"), name="hidden/Relu")
+    return loss_and_metrics(layer(hidden, CLASSES, "logits"), labels)
+
+
+def unnamed_layers_model(features: Any, labels: Any, mode: str) -> TowerSpec:
+    hidden = tf.nn.relu(layer(features, 4, None))
+    return loss_and_metrics(layer(hidden, CLASSES, None), labels)
+
+
+def embedding_model(features: Any, labels: Any, mode: str) -> TowerSpec:
+    table = v1.get_variable(
+        "embedding", [11, 6], initializer=v1.glorot_uniform_initializer(seed=8)
+    )
+    vectors = tf.reduce_mean(tf.nn.embedding_lookup(table, features), axis=1)
+    return loss_and_metrics(layer(vectors, CLASSES, "logits"), labels)
+
+
+def regularised_model(features: Any, labels: Any, mode: str) -> TowerSpec:
+    with v1.variable_scope("l", regularizer=lambda w: 0.1 * tf.reduce_sum(w * w)):
+        logits = layer(features, CLASSES, "logits")
+    v1.losses.add_loss(loss_and_metrics(logits, labels).loss)
+    return TowerSpec(loss=v1.losses.get_total_loss())
+
+
+MODELS = {
+    "dense": (dense_model, dense_data),
+    "unnamed_layers": (unnamed_layers_model, dense_data),
+    "indexed_slices": (embedding_model, token_data),
+    "collections": (regularised_model, dense_data),
+}
+OPTIMIZERS = {
+    "sgd": v1.train.GradientDescentOptimizer,
+    "adam": v1.train.AdamOptimizer,
+    "momentum": lambda rate: v1.train.MomentumOptimizer(rate, momentum=0.9),
+}
+
+
+class Record(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Fetches by name each step, as a user's hook does."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.values: list[dict[str, Any]] = []
+
+    def before_run(self, run_context: Any) -> Any:
+        return v1.train.SessionRunArgs({name: name for name in self.names})
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.values.append(run_values.results)
+
+
+def loop(model_fn: Any, **config: Any) -> TowerLoop:
+    config = {
+        "optimizer": v1.train.GradientDescentOptimizer,
+        "learning_rate": 0.1,
+        **config,
+    }
+    return TowerLoop(model_fn, **config)
+
+
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_n_towers_give_the_weights_of_one(model: str, optimizer: str) -> None:
+    model_fn, data = MODELS[model]
+    runs = {
+        towers: loop(
+            model_fn, optimizer=OPTIMIZERS[optimizer], num_towers=towers
+        ).train(data)
+        for towers in (1, 2, 4)
+    }
+    one = runs[1].variables
+    initial = loop(model_fn, learning_rate=1e-30).train(data).variables
+    moved = 0.0
+    for name, value in one.items():
+        if name in initial and name not in ("global_step", "optimizer/learning_rate"):
+            moved = max(moved, float(np.abs(value - initial[name]).max()))
+    assert moved > 1e-2  # it did train
+    for towers in (2, 4):
+        assert runs[towers].global_step == STEPS
+        assert runs[towers].variables.keys() == one.keys()
+        for name, value in one.items():
+            np.testing.assert_allclose(
+                runs[towers].variables[name], value, rtol=1e-4, atol=1e-6, err_msg=name
+            )
+
+
+def test_names_mean_the_whole_batch_and_the_first_tower() -> None:
+    names = ("loss:0", "accuracy:0", "learning_rate:0", "hidden/Relu:0")
+    recorded = {}
+    for towers in (1, 2):
+        recorded[towers] = Record(*names)
+        loop(dense_model, num_towers=towers).train(
+            dense_data, guests=[recorded[towers]]
+        )
+    for one, two in zip(recorded[1].values, recorded[2].values, strict=True):
+        for name in ("loss:0", "accuracy:0", "learning_rate:0"):
+            np.testing.assert_allclose(one[name], two[name], rtol=1e-5)
+        assert one["hidden/Relu:0"].shape == (BATCH, 4)
+        assert two["hidden/Relu:0"].shape == (BATCH // 2, 4)
+        np.testing.assert_allclose(
+            one["hidden/Relu:0"][: BATCH // 2], two["hidden/Relu:0"], rtol=1e-4
+        )
+
+
+def test_each_tower_is_on_its_own_device_and_variables_on_the_first_cpu() -> None:
+    graphs: list[Any] = []
+    devices: list[str] = []
+
+    class Look(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            graphs.append(v1.get_default_graph())
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            devices.extend(d.name for d in session.list_devices())
+
+    loop(dense_model, num_towers=3).train(
+        lambda: dense_data().unbatch().batch(6, drop_remainder=True), guests=Look()
+    )
+    assert sum("device:CPU" in name for name in devices) == 3
+    ops = {op.name: op for op in graphs[0].get_operations()}
+    for prefix, device in (("", 0), ("tower_1/", 1), ("tower_2/", 2)):
+        assert ops[f"{prefix}hidden/Relu"].device.endswith(f"CPU:{device}")
+    kinds = {op.device for op in ops.values() if op.type == "VarHandleOp"}
+    assert kinds == {"/device:CPU:0"}
+
+
+def test_update_ops_run_once_for_each_step() -> None:
+    def model(features: Any, labels: Any, mode: str) -> TowerSpec:
+        seen = v1.get_variable(
+            "seen", [], initializer=v1.zeros_initializer(), trainable=False
+        )
+        # Needs the batch, as batch normalisation does: the run that meets the end of
+        # the data must not count.
+        one = tf.cast(tf.reduce_sum(features) > -1e9, tf.float32)
+        v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, seen.assign_add(one))
+        return dense_model(features, labels, mode)
+
+    result = loop(model, num_towers=4).train(dense_data)
+    assert result.variables["seen"] == STEPS
+
+
+def test_a_hook_feeds_the_learning_rate() -> None:
+    class Feed(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+        def before_run(self, run_context: Any) -> Any:
+            return v1.train.SessionRunArgs(
+                None, feed_dict={"learning_rate:0": np.float32(0.0)}
+            )
+
+    fed = loop(dense_model, num_towers=2).train(dense_data, guests=[Feed()])
+    initial = loop(dense_model, learning_rate=1e-30).train(dense_data)
+    for name in ("hidden/kernel", "logits/kernel"):
+        np.testing.assert_allclose(fed.variables[name], initial.variables[name])
+
+
+def test_a_loss_named_loss_does_not_take_the_place_of_the_mean() -> None:
+    def model(features: Any, labels: Any, mode: str) -> TowerSpec:
+        spec = dense_model(features, labels, mode)
+        return TowerSpec(loss=tf.identity(spec.loss, name="loss"))
+
+    ours, plain = Record("loss:0"), Record("loss:0")
+    loop(model, num_towers=2).train(dense_data, guests=ours)
+    loop(dense_model, num_towers=2).train(dense_data, guests=plain)
+    assert ours.values == plain.values
+
+
+def test_a_metric_whose_name_is_taken_is_refused() -> None:
+    def model(features: Any, labels: Any, mode: str) -> TowerSpec:
+        spec = dense_model(features, labels, mode)
+        hits = tf.identity(spec.metrics["accuracy"], name="accuracy")
+        return TowerSpec(loss=spec.loss, metrics={"accuracy": hits})
+
+    loop(model).train(dense_data)
+    with pytest.raises(hb.errors.InvalidArgumentError, match="tower_accuracy"):
+        loop(model, num_towers=2).train(dense_data)
+
+
+def test_a_batch_that_does_not_divide_is_refused_before_training() -> None:
+    steps = Record("loss:0")
+    with pytest.raises(
+        hb.errors.InvalidArgumentError, match="batch of 8 examples for 3 towers"
+    ):
+        loop(dense_model, num_towers=3).train(dense_data, guests=steps)
+    assert steps.values == []
+
+
+def test_a_batch_of_unknown_size_that_does_not_divide_ends_the_run() -> None:
+    def data() -> Any:
+        return dense_data().unbatch().batch(5)  # 48 examples: the last batch has 3
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="drop_remainder=True"):
+        loop(dense_model, num_towers=2).train(data)
+
+
+def test_a_schedule_is_read_through_the_learning_rate() -> None:
+    seen = Record("learning_rate:0")
+    loop(
+        dense_model,
+        learning_rate=lambda step: 0.5 / (1.0 + tf.cast(step, tf.float32)),
+    ).train(dense_data, guests=seen, max_steps=1)
+    np.testing.assert_allclose(seen.values[0]["learning_rate:0"], 0.5)
