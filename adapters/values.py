@@ -1,0 +1,94 @@
+"""Pure translation between what a session returns and what a callback expects.
+
+No TensorFlow state lives here: numbers in, numbers out.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+
+def as_log_value(value: Any) -> Any:
+    """A fetched value as Keras puts it into `logs`.
+
+    Scalars become Python floats, as Keras's own conversion gives; arrays, strings
+    and structures stay what they are.
+
+    Args:
+      value: what `Session.run` returned for a log entry.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        if value.ndim == 0 and value.dtype.kind in "fiub":
+            return float(value)
+        return value
+    if isinstance(value, (bool, int, float)):
+        return float(value)
+    return value
+
+
+def as_val_logs(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of a validation as `val_*` entries.
+
+    Args:
+      result: `{metric: value}`; a key that has the prefix already keeps it, and the
+        `global_step` that an Estimator adds to its results is left out.
+    """
+    return {
+        key if key.startswith("val_") else f"val_{key}": as_log_value(value)
+        for key, value in result.items()
+        if key != "global_step"
+    }
+
+
+def as_test_logs(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of a validation as `on_test_end` gets it: without prefix."""
+    return {
+        key.removeprefix("val_"): as_log_value(value)
+        for key, value in result.items()
+        if key != "global_step"
+    }
+
+
+def epoch_of(step: int, steps_per_epoch: int | None) -> int:
+    """The epoch that the next training step belongs to.
+
+    Args:
+      step: global step, counted from 0.
+      steps_per_epoch: training steps in an epoch; None means one endless epoch.
+    """
+    return step // steps_per_epoch if steps_per_epoch else 0
+
+
+def nearest(name: str, known: Iterable[str], limit: int = 5) -> list[str]:
+    """The names most like `name`, best first; the first few if none is like it."""
+    names = sorted(set(known))
+    return difflib.get_close_matches(name, names, n=limit, cutoff=0.4) or names[:limit]
+
+
+class RunningMean:
+    """A weighted mean that is updated step by step, in single precision.
+
+    Keras keeps the loss of an epoch in a `Mean` metric of float32 weighted by the
+    batch size; the same arithmetic gives the same digits.
+    """
+
+    __slots__ = ("_count", "_total")
+
+    def __init__(self) -> None:
+        self._total = np.float32(0.0)
+        self._count = np.float32(0.0)
+
+    def update(self, value: float, weight: float = 1.0) -> float:
+        """Adds a value and returns the mean so far."""
+        self._total += np.float32(value) * np.float32(weight)
+        self._count += np.float32(weight)
+        return float(self._total / self._count) if self._count else 0.0
+
+    def reset(self) -> None:
+        """Forgets everything, as at the beginning of an epoch."""
+        self._total = np.float32(0.0)
+        self._count = np.float32(0.0)
