@@ -1,0 +1,186 @@
+"""What a host delivers to each guest, told before anything runs.
+
+print(hb.explain([MyHook(), tf.keras.callbacks.EarlyStopping()], host="fit"))
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any, Literal, NamedTuple
+
+from hookbridge import errors, lifecycle
+
+Host = Literal["session", "fit", "parameter_server"]
+Verdict = Literal["native", "wrapped", "refused"]
+
+HOSTS: dict[Host, str] = {
+    "session": "a session loop (MonitoredTrainingSession, Estimator)",
+    "fit": "Model.fit, evaluate and predict",
+    "parameter_server": "Model.fit under ParameterServerStrategy",
+}
+_WIDTH = 88
+
+
+class EventReport(NamedTuple):
+    """One event that a guest overrides.
+
+    Attributes:
+      event: the method.
+      when: who calls it in this host, and when.
+      counterpart: the event of the host's own lifecycle at that point; None in the
+        guest's own loop and where there is none.
+    """
+
+    event: str
+    when: str
+    counterpart: str | None
+
+
+class GuestReport(NamedTuple):
+    """What a host does with one guest.
+
+    Attributes:
+      name: the guest's class.
+      kind: `"hook"` or `"callback"`.
+      verdict: `"native"` (passes through), `"wrapped"` or `"refused"`.
+      reason: why it is refused and what to do instead; empty otherwise.
+      events: what is delivered; empty for a refused guest.
+    """
+
+    name: str
+    kind: lifecycle.Guest
+    verdict: Verdict
+    reason: str
+    events: tuple[EventReport, ...]
+
+
+class Report(NamedTuple):
+    """What a host does with each of a list of guests; `print` it or read it.
+
+    Attributes:
+      host: `"session"`, `"fit"` or `"parameter_server"`.
+      guests: one entry for each guest, in order.
+    """
+
+    host: Host
+    guests: tuple[GuestReport, ...]
+
+    def __str__(self) -> str:
+        return format_report(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain dicts and lists, for `json.dump`."""
+        return {
+            "host": self.host,
+            "guests": [
+                {**g._asdict(), "events": [e._asdict() for e in g.events]}
+                for g in self.guests
+            ],
+        }
+
+
+def explain(items: Any, host: Host = "session") -> Report:
+    """Tells what a host would deliver to each guest, without running anything.
+
+    Args:
+      items: one hook or callback, or a list of them, of any Keras flavour.
+      host: `"session"`, `"fit"` or `"parameter_server"`.
+
+    Returns:
+      A report that prints as text.
+
+    Raises:
+      errors.NotAGuestError: an item is neither a hook nor a callback.
+      errors.InvalidArgumentError: `host` is not one of those named above.
+    """
+    if host not in HOSTS:
+        raise errors.InvalidArgumentError(
+            f"Received `host={host!r}`; expected one of {', '.join(HOSTS)}."
+        )
+    from hookbridge.adapters import callback_to_hook, guests, hook_to_callback
+
+    reports = []
+    for item in guests.flatten(items):
+        guest = item
+        if isinstance(item, callback_to_hook.CallbackToHook):
+            guest = item.callback
+        elif isinstance(item, hook_to_callback.HookToCallback):
+            guest = item.hook
+        reports.append(_explain_one(guest, host))
+    return Report(host, tuple(reports))
+
+
+def _explain_one(guest: Any, host: Host) -> GuestReport:
+    from hookbridge.adapters import guests
+
+    kind: lifecycle.Guest = "hook" if guests.is_hook(guest) else "callback"
+    name = guests.name_of(guest)
+    reason = _refusal(guest, kind, host)
+    if reason:
+        return GuestReport(name, kind, "refused", reason, ())
+    is_native = (kind == "hook") == (host == "session")
+    rows = []
+    for event in lifecycle.overridden(guest, kind):
+        facts = lifecycle.EVENTS[event]
+        when = facts.native if is_native else facts.bridged
+        rows.append(EventReport(event, when, None if is_native else facts.counterpart))
+    verdict: Verdict = "native" if is_native else "wrapped"
+    return GuestReport(name, kind, verdict, "", tuple(rows))
+
+
+def _refusal(guest: Any, kind: lifecycle.Guest, host: Host) -> str:
+    """Why `host` refuses `guest`; empty if it does not. The converters decide."""
+    from hookbridge.adapters import convert
+
+    try:
+        if host == "session":
+            # Any number of steps: whether epochs are defined is for the real call.
+            convert.as_hooks(guest, steps_per_epoch=1)
+        else:
+            convert.as_callbacks(guest)
+    except errors.RefusedError as e:
+        return str(e)
+    if host == "parameter_server":
+        return _parameter_server_refusal(guest, kind)
+    return ""
+
+
+def _parameter_server_refusal(guest: Any, kind: lifecycle.Guest) -> str:
+    if kind == "hook":
+        return (
+            "Hooks cannot run under `ParameterServerStrategy` yet: its steps are "
+            "scheduled, not run, when Keras calls them. Use the default strategy, "
+            "`MirroredStrategy`, or the session loops of `hookbridge.loops`."
+        )
+    batch_events = [e for e in lifecycle.overridden(guest, kind) if "batch" in e]
+    if batch_events and not getattr(guest, "_supports_tf_logs", False):
+        return (
+            f"Keras refuses callbacks with batch methods ({', '.join(batch_events)}) "
+            "under `ParameterServerStrategy`. Do the work in `on_epoch_end`."
+        )
+    return ""
+
+
+def format_report(report: Report) -> str:
+    """A report as text: one block for each guest."""
+    lines = [f"Host: {HOSTS[report.host]}"]
+    for guest in report.guests:
+        lines += ["", f"{guest.name} ({guest.kind}): {guest.verdict}"]
+        if guest.reason:
+            lines += textwrap.wrap(
+                guest.reason, _WIDTH, initial_indent="  ", subsequent_indent="  "
+            )
+        width = max((len(e.event) for e in guest.events), default=0)
+        for row in guest.events:
+            text = row.when
+            if row.counterpart:
+                text += f" (at `{row.counterpart}`)"
+            lines += textwrap.wrap(
+                text,
+                _WIDTH,
+                initial_indent=f"  {row.event:<{width}}  ",
+                subsequent_indent=" " * (width + 4),
+            )
+    if not report.guests:
+        lines.append("No guests.")
+    return "\n".join(lines)

@@ -1,0 +1,101 @@
+"""`hb.explain` tells what the converters and the lifecycle tables say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import errors, lifecycle
+from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
+
+
+def test_native_and_wrapped_in_both_hosts(keras: Any) -> None:
+    hook = RecordingHook(EventLog())
+    stopping = keras.callbacks.EarlyStopping("loss")
+    in_fit = hb.explain([hook, stopping], host="fit")
+    assert [g.verdict for g in in_fit.guests] == ["wrapped", "native"]
+    in_session = hb.explain([hook, stopping], host="session")
+    assert [g.verdict for g in in_session.guests] == ["native", "wrapped"]
+    assert [g.kind for g in in_session.guests] == ["hook", "callback"]
+
+
+def test_rows_are_the_overridden_events_and_their_mapping() -> None:
+    hook = tf.compat.v1.train.StopAtStepHook(num_steps=3)
+    (report,) = hb.explain(hook, host="fit").guests
+    assert [e.event for e in report.events] == [
+        "begin",
+        "after_create_session",
+        "before_run",
+        "after_run",
+    ]
+    for row in report.events:
+        assert row.when == lifecycle.EVENTS[row.event].bridged
+        assert row.counterpart == lifecycle.EVENTS[row.event].counterpart
+    (native,) = hb.explain(hook, host="session").guests
+    assert {e.counterpart for e in native.events} == {None}
+    assert [e.when for e in native.events] == [
+        lifecycle.EVENTS[e.event].native for e in report.events
+    ]
+
+
+def test_refused_guest_has_the_reason_and_no_events() -> None:
+    names = ("LocalCLIDebugHook",)
+    hook = type(names[0], (RecordingHook,), {"__module__": "tensorflow.x"})(EventLog())
+    (report,) = hb.explain(hook, host="fit").guests
+    assert report.verdict == "refused"
+    assert "`LocalCLIDebugHook` cannot run in `Model.fit`" in report.reason
+    assert report.events == ()
+    with pytest.raises(errors.RefusedError) as caught:
+        hb.as_callbacks(hook)
+    assert report.reason == str(caught.value)
+
+
+def test_parameter_server_refuses_batch_methods() -> None:
+    log = EventLog()
+    epochs = RecordingCallback(log, only=["on_epoch_end"])
+    batches = RecordingCallback(log, only=["on_train_batch_end"])
+    report = hb.explain([epochs, batches, RecordingHook(log)], host="parameter_server")
+    assert [g.verdict for g in report.guests] == ["native", "refused", "refused"]
+    assert "(on_train_batch_end)" in report.guests[1].reason
+
+
+def test_wrapped_guests_are_explained_as_themselves() -> None:
+    hook = RecordingHook(EventLog())
+    assert hb.explain(hb.as_callbacks(hook), "fit") == hb.explain(hook, "fit")
+    callback = RecordingCallback(EventLog())
+    wrapped = hb.as_hooks(callback, steps_per_epoch=1)
+    assert hb.explain(wrapped, "session") == hb.explain(callback, "session")
+
+
+def test_report_prints_and_is_json() -> None:
+    report = hb.explain(tf.compat.v1.train.StopAtStepHook(num_steps=3), host="fit")
+    text = str(report)
+    assert text.splitlines()[:3] == [
+        "Host: Model.fit, evaluate and predict",
+        "",
+        "StopAtStepHook (hook): wrapped",
+    ]
+    assert "(at `on_train_batch_end`)" in text
+    assert max(map(len, text.splitlines())) <= 88
+    assert json.loads(json.dumps(report.to_json()))["guests"][0]["kind"] == "hook"
+
+
+def test_nothing_to_explain() -> None:
+    assert str(hb.explain([])).endswith("No guests.")
+
+
+@pytest.mark.parametrize(
+    ("items", "host", "error", "message"),
+    [
+        ([], "sess", errors.InvalidArgumentError, "Received `host='sess'`; expected"),
+        (object(), "fit", errors.NotAGuestError, "of type `object`; expected"),
+        (RecordingHook, "fit", errors.NotAGuestError, "Construct it first"),
+    ],
+)
+def test_bad_input(items: Any, host: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        hb.explain(items, host)
