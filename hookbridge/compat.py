@@ -64,6 +64,11 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.training.training_util:_get_or_create_global_step_read",
         "the shared read that hooks order before the update of the step",
     ),
+    "MetricsList": PrivateName(
+        "keras.src.trainers.compile_utils:MetricsList",
+        "where Keras 3 callbacks look up whether a metric should rise or fall",
+        min_tf=(2, 16),
+    ),
     "tf_export": PrivateName(
         "tensorflow.python.util.tf_export",
         "the base of the Estimator package's export decorator",
