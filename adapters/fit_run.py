@@ -106,9 +106,8 @@ class FitRun:
             if self._mode is not None:
                 return original(force)  # validation inside this fit
             self._mode = mode
-            names = StepNames(str(getattr(self._model, "name", "model")))
-            self._step = StepFunction(self._model, mode, original, names)
-            self._names = names
+            self._names = StepNames(self._model)
+            self._step = StepFunction(self._model, mode, original, self._names)
             setattr(self._model, mode.function, self._call)
             return self._call
 
@@ -139,6 +138,10 @@ class FitRun:
         assert self._step is not None
         self._step.discover(*self._args)
         model = self._model
+        steps = getattr(model, "_steps_per_execution", None)
+        if steps is None:
+            steps = getattr(model, "steps_per_execution", 1)
+        self._several = live_variables.as_int(1 if steps is None else steps) > 1
         self._global_step = GlobalStep(model)
         optimizer = getattr(model, "optimizer", None)
         self._rate = live_variables.learning_rate_variable(optimizer)
@@ -178,19 +181,28 @@ class FitRun:
         # Keras's function belongs under the graph, and so the strategy, that
         # `fit` runs under; hooks run under the live graph.
         with self._keras_graph.as_default(), compat.private("eager_mode")():
+            before = self._counted_steps() if self._several else 0
             outputs, fetched, values = self._step.run(
                 self._args, program, feeds, retained, override
             )
+            self._global_step.add(self._steps_of_a_call(before))
         self._retained.update(values)
-        self._global_step.add(self._steps_of_a_call())
         self._outputs = outputs
         return fetched
 
-    def _steps_of_a_call(self) -> int:
-        steps = getattr(self._model, "_steps_per_execution", None)
-        if steps is None:
-            steps = getattr(self._model, "steps_per_execution", 1)
-        return int(steps or 1) if self._mode is TRAIN else 0
+    def _steps_of_a_call(self, before: int) -> int:
+        """How many steps the call just made has trained."""
+        if self._mode is not TRAIN:
+            return 0
+        return self._counted_steps() - before if self._several else 1
+
+    def _counted_steps(self) -> int:
+        """Keras's own count; it is read only where a call makes several steps."""
+        model = self._model
+        counter = getattr(model, "_train_counter", None)
+        if counter is None:
+            counter = getattr(getattr(model, "optimizer", None), "_iterations", 0)
+        return live_variables.as_int(counter)
 
     def is_mode(self, name: str) -> bool:
         """Whether this run is of that loop."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_variables import ModelVariable, tf_variable
+from hookbridge import compat
+from hookbridge.adapters.live_variables import ModelVariable, as_int
 
 # Per model: the count that the last run left and `iterations` at that moment.
 _LAST: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDictionary()
@@ -30,9 +31,12 @@ class GlobalStep:
         iterations = self._iterations()
         value, then = _LAST.get(model, (iterations, iterations))
         self.value = value + (iterations - then)
-        eager = tf.Variable(
-            self.value, dtype=tf.int64, trainable=False, name="global_step"
-        )
+        # A graph of its own keeps the variable out of the strategy's scope: it is
+        # one number on the host, not one per replica.
+        with tf.Graph().as_default(), compat.private("eager_mode")():
+            eager = tf.Variable(
+                self.value, dtype=tf.int64, trainable=False, name="global_step"
+            )
         self.variable = ModelVariable(
             eager, "global_step", trainable=False, local=False
         )
@@ -41,7 +45,7 @@ class GlobalStep:
     def _iterations(self) -> int:
         optimizer = getattr(self._model, "optimizer", None)
         iterations = getattr(optimizer, "iterations", None)
-        return 0 if iterations is None else int(tf_variable(iterations).numpy())
+        return 0 if iterations is None else as_int(iterations)
 
     def add(self, steps: int) -> None:
         """Counts completed steps."""

@@ -88,6 +88,9 @@ class LiveSession(v1.Session):
         self._retained = retained
         self._plans: dict[Any, _Plan] = {}
         self._is_closed = False
+        # Functions are called with this graph as default: the live graph is
+        # final, and entering a strategy's scope writes to the default graph.
+        self._outside = tf.Graph()
 
     def close(self) -> None:
         """Ends the session; further `run` calls raise `RuntimeError`."""
@@ -118,7 +121,7 @@ class LiveSession(v1.Session):
         if plan is None:
             plan = _Plan(self._live_graph, fetches, [t for t, _ in feeds])
             self._plans[key] = plan
-        with compat.private("eager_mode")():
+        with self._outside.as_default(), compat.private("eager_mode")():
             return self._execute(plan, feeds, options, run_metadata)
 
     def _execute(

@@ -62,6 +62,12 @@ def _wanted_name(variable: Any, prefix: str = "") -> str:
     return f"{prefix}{name}"
 
 
+def as_int(value: Any) -> int:
+    """A number or a scalar variable of any kind, distributed ones included."""
+    value = tf_variable(value)
+    return int(value.numpy() if hasattr(value, "numpy") else value)
+
+
 def learning_rate_variable(optimizer: Any) -> Any:
     """The `tf.Variable` of a constant learning rate; None for a schedule."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.adapters.session_program import SessionProgram
-from hookbridge.adapters.step_names import StepNames
+from hookbridge.adapters.step_names import StepNames, eager_names
 from hookbridge.adapters.step_taps import StepTap, instance_method, split
 
 
@@ -72,12 +72,10 @@ class StepFunction:
         self._plain = self._keras_function(())
         self.traces = 0
 
-    def _keras_function(
-        self, wanted: Sequence[str], names: StepNames | None = None
-    ) -> tuple[Any, StepTap]:
+    def _keras_function(self, wanted: Sequence[str]) -> tuple[Any, StepTap]:
         """A fresh function of Keras's whose step returns the `wanted` tensors."""
         model, mode = self._model, self._mode
-        tap = StepTap(model, self._step, wanted, names or self._names)
+        tap = StepTap(model, self._step, wanted, self._names)
         # Keras files what it makes on the model, where its loop and TensorBoard
         # look: that must stay what it was.
         filed = {
@@ -106,9 +104,11 @@ class StepFunction:
         """
         function, tap = self._plain
         inner = traceable(function)
-        if inner is not None:
-            with self._tracing(tap):
-                inner.get_concrete_function(*args)
+        if inner is None:
+            eager_names(self._model, self._names)
+            return
+        with self._tracing(tap):
+            inner.get_concrete_function(*args)
 
     @contextlib.contextmanager
     def _tracing(self, tap: StepTap) -> Any:
@@ -137,11 +137,8 @@ class StepFunction:
         Returns:
           What Keras expects, the fetched tensors, the retained tensors by name.
         """
-        if program.is_empty and not retained:
-            function, tap = self._plain
-            with self._tracing(tap):
-                outputs = function(*args)
-            return outputs, [], {}
+        if program.is_empty and not retained and override is None:
+            return self._plain[0](*args), [], {}
         key = (id(program), tuple(retained))
         variant = self._variants.get(key)
         if variant is None:
@@ -169,8 +166,8 @@ class StepFunction:
             fetched = program.build_after(known, {n: values[n] for n in needed})
             return outputs, fetched, values
 
-        multi_step = int(getattr(self._model, "_steps_per_execution", 1) or 1) > 1
-        if inner is None or (is_optional and multi_step):
+        steps = getattr(self._model, "steps_per_execution", 1) if is_optional else 1
+        if inner is None or steps > 1:
             return self._in_three_calls(function, tap, program, retained, override)
 
         def step(*args: Any) -> Any:

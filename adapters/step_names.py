@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 # What Keras adds to a scope's name when the name was taken.
 _SUFFIX = re.compile(r"_\d+$")
+# The scope of Keras 2's loop over several steps per execution.
+_LOOP = re.compile(r"while(_\d+)?$")
 
 
 class StepTensor(NamedTuple):
@@ -26,19 +28,29 @@ class StepTensor(NamedTuple):
     shape: Any
 
 
-def canonical(name: str, model_name: str) -> str:
+def layer_names(model: Any) -> frozenset[str]:
+    """The names of a model's layers at every depth, and its own."""
+    return frozenset(str(x.name) for x in [model, *layers_of(model)])
+
+
+def canonical(name: str, model_name: str, layers: frozenset[str]) -> str:
     """A tensor name of the step without what Keras made up.
 
     `"digits_1/hidden_1/Relu:0"` of the model `digits` is `"hidden/Relu:0"`: the
-    scope of the model goes and so do the `_N` that Keras appends to scopes that
-    were used before.
+    scope of the model goes, and so does the `_N` that Keras appends to the scope of
+    a layer whose name was used before.
     """
     op, _, index = name.partition(":")
     *scopes, last = op.split("/")
-    scopes = [_SUFFIX.sub("", scope) for scope in scopes]
-    if scopes and scopes[0] == _SUFFIX.sub("", model_name):
-        scopes = scopes[1:]
-    return f"{'/'.join([*scopes, last])}:{index or '0'}"
+    known = []
+    for scope in scopes:
+        if _LOOP.match(scope) and scope not in layers:
+            continue
+        bare = _SUFFIX.sub("", scope)
+        known.append(bare if scope not in layers and bare in layers else scope)
+    if known and known[0] == model_name:
+        known = known[1:]
+    return f"{'/'.join([*known, last])}:{index or '0'}"
 
 
 class StepNames:
@@ -50,8 +62,10 @@ class StepNames:
     layer's forward output comes before what the gradient makes of it.
     """
 
-    def __init__(self, model_name: str) -> None:
-        self._model_name = model_name
+    def __init__(self, model: Any) -> None:
+        self._model_name = str(getattr(model, "name", "model"))
+        self._layers = layer_names(model)
+        self.is_eager = False
         self.aliases: dict[str, StepTensor] = {}
         self.traced: dict[str, StepTensor] = {}
         self._canonical: dict[str, StepTensor] = {}
@@ -66,10 +80,14 @@ class StepNames:
                 continue
             item = StepTensor(tensor.name, tensor.dtype, tensor.shape)
             self.traced[tensor.name] = item
-            name = canonical(tensor.name, self._model_name)
+            name = self.canonical_name(tensor.name)
             self._canonical.setdefault(name, item)
             op, _, index = name.partition(":")
             self._without_suffix.setdefault(f"{_SUFFIX.sub('', op)}:{index}", item)
+
+    def canonical_name(self, name: str) -> str:
+        """See `canonical`."""
+        return canonical(name, self._model_name, self._layers)
 
     def find(self, name: str) -> StepTensor | None:
         """The tensor that `name` (`"op:0"` or `"op"`) means, if there is one."""
@@ -92,3 +110,47 @@ class StepNames:
         op = full.split(":")[0].split("/")[-1]
         tail = [k for k in known if k.split(":")[0].split("/")[-1] == op]
         return list(dict.fromkeys([*near, *tail]))[:most]
+
+
+def eager_names(model: Any, names: StepNames) -> None:
+    """Fills `names` for a step that runs eagerly, so that nothing is traced.
+
+    What there is: the loss, the metrics, `<layer>/output:0` and, the same tensor,
+    `<layer>/<Activation>:0`.
+    """
+    import tensorflow as tf
+
+    names.is_eager = True
+    any_shape = tf.TensorShape(None)
+    names.add_alias("loss", tf.float32, any_shape)
+    for metric in [*(m.name for m in model.metrics), *_compiled_metrics(model)]:
+        names.add_alias(metric, tf.float32, any_shape)
+    for layer in layers_of(model):
+        dtype = tf.as_dtype(getattr(layer, "compute_dtype", None) or "float32")
+        for alias in layer_aliases(layer):
+            names.add_alias(alias, dtype, any_shape)
+
+
+def _compiled_metrics(model: Any) -> list[str]:
+    config = getattr(model, "get_compile_config", dict)() or {}
+    metrics = config.get("metrics") or []
+    if isinstance(metrics, dict):
+        metrics = list(metrics.values())
+    return [m for m in metrics if isinstance(m, str)]
+
+
+def layers_of(model: Any) -> list[Any]:
+    """The layers of a model at every depth, without the model itself."""
+    flatten = getattr(model, "_flatten_layers", None)
+    found = flatten() if callable(flatten) else getattr(model, "layers", ())
+    return [layer for layer in found if layer is not model]
+
+
+def layer_aliases(layer: Any) -> list[str]:
+    """The names of a layer's output in a step that runs eagerly."""
+    aliases = [f"{layer.name}/output"]
+    activation = getattr(getattr(layer, "activation", None), "__name__", "linear")
+    if activation != "linear":
+        camel = "".join(part.capitalize() for part in activation.split("_"))
+        aliases.append(f"{layer.name}/{camel}")
+    return aliases

@@ -11,6 +11,7 @@ functions, XLA, loops over several steps.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.live_variables import tf_variable
-from hookbridge.adapters.step_names import StepNames
+from hookbridge.adapters.step_names import StepNames, layer_aliases, layers_of
 
 TAPS = "hookbridge_taps"
 OUTPUTS = "hookbridge_outputs"
@@ -39,7 +40,7 @@ class StepTap:
         model: Any,
         step: Any,
         wanted: Sequence[str],
-        names: StepNames | None = None,
+        names: StepNames,
     ) -> None:
         self._model = model
         self._step = step
@@ -64,8 +65,7 @@ class StepTap:
             # is the loss of the whole batch.
             aliases["loss"] = context.all_reduce("SUM", aliases["loss"])
         if self._is_first(replica):
-            if self._names is not None:
-                self._catalogue(self._names, aliases)
+            self._catalogue(aliases)
             self._first_replica = {
                 key: self._find(key, aliases) for key in self._wanted
             }
@@ -87,23 +87,34 @@ class StepTap:
         aliases.update(seen)
         return aliases
 
-    def _catalogue(self, names: StepNames, aliases: Mapping[str, Any]) -> None:
+    def _catalogue(self, aliases: Mapping[str, Any]) -> None:
+        names = self._names
+        if names.traced or names.is_eager:
+            return
         for alias, tensor in aliases.items():
             names.add_alias(alias, tensor.dtype, tensor.shape)
-        if not tf.executing_eagerly():
-            graph = tf.compat.v1.get_default_graph()
-            names.add_traced(
-                t
-                for op in graph.get_operations()
-                if not op.name.startswith("replica_")
-                for t in op.outputs
-            )
+        graph = tf.compat.v1.get_default_graph()
+        names.add_traced(
+            t
+            for op in graph.get_operations()
+            if not op.name.startswith("replica_")
+            for t in op.outputs
+        )
 
     def _find(self, key: str, aliases: Mapping[str, Any]) -> Any:
         if key in aliases:
             return aliases[key]
         graph = tf.compat.v1.get_default_graph()
-        return graph.get_tensor_by_name(key)
+        try:
+            return graph.get_tensor_by_name(key)
+        except KeyError:
+            # Scopes are numbered anew in each function, a loop's body included.
+            here = StepNames(self._model)
+            here.add_traced(t for op in graph.get_operations() for t in op.outputs)
+            found = here.find(here.canonical_name(key))
+            if found is None:
+                raise
+            return graph.get_tensor_by_name(found.key)
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
@@ -135,7 +146,24 @@ class StepTap:
                 stack.enter_context(
                     instance_method(optimizer, "apply_gradients", spy_gradients)
                 )
+            if self._names.is_eager:
+                for layer in layers_of(model):
+                    if any(alias in self._wanted for alias in layer_aliases(layer)):
+                        spy = self._spy_layer(layer, layer.call)
+                        stack.enter_context(instance_method(layer, "call", spy))
             yield
+
+    def _spy_layer(self, layer: Any, call: Any) -> Any:
+        # Without autograph in an eager step, a wrapper changes nothing.
+        @functools.wraps(call)
+        def spy(*args: Any, **kwargs: Any) -> Any:
+            output = call(*args, **kwargs)
+            if tf.is_tensor(output):
+                for alias in layer_aliases(layer):
+                    self._note(alias, output)
+            return output
+
+        return spy
 
     def _note(self, alias: str, tensor: Any) -> None:
         seen = getattr(self._local, "seen", None)
