@@ -4,7 +4,7 @@ The package imports some of them when it is imported and reads the others when a
 feature is used, years after its last release. `check` looks all of them up before
 the package is imported, so that a TensorFlow that moved some says so at once and
 names every one. A test holds the table to the package's source;
-`python tests/estimator/package_scan.py` prints it.
+`python tests/estimator/estimator_package_scan.py` prints it.
 """
 
 from __future__ import annotations

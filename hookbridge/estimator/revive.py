@@ -109,8 +109,8 @@ def _check_installed() -> None:
     ):
         if importlib.util.find_spec(module) is None:
             raise errors.MissingExtraError(
-                f"`hb.estimator` on TensorFlow {version} needs {distribution}, which is "
-                f"not installed. Install it with `{INSTALL}`; TensorFlow 2.15 has "
+                f"`hb.estimator` on TensorFlow {version} needs {distribution}, which "
+                f"is not installed. Install it with `{INSTALL}`; TensorFlow 2.15 has "
                 "Estimator built in."
             )
     found = importlib.metadata.version("tensorflow-estimator")

@@ -1,6 +1,6 @@
 """What the installed tensorflow-estimator reads from TensorFlow, by its source.
 
-    python tests/estimator/package_scan.py
+    python tests/estimator/estimator_package_scan.py
 
 prints the table of `hookbridge/estimator/needs.py`.
 """

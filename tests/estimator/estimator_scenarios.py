@@ -1,0 +1,164 @@
+"""Small Estimator trainings whose every number is compared between versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import hookbridge as hb
+
+v1 = tf.compat.v1
+STEPS = 6
+BATCH = 8
+
+
+def data(classes: int = 0) -> tuple[dict[str, Any], Any]:
+    """24 examples: `x` of shape [24, 3], `city` strings [24, 1], labels [24, 1]."""
+    rng = np.random.RandomState(3)
+    x = rng.normal(size=(24, 3)).astype(np.float32)
+    city = np.array(["oslo", "rome", "lima"])[np.arange(24) % 3].reshape(-1, 1)
+    label = x @ np.array([[1.0], [-2.0], [0.5]], np.float32) + 0.3
+    if classes:
+        label = np.digitize(label, [-0.5, 0.5][: classes - 1]).astype(np.int64)
+    return {"x": x, "city": city}, label
+
+
+def input_fn(classes: int = 0, *, repeat: bool = True, batch: int = BATCH) -> Any:
+    """An `input_fn` over `data` in a fixed order."""
+
+    def make() -> Any:
+        dataset = tf.data.Dataset.from_tensor_slices(data(classes))
+        return (dataset.repeat() if repeat else dataset).batch(batch)
+
+    return make
+
+
+def columns() -> list[Any]:
+    """A numeric and a categorical feature column."""
+    city = tf.feature_column.categorical_column_with_vocabulary_list(
+        "city", ["oslo", "rome", "lima"]
+    )
+    return [
+        tf.feature_column.numeric_column("x", shape=(3,)),
+        tf.feature_column.indicator_column(city),
+    ]
+
+
+def custom_model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+    """A regression with one hidden layer of fixed initial values."""
+    x = features["x"]
+    with v1.variable_scope("model"):
+        hidden_weights = v1.get_variable(
+            "hidden/kernel",
+            initializer=np.linspace(-0.5, 0.5, 12, dtype=np.float32).reshape(3, 4),
+        )
+        hidden = tf.tanh(tf.matmul(x, hidden_weights), name="hidden/Tanh")
+        weights = v1.get_variable(
+            "out/kernel", shape=[4, 1], initializer=v1.ones_initializer()
+        )
+        bias = v1.get_variable(
+            "out/bias", shape=[1], initializer=v1.zeros_initializer()
+        )
+        predictions = tf.matmul(hidden, weights) + bias
+    if mode == hb.estimator.ModeKeys.PREDICT:
+        outputs = {"y": predictions}
+        return hb.estimator.EstimatorSpec(
+            mode,
+            predictions=outputs,
+            export_outputs={
+                "serving_default": hb.estimator.export.PredictOutput(outputs)
+            },
+        )
+    loss = tf.reduce_mean(tf.square(predictions - labels), name="loss")
+    metrics = {"mae": v1.metrics.mean_absolute_error(labels, predictions)}
+    if mode == hb.estimator.ModeKeys.EVAL:
+        return hb.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics)
+    v1.summary.scalar("hidden_mean", tf.reduce_mean(hidden))
+    train_op = v1.train.AdamOptimizer(params["learning_rate"]).minimize(
+        loss, v1.train.get_or_create_global_step()
+    )
+    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def run_config(**changes: Any) -> Any:
+    """A configuration with a seed that writes every step's summaries."""
+    return hb.estimator.RunConfig(
+        tf_random_seed=7, save_summary_steps=1, log_step_count_steps=None, **changes
+    )
+
+
+def custom(model_dir: Path, **changes: Any) -> Any:
+    """The custom Estimator."""
+    return hb.estimator.Estimator(
+        custom_model_fn,
+        str(model_dir),
+        run_config(**changes),
+        params={"learning_rate": 0.05},
+    )
+
+
+def linear(model_dir: Path) -> Any:
+    """A canned linear classifier of three classes with Ftrl."""
+    return hb.estimator.LinearClassifier(
+        columns(), n_classes=3, model_dir=str(model_dir), config=run_config()
+    )
+
+
+def dnn(model_dir: Path) -> Any:
+    """A canned network of the TF2 form, with its default Adagrad."""
+    return hb.estimator.DNNClassifier(
+        [4], columns(), n_classes=3, model_dir=str(model_dir), config=run_config()
+    )
+
+
+def dnn_v1(model_dir: Path) -> Any:
+    """The TF1 form of the canned combined network, with v1 optimizers."""
+    return hb.estimator.v1.DNNLinearCombinedRegressor(
+        linear_feature_columns=columns(),
+        dnn_feature_columns=columns(),
+        dnn_hidden_units=[4],
+        model_dir=str(model_dir),
+        config=hb.estimator.v1.RunConfig(tf_random_seed=7, save_summary_steps=1),
+    )
+
+
+SCENARIOS: dict[str, tuple[Callable[[Path], Any], int]] = {
+    "custom": (custom, 0),
+    "linear": (linear, 3),
+    "dnn": (dnn, 3),
+    "dnn_v1": (dnn_v1, 0),
+}
+
+
+def events(folder: Path) -> Iterator[tuple[int, str, float | None]]:
+    """Step, tag and scalar value of all summaries in a folder's event files."""
+    for path in sorted(folder.glob("events.out.tfevents.*")):
+        for event in v1.train.summary_iterator(str(path)):
+            for value in event.summary.value:
+                scalar = value.simple_value if value.HasField("simple_value") else None
+                yield event.step, value.tag, scalar
+
+
+def observe(name: str, model_dir: Path) -> dict[str, Any]:
+    """Trains and evaluates one scenario; returns all that must be the same."""
+    make, classes = SCENARIOS[name]
+    estimator = make(model_dir)
+    estimator.train(input_fn(classes), steps=STEPS)
+    result = estimator.evaluate(input_fn(classes, repeat=False))
+    written = list(events(model_dir))
+    reader = tf.train.load_checkpoint(str(model_dir))
+    return {
+        # A tensor of the model that is called "loss" makes the tag "loss_1".
+        "losses": [v for _, tag, v in written if tag in ("loss", "loss_1")],
+        "evaluation": {key: float(value) for key, value in sorted(result.items())},
+        "variables": {
+            key: list(shape)
+            for key, shape in sorted(reader.get_variable_to_shape_map().items())
+        },
+        "train_tags": sorted({tag for _, tag, _ in written}),
+        "eval_tags": sorted({tag for _, tag, _ in events(model_dir / "eval")}),
+    }

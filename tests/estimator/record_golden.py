@@ -1,0 +1,61 @@
+"""Records what TensorFlow 2.15's own Estimator does, for `test_parity.py`.
+
+    python tests/estimator/record_golden.py
+
+with TensorFlow 2.15 rewrites `golden/observed.json`. With any version it also
+writes a checkpoint of that version, `golden/checkpoint_<major>_<minor>`, to be
+read by the others.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+import estimator_scenarios as scenarios  # noqa: E402
+
+from hookbridge import compat  # noqa: E402
+
+GOLDEN = HERE / "golden"
+
+
+def record_checkpoint(version: str) -> None:
+    """Trains the custom scenario and keeps its last checkpoint."""
+    import tensorflow as tf
+
+    target = GOLDEN / f"checkpoint_{version}"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as folder:
+        estimator = scenarios.custom(Path(folder))
+        estimator.train(scenarios.input_fn(), steps=scenarios.STEPS)
+        latest = tf.train.latest_checkpoint(folder)
+        for path in Path(folder).glob(f"{Path(latest).name}.*"):
+            if path.suffix != ".meta":
+                shutil.copy(path, target)
+        (target / "checkpoint").write_text(
+            f'model_checkpoint_path: "{Path(latest).name}"\n'
+        )
+
+
+def main() -> None:
+    """Records on the running version."""
+    version = "_".join(map(str, compat.tf_version()))
+    record_checkpoint(version)
+    if compat.tf_version() > (2, 15):
+        return
+    observed = {}
+    for name in scenarios.SCENARIOS:
+        with tempfile.TemporaryDirectory() as folder:
+            observed[name] = scenarios.observe(name, Path(folder))
+    (GOLDEN / "observed.json").write_text(json.dumps(observed, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The same numbers as TensorFlow 2.15's own Estimator, on every version.
+
+`golden/observed.json` was recorded on 2.15 by `record_golden.py`; there these
+tests show that the recording is right.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import estimator_scenarios as scenarios
+import numpy as np
+import pytest
+import tensorflow as tf
+
+GOLDEN = Path(__file__).parent / "golden"
+RECORDED: dict[str, Any] = json.loads((GOLDEN / "observed.json").read_text())
+CHECKPOINTS = sorted(path.name for path in GOLDEN.glob("checkpoint_*"))
+
+
+@pytest.fixture(scope="module", params=scenarios.SCENARIOS)
+def observed(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Any:
+    """Recorded and observed values of one scenario."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return RECORDED[request.param], scenarios.observe(request.param, folder)
+
+
+def test_losses_step_by_step(observed: Any) -> None:
+    recorded, now = observed
+    assert len(now["losses"]) == scenarios.STEPS
+    np.testing.assert_allclose(now["losses"], recorded["losses"], rtol=1e-5)
+
+
+def test_evaluation(observed: Any) -> None:
+    recorded, now = observed
+    assert list(now["evaluation"]) == list(recorded["evaluation"])
+    np.testing.assert_allclose(
+        list(now["evaluation"].values()),
+        list(recorded["evaluation"].values()),
+        rtol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("what", ["variables", "train_tags", "eval_tags"])
+def test_names_in_files(observed: Any, what: str) -> None:
+    recorded, now = observed
+    assert recorded[what]
+    assert now[what] == recorded[what]
+
+
+@pytest.fixture(scope="module")
+def straight_through(tmp_path_factory: Any) -> Any:
+    """Losses of a run that was not interrupted after `STEPS` steps."""
+    folder = tmp_path_factory.mktemp("straight")
+    estimator = scenarios.custom(folder)
+    estimator.train(scenarios.input_fn(), steps=scenarios.STEPS)
+    estimator.train(scenarios.input_fn(), steps=3)
+    return losses(folder)[-3:]
+
+
+def losses(folder: Path) -> list[float]:
+    return [
+        value
+        for _, tag, value in scenarios.events(folder)
+        if tag == "loss_1" and value is not None
+    ]
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_checkpoints_of_other_versions_go_on(
+    checkpoint: str, straight_through: list[float], tmp_path: Path
+) -> None:
+    for path in (GOLDEN / checkpoint).iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    estimator = scenarios.custom(tmp_path)
+    assert estimator.get_variable_value("global_step") == scenarios.STEPS
+    result = estimator.evaluate(scenarios.input_fn(repeat=False))
+    assert result["loss"] == pytest.approx(
+        RECORDED["custom"]["evaluation"]["loss"], rel=1e-5
+    )
+    estimator.train(scenarios.input_fn(), steps=3)
+    np.testing.assert_allclose(losses(tmp_path), straight_through, rtol=1e-5)
+
+
+def test_checkpoints_of_both_sides_of_the_removal_are_there() -> None:
+    versions = {tuple(map(int, name.split("_")[1:])) for name in CHECKPOINTS}
+    assert min(versions) == (2, 15) < (2, 16) <= max(versions)
+
+
+def test_checkpoint_written_here_has_the_recorded_values(tmp_path: Path) -> None:
+    """What this version writes is, number for number, what 2.15 wrote."""
+    scenarios.custom(tmp_path).train(scenarios.input_fn(), steps=scenarios.STEPS)
+    here = tf.train.load_checkpoint(str(tmp_path))
+    there = tf.train.load_checkpoint(str(GOLDEN / "checkpoint_2_15"))
+    names = there.get_variable_to_shape_map()
+    assert here.get_variable_to_shape_map() == names
+    for name in names:
+        np.testing.assert_allclose(
+            here.get_tensor(name), there.get_tensor(name), rtol=1e-4, atol=1e-7
+        )
