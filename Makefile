@@ -21,8 +21,12 @@ PYTEST_FLAGS ?= -q
 
 # TF 2.15.1 exists for Python 3.9 to 3.11, the newest TF for 3.10 to 3.13: the
 # first choices cover both ends of what the package supports.
-PYTHON_215 ?= $(shell .ci/find_python.sh 3.10 3.11 2>/dev/null)
-PYTHON_NEWEST ?= $(shell .ci/find_python.sh 3.13 3.12 3.11 3.10 2>/dev/null)
+ifndef PYTHON_215
+PYTHON_215 := $(shell .ci/find_python.sh 3.10 3.11 2>/dev/null)
+endif
+ifndef PYTHON_NEWEST
+PYTHON_NEWEST := $(shell .ci/find_python.sh 3.13 3.12 3.11 3.10 2>/dev/null)
+endif
 
 export TF_CPP_MIN_LOG_LEVEL := 3
 
@@ -37,21 +41,18 @@ lint: $(NEWEST)/.installed
 	$(NEWEST)/bin/ruff format --check .
 	$(NEWEST)/bin/mypy hookbridge tests benchmarks
 
-# The second environment is made by a sub-make, so that a machine without a
-# Python for TF 2.15.1 still tests the newest TF.
+ifneq ($(PYTHON_215),)
+test: lint $(TF215)/.installed
+	$(NEWEST)/bin/python .ci/suites.py tf-2.15.1=$(TF215)/bin/python \
+	    tf-newest=$(NEWEST)/bin/python -- $(PYTEST_FLAGS)
+else
 test: lint
-	@if [ -n "$(PYTHON_215)" ]; then \
-	    $(MAKE) --no-print-directory $(TF215)/.installed && \
-	    $(NEWEST)/bin/python .ci/suites.py \
-	        tf-2.15.1=$(TF215)/bin/python tf-newest=$(NEWEST)/bin/python \
-	        -- $(PYTEST_FLAGS); \
-	else \
-	    echo "TF 2.15.1 needs Python 3.10 or 3.11 and none was found here:"; \
-	    echo "the newest TF alone is tested. PYTHON_215=/path/to/python names one."; \
-	    if [ "$(CI)" = true ]; then echo "In CI this is a failure."; exit 1; fi; \
-	    $(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
-	        -- $(PYTEST_FLAGS); \
-	fi
+	@echo "TF 2.15.1 needs Python 3.10 or 3.11 and none was found here:"
+	@echo "the newest TF alone is tested. PYTHON_215=/path/to/python names one."
+	@if [ "$(CI)" = true ]; then echo "In CI this is a failure."; exit 1; fi
+	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
+	    -- $(PYTEST_FLAGS)
+endif
 
 $(NEWEST)/.installed: $(PACKAGING)
 	@if [ -z "$(PYTHON_NEWEST)" ]; then \

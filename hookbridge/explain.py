@@ -174,7 +174,7 @@ def format_report(report: Report) -> str:
         for row in guest.events:
             text = row.when
             if row.counterpart:
-                text += f" (at `{row.counterpart}`)"
+                text += f" (counterpart: `{row.counterpart}`)"
             lines += textwrap.wrap(
                 text,
                 _WIDTH,

@@ -1,0 +1,213 @@
+"""Every code block of the README and the docs runs; every table is the code's."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from hookbridge import lifecycle
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [
+    page.relative_to(ROOT).as_posix()
+    for page in (
+        *(ROOT / n for n in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+        *sorted((ROOT / "docs").glob("**/*.md")),
+        ROOT / "benchmarks" / "README.md",
+    )
+]
+# Blocks that are no code: drawings, output.
+PROSE = {"text"}
+
+
+class Block(NamedTuple):
+    language: str
+    line: int
+    text: str
+
+
+def blocks(page: str, *languages: str) -> list[Block]:
+    """The fenced code blocks of a page, all of them or those in some languages."""
+    text = (ROOT / page).read_text("utf-8")
+    found = [
+        Block(match[1], text[: match.start()].count("\n") + 1, match[2])
+        for match in re.finditer(r"^```(\S*)\n(.*?)^```$", text, re.M | re.S)
+    ]
+    return [b for b in found if not languages or b.language in languages]
+
+
+def run_python(
+    sources: list[str], folder: Path, timeout: int = 240
+) -> subprocess.CompletedProcess[str]:
+    """Runs sources one after the other in one fresh interpreter, each on its own."""
+    program = (
+        "import json, sys\n"
+        "for source in json.loads(sys.stdin.read()):\n"
+        "    exec(compile(source, '<block>', 'exec'), {'__name__': '__main__'})\n"
+    )
+    return run([sys.executable, "-c", program], folder, timeout, json_input=sources)
+
+
+def run(
+    command: list[str],
+    folder: Path,
+    timeout: int = 240,
+    json_input: object = None,
+) -> subprocess.CompletedProcess[str]:
+    import json
+
+    return subprocess.run(
+        command,
+        cwd=folder,
+        input=json.dumps(json_input),
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def test_every_block_is_of_a_kind_that_is_tested() -> None:
+    kinds = {b.language for page in PAGES for b in blocks(page)}
+    assert kinds <= {"python", "diff", "sh"} | PROSE
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")])
+def test_python_blocks_run(page: str, tmp_path: Path) -> None:
+    done = run_python([b.text for b in blocks(page, "python")], tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def apply_diff(diff: str, source: str) -> str:
+    """Applies a diff without line numbers; hunks are divided by `@@` lines."""
+    for hunk in re.split(r"^@@.*\n", diff, flags=re.M):
+        lines = hunk.splitlines()
+        old = "\n".join(line[1:] for line in lines if line[0] in " -")
+        new = "\n".join(line[1:] for line in lines if line[0] in " +")
+        assert source.count(old) == 1, f"found {source.count(old)} times: {old}"
+        source = source.replace(old, new)
+    return source
+
+
+def test_script_gains_hookbridge_by_the_diff(tmp_path: Path) -> None:
+    (diff,) = blocks("README.md", "diff")
+    before = (ROOT / "examples" / "tf1_script.py").read_text("utf-8")
+    after = apply_diff(diff.text, before)
+
+    def steps(source: str) -> int:
+        done = run_python([source], tmp_path)
+        assert done.returncode == 0, done.stderr
+        match = re.search(r"stopped after about (\d+) steps", done.stdout)
+        assert match is not None, done.stdout
+        return int(match[1])
+
+    assert steps(before) in (1599, 1600)
+    assert not (tmp_path / "log.csv").exists()
+    stopped = steps(after)
+    assert stopped < 1500
+    rows = (tmp_path / "log.csv").read_text().splitlines()
+    assert rows[0].startswith("epoch,loss")
+    # Steps are told by a fetch that may come before or after the last update.
+    assert len(rows) - 1 in (stopped // 16, stopped // 16 + 1)
+
+
+def test_diff_is_five_lines() -> None:
+    (diff,) = blocks("README.md", "diff")
+    statements = [
+        line for line in diff.text.splitlines() if re.match(r"[+-](\S)", line)
+    ]
+    assert len(statements) <= 5
+
+
+def test_both_directions_are_short() -> None:
+    for block in blocks("README.md", "python"):
+        code = [
+            line
+            for line in block.text.splitlines()
+            if line.strip() and not line.startswith(("import ", "from "))
+        ]
+        assert len(code) <= 12, f"README.md:{block.line}"
+
+
+def shell_lines() -> Iterator[tuple[str, str]]:
+    for page in PAGES:
+        for block in blocks(page, "sh"):
+            for line in block.text.splitlines():
+                yield page, line
+
+
+@pytest.mark.parametrize(("page", "line"), sorted(set(shell_lines())))
+def test_shell_lines_are_real_commands(page: str, line: str, tmp_path: Path) -> None:
+    """Runs what is quick; checks target, test, extra or file of what is not."""
+    for command in line.split(" && "):
+        words = re.findall(r'(?:[^\s"]|"[^"]*")+', command)
+        if words[0] == "make":
+            if shutil.which("make") is None:
+                pytest.fail("make is one of the two things the README asks for")
+            done = run(["make", "-n", *(w.replace('"', "") for w in words[1:])], ROOT)
+            assert done.returncode == 0, done.stderr
+        elif words[:4] == ["python", "-m", "pip", "install"]:
+            extra = re.search(r"\[(.*)\]", words[4])
+            assert (
+                extra is None or f'"{extra[1]}": [' in (ROOT / "setup.py").read_text()
+            )
+        elif words[-1] == "--help" and "hookbridge" in words:
+            options = words[words.index("hookbridge") + 1 :]
+            done = run([sys.executable, "-m", "hookbridge", *options], tmp_path)
+            assert done.returncode == 0, done.stderr
+            assert "--" in done.stdout + done.stderr
+        elif words[0].startswith(".venv/") and "pytest" in words:
+            target = next((w for w in words if w.startswith("tests/")), "")
+            file, _, name = target.partition("::")
+            assert (ROOT / file).is_file()
+            assert not name or f"def {name}(" in (ROOT / file).read_text("utf-8")
+        elif words[0].endswith("/ruff"):
+            assert words[1] in ("check", "format")
+        elif words[0] == "python" and words[1].endswith(".py"):
+            done = run([sys.executable, str(ROOT / words[1]), "--help"], tmp_path)
+            assert "usage" in (done.stdout + done.stderr).lower(), done.stderr
+        else:
+            raise AssertionError(f"{page}: no check for `{command}`")
+
+
+def marked_table(page: str, marker: str) -> str:
+    """The table that follows `<!-- marker -->`."""
+    text = (ROOT / page).read_text("utf-8")
+    _, found, rest = text.partition(f"<!-- {marker} -->\n\n")
+    assert found, f"{page} has no marker `{marker}`"
+    return "".join(
+        line + "\n" for line in rest.split("\n\n")[0].splitlines() if line[:1] == "|"
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "marker", "table"),
+    [
+        ("docs/lifecycle.md", "event map: all", lifecycle.event_map_markdown()),
+        (
+            "README.md",
+            "event map: training",
+            lifecycle.event_map_markdown(lifecycle.TRAINING_EVENTS),
+        ),
+        ("docs/lifecycle.md", "endings", lifecycle.endings_markdown()),
+    ],
+)
+def test_table_is_that_of_the_code(page: str, marker: str, table: str) -> None:
+    """`python -m hookbridge.lifecycle` prints the tables."""
+    assert marked_table(page, marker) == table
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if "://" not in target:
+            assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
