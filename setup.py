@@ -25,7 +25,14 @@ EXTRAS = {
     "estimator": ["tensorflow-estimator==2.15.0", "tf_keras"],
     "keras2": ["tf_keras"],
     "migrate": ["libcst>=1.5"],
-    "test": ["pytest>=8", "pytest-timeout>=2.3", "build>=1.2", "setuptools>=70"],
+    "test": [
+        "pytest>=8",
+        "pytest-timeout>=2.3",
+        "build>=1.2",
+        "setuptools>=70",
+        # The TensorBoard callback writes with it; TF >= 2.20 does not bring it.
+        "tensorboard",
+    ],
     "bench": ["matplotlib>=3.8"],
     # Held to one release each: a new one may format or judge otherwise.
     "lint": ["ruff==0.17.*", "mypy==2.4.*"],

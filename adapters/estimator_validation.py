@@ -15,7 +15,9 @@ from hookbridge.adapters.validation import ValidationReport
 def _batch_reporter(report: ValidationReport) -> Any:
     import tensorflow as tf
 
-    class BatchReporter(tf.compat.v1.train.SessionRunHook):
+    class BatchReporter(  # type: ignore[misc]
+        tf.compat.v1.train.SessionRunHook
+    ):
         """Tells `report` about each run of an evaluation session."""
 
         def begin(self) -> None:

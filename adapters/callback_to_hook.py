@@ -1,0 +1,174 @@
+"""A Keras callback as a SessionRunHook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters import guests
+from hookbridge.adapters.callback_group import CallbackGroup
+from hookbridge.adapters.session_run import SessionRun
+
+
+class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Runs an unmodified Keras callback in a session loop.
+
+    For `MonitoredTrainingSession`, `Estimator.train`, `evaluate` and `predict`; which
+    of the three it is, the graph tells. Usually made by `as_hooks`. The hooks made by
+    one call belong together: they fetch once for all, and an event reaches all their
+    callbacks in order before the next event, as in `Model.fit`.
+
+    The callback's methods run on the thread of the loop, under eager execution.
+
+    | callback | hook |
+    |---|---|
+    | `set_model`, `set_params` | `begin` |
+    | `on_train_begin` | `after_create_session`, the first time |
+    | `on_epoch_begin`, `on_train_batch_begin` | `before_run` of a training step |
+    | `on_train_batch_end`, `on_test_*`, `on_epoch_end` | `after_run` of it |
+    | `on_train_end` | `end`: a clean end only |
+
+    Args:
+      callback: a callback of any Keras flavour.
+      steps_per_epoch: see `hookbridge.as_hooks`, also for the others.
+      epochs: see there.
+      model: see there.
+      logs: see there.
+      validation: see there.
+      learning_rate: see there.
+      params: see there.
+
+    Attributes:
+      callback: the guest.
+      called: the object whose methods are called: the guest, except where Keras
+        itself had put an object of `tf.compat.v1.keras` in its place.
+
+    Raises:
+      errors.NotAGuestError: `callback` is no callback.
+      errors.RefusedError: it cannot be carried into a session loop.
+      errors.EpochsUndefinedError: it needs epochs and `steps_per_epoch` is missing.
+    """
+
+    def __init__(
+        self,
+        callback: Any,
+        *,
+        steps_per_epoch: int | None = None,
+        epochs: int | None = None,
+        model: Any = None,
+        logs: Mapping[str, Any] | None = None,
+        validation: Any = None,
+        learning_rate: Any = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not guests.is_callback(callback):
+            raise errors.NotAGuestError(
+                f"CallbackToHook received {callback!r}; expected an instance of a "
+                "Keras callback."
+            )
+        self.callback = callback
+        self._run: SessionRun | None = None
+        self._group = group = CallbackGroup(
+            [callback],
+            steps_per_epoch=steps_per_epoch,
+            epochs=epochs,
+            model=model,
+            logs=logs,
+            validation=validation,
+            learning_rate=learning_rate,
+            params=params,
+        )
+        self.called = group.callbacks[0]
+
+    @classmethod
+    def _member(
+        cls, callback: Any, called: Any, group: CallbackGroup
+    ) -> CallbackToHook:
+        hook = cls.__new__(cls)
+        hook.callback = callback
+        hook.called = called
+        hook._run = None
+        hook._group = group
+        return hook
+
+    def __repr__(self) -> str:
+        return f"CallbackToHook({guests.name_of(self.callback)})"
+
+    def _running(self) -> SessionRun:
+        if self._run is None:
+            raise errors.LiveSessionError(
+                f"{self!r} was used in a session that never called its `begin()`. "
+                "Give it to MonitoredTrainingSession or an Estimator as one of `hooks`."
+            )
+        return self._run
+
+    def begin(self) -> None:
+        """Joins the run state of the graph that is being built."""
+        self._run = self._group.begin(self)
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Delivers `on_train_begin`, `on_test_begin` or `on_predict_begin`."""
+        self._running().enter(self, session, coord)
+
+    def before_run(self, run_context: Any) -> Any:
+        """Delivers the begin events of a step."""
+        return self._running().before(self, run_context)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Delivers the end events of a step."""
+        self._running().after(self, run_context, run_values)
+
+    def end(self, session: Any) -> None:
+        """Delivers the end of the run."""
+        self._running().leave(self, session)
+
+
+def wrap_callbacks(
+    callbacks: Sequence[Any],
+    *,
+    steps_per_epoch: int | None,
+    epochs: int | None,
+    model: Any,
+    logs: Mapping[str, Any] | None,
+    validation: Any,
+    learning_rate: Any,
+    params: Mapping[str, Any] | None,
+) -> list[CallbackToHook]:
+    """Hooks that carry `callbacks` as one group.
+
+    Args:
+      callbacks: callbacks of any flavour.
+      steps_per_epoch: see `hookbridge.as_hooks`, also for the others.
+      epochs: see there.
+      model: see there.
+      logs: see there.
+      validation: see there.
+      learning_rate: see there.
+      params: see there.
+
+    Returns:
+      A hook for each callback, in order.
+
+    Raises:
+      errors.RefusedError: a callback cannot be carried into a session loop.
+      errors.EpochsUndefinedError: one needs epochs and there are none.
+      errors.InvalidArgumentError: an argument has a bad value.
+      errors.UnwritableError: a callback writes to where it cannot.
+    """
+    group = CallbackGroup(
+        callbacks,
+        steps_per_epoch=steps_per_epoch,
+        epochs=epochs,
+        model=model,
+        logs=logs,
+        validation=validation,
+        learning_rate=learning_rate,
+        params=params,
+    )
+    return [
+        CallbackToHook._member(callback, called, group)
+        for callback, called in zip(callbacks, group.callbacks, strict=True)
+    ]

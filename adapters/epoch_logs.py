@@ -1,0 +1,108 @@
+"""The `logs` of a training run: fetched in one piece, averaged as Keras does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hookbridge.adapters import step_graph, values
+from hookbridge.adapters.log_sources import LogSource
+
+# An entry of `logs=` that is the number of examples in the batch. Keras weights
+# the mean loss of an epoch with it; it is no entry of `logs` itself.
+SIZE = "size"
+
+
+class FetchPlan:
+    """What a training step fetches for all callbacks together.
+
+    All numbers travel as one vector of float64, which holds every float32 and
+    every step below 2**53 exactly: one fetch costs what one hook's does, however
+    many callbacks share it.
+
+    Args:
+      counter: the global-step variable, or None.
+      sources: the entries of `logs`.
+      tails: the ops after which the counter can be read.
+    """
+
+    def __init__(
+        self, counter: Any, sources: Sequence[LogSource], tails: Sequence[Any]
+    ) -> None:
+        import tensorflow as tf
+
+        self._scalars = [s for s in sources if s.scalar]
+        self._others = [s for s in sources if not s.scalar]
+        self._vectors: dict[Any, Any] = {}
+        with tf.name_scope("hookbridge"):
+            numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
+            for tail in tails if counter is not None else ():
+                with tf.control_dependencies([tail]):
+                    step = tf.cast(counter.read_value(), tf.float64)
+                self._vectors[tail] = tf.stack([*numbers, step])
+            self._plain = tf.stack(numbers) if numbers else None
+
+    def fetches(self, step: step_graph.Step) -> Any:
+        """What to fetch in a run that is `step`; None for nothing."""
+        vector = self._vectors.get(step.tail, self._plain)
+        if not self._others:
+            return vector
+        return [vector if vector is not None else [], [s.tensor for s in self._others]]
+
+    def unpack(
+        self, step: step_graph.Step, results: Any
+    ) -> tuple[int | None, dict[str, Any]]:
+        """The counter after the step, if it was read with it, and the values."""
+        rest: list[Any] = []
+        if self._others:
+            results, rest = results
+        numbers = results.tolist() if isinstance(results, np.ndarray) else []
+        count = int(numbers.pop()) if step.tail in self._vectors else None
+        found = dict(zip([s.key for s in self._scalars], numbers, strict=True))
+        for source, value in zip(self._others, rest, strict=True):
+            found[source.key] = value
+        return count, found
+
+
+class EpochLogs:
+    """The running values of an epoch, in the order of `sources`.
+
+    Args:
+      sources: the entries of `logs`.
+    """
+
+    def __init__(self, sources: Sequence[LogSource]) -> None:
+        self._sources = [s for s in sources if s.key != SIZE]
+        self._means = {
+            s.key: values.RunningMean()
+            for s in self._sources
+            if s.scalar and not s.streaming
+        }
+        self.resets = [op for s in sources for op in s.resets]
+        self.current: dict[str, Any] = {}
+
+    def begin_epoch(self) -> None:
+        """Forgets the last epoch."""
+        for mean in self._means.values():
+            mean.reset()
+        self.current = {}
+
+    def update(self, fetched: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Takes the values of one step; returns the means so far."""
+        fetched = fetched or {}
+        size = float(fetched.get(SIZE, 1.0))
+        logs = {}
+        for source in self._sources:
+            if source.key not in fetched:
+                continue
+            value = fetched[source.key]
+            mean = self._means.get(source.key)
+            logs[source.key] = (
+                mean.update(value, size)
+                if mean is not None
+                else values.as_log_value(value)
+            )
+        self.current = logs
+        return dict(logs)

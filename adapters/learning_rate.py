@@ -1,0 +1,121 @@
+"""The learning rate of a graph: where it is, how it is read and how it is set."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from hookbridge import errors
+from hookbridge.adapters import log_sources, step_graph
+
+Kind = Literal["variable", "fed", "schedule"]
+_PASSES = ("Identity", "ReadVariableOp", "Cast", "Enter", "PlaceholderWithDefault")
+
+
+class LearningRate(NamedTuple):
+    """A learning rate in a graph.
+
+    Attributes:
+      tensor: what is fetched to read it.
+      kind: "variable" is assigned through the session; "fed" (a constant or a
+        placeholder, with or without default) is overridden by a feed in each
+        training step; a "schedule" is computed and cannot be set.
+      variable: the variable, or None.
+    """
+
+    tensor: Any
+    kind: Kind
+    variable: Any = None
+
+
+def find(graph: Any, given: Any = None) -> list[LearningRate]:
+    """The learning rates of a graph, one for each optimizer, empty if none is found.
+
+    They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back
+    to what they are read from.
+
+    Args:
+      graph: the graph.
+      given: the tensor, variable or name the user named instead.
+
+    Raises:
+      errors.UnknownTensorError: `given` names a tensor that does not exist.
+      errors.InvalidArgumentError: `given` is not in the graph.
+    """
+    if given is not None:
+        return [_given(graph, given)]
+    found: dict[Any, LearningRate] = {}
+    for op in graph.get_operations():
+        tensor = _rate_input(op)
+        if tensor is not None:
+            rate = classify(tensor, graph)
+            found.setdefault(rate.tensor.op, rate)
+    if not found:
+        named = _by_name(graph)
+        return [named] if named is not None else []
+    return list(found.values())
+
+
+def _given(graph: Any, given: Any) -> LearningRate:
+    if isinstance(given, str):
+        given = log_sources.tensor_named(given, graph, "`learning_rate`")
+    try:
+        tensor = graph.as_graph_element(given, allow_operation=False)
+    except (TypeError, ValueError) as e:
+        raise errors.InvalidArgumentError(
+            f"`learning_rate` is {given!r}; expected a tensor or variable of the "
+            'training graph or its name such as "learning_rate:0". TensorFlow says: '
+            f"{e}"
+        ) from e
+    return classify(tensor, graph)
+
+
+def _rate_input(op: Any) -> Any:
+    if not step_graph.is_apply(op) or op.op_def is None:
+        return None
+    for index, argument in enumerate(op.op_def.input_arg):
+        if argument.name in ("lr", "alpha") and index < len(op.inputs):
+            return op.inputs[index]
+    return None
+
+
+def classify(tensor: Any, graph: Any) -> LearningRate:
+    """What a learning-rate tensor is, looking through casts and reads."""
+    origin = tensor
+    while origin.op.type in _PASSES and origin.op.inputs:
+        if origin.op.type == "PlaceholderWithDefault":
+            break
+        origin = origin.op.inputs[0]
+    kind = origin.op.type
+    if kind in ("VarHandleOp", "VariableV2", "Variable"):
+        for variable in _all_variables(graph):
+            if step_graph.handle_op(variable) is origin.op:
+                return LearningRate(
+                    graph.as_graph_element(variable), "variable", variable
+                )
+    if kind in ("Const", "Placeholder", "PlaceholderWithDefault"):
+        return LearningRate(origin, "fed")
+    return LearningRate(tensor, "schedule")
+
+
+def _all_variables(graph: Any) -> list[Any]:
+    import tensorflow as tf
+
+    keys = tf.compat.v1.GraphKeys
+    return [
+        *graph.get_collection(keys.GLOBAL_VARIABLES),
+        *graph.get_collection(keys.LOCAL_VARIABLES),
+    ]
+
+
+def _by_name(graph: Any) -> LearningRate | None:
+    """For optimizers without update ops of their own (those of Keras >= 2.11)."""
+    for variable in _all_variables(graph):
+        last = variable.op.name.rsplit("/", 1)[-1]
+        if last in ("learning_rate", "lr") and variable.shape.rank == 0:
+            return LearningRate(graph.as_graph_element(variable), "variable", variable)
+    for op in graph.get_operations():
+        if op.type in ("Const", "Placeholder", "PlaceholderWithDefault") and (
+            op.name.rsplit("/", 1)[-1] == "learning_rate"
+        ):
+            return LearningRate(op.outputs[0], "fed")
+    return None

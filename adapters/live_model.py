@@ -1,0 +1,289 @@
+"""The model that a callback sees in a session loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hookbridge import compat, errors
+from hookbridge.adapters import weight_files
+from hookbridge.adapters.live_counters import LiveCounters
+from hookbridge.adapters.live_optimizer import LiveOptimizer
+from hookbridge.adapters.live_weights import LiveWeights
+from hookbridge.adapters.shadow_model import ShadowModel
+
+
+class LiveModel:
+    """Stands for the model of a session loop, as `callback.model`.
+
+    Weights are those of the running session, whichever way they are read or set.
+    With a Keras 2 model in the graph everything that Keras does with a model works,
+    on an eager clone that takes the session's weights; with a bare graph the weights
+    are its model variables.
+
+    Args:
+      weights: the session's weights.
+      optimizer: learning rate and global step.
+      counters: the batch counters.
+      shadow: the clone, or None with a bare graph.
+      metrics: names of the entries of `logs`.
+      graph: the session's graph.
+      evaluate: a function that validates and returns `{metric: value}`, or None.
+
+    Attributes:
+      stop_training: set by callbacks to end training after this step.
+      history: the `History` callback, if there is one.
+      optimizer: a `LiveOptimizer`.
+    """
+
+    def __init__(
+        self,
+        *,
+        weights: LiveWeights,
+        optimizer: LiveOptimizer,
+        counters: LiveCounters,
+        shadow: ShadowModel | None,
+        metrics: Sequence[str],
+        graph: Any,
+        evaluate: Callable[[], Mapping[str, float]] | None,
+    ) -> None:
+        self._live_weights = weights
+        self._live_shadow = shadow
+        self._live_graph = graph
+        self._live_evaluate = evaluate
+        self._live_counters = counters
+        self.optimizer = optimizer
+        self.stop_training = False
+        self.history: Any = None
+        self.built = True
+        self.metrics_names = list(metrics)
+        self._training_state: Any = None
+        self._distribution_strategy: Any = None
+        self._is_graph_network = bool(
+            shadow and getattr(shadow.model, "_is_graph_network", False)
+        )
+
+    # --- weights ------------------------------------------------------------
+
+    def get_weights(self) -> list[Any]:
+        """The session's weights as numpy arrays."""
+        return self._live_weights.read(self._live_weights.all)
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Assigns numpy arrays to the session's weights."""
+        self._live_weights.write(self._live_weights.all, weights)
+
+    @property
+    def weights(self) -> list[Any]:
+        """Eager variables with the session's values; assigning to them sets them."""
+        return self._live_weights.mirrors.of(self._live_weights.all)
+
+    variables = weights
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The trained ones among `weights`."""
+        return self._live_weights.mirrors.of(self._live_weights.trainable)
+
+    trainable_variables = trainable_weights
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The others, such as moving averages."""
+        return self._live_weights.mirrors.of(self._live_weights.others)
+
+    non_trainable_variables = non_trainable_weights
+
+    @property
+    def layers(self) -> list[Any]:
+        """The clone's Keras layers, or the graph's variables grouped by scope."""
+        if self._live_shadow:
+            return list(self._filled().layers)
+        return list(self._live_weights.layers())
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
+        """A layer by name or index, as in Keras."""
+        if self._live_shadow:
+            return self._filled().get_layer(name=name, index=index)
+        layers = self.layers
+        if index is not None:
+            return layers[index]
+        for layer in layers:
+            if layer.name == name:
+                return layer
+        raise ValueError(
+            f"No such layer: {name}. Existing layers are: {[x.name for x in layers]}."
+        )
+
+    def count_params(self) -> int:
+        """Number of scalars in `weights`."""
+        return sum(v.shape.num_elements() or 0 for v in self._live_weights.all)
+
+    # --- files --------------------------------------------------------------
+
+    def save_weights(
+        self, filepath: Any, overwrite: bool = True, **options: Any
+    ) -> None:
+        """Writes the session's weights.
+
+        With a Keras model in the graph in every format of its Keras; with a bare
+        graph HDF5 (`.h5`) or a TF1 checkpoint (any other name).
+        """
+        if self._live_shadow:
+            with compat.private("eager_mode")():
+                self._filled().save_weights(filepath, overwrite=overwrite, **options)
+            return
+        live = self._live_weights
+        named = dict(
+            zip([v.op.name for v in live.all], self.get_weights(), strict=True)
+        )
+        weight_files.save(str(filepath), named, overwrite)
+
+    def load_weights(self, filepath: Any, *args: Any, **options: Any) -> Any:
+        """Reads weights that `save_weights` wrote into the session."""
+        live = self._live_weights
+        if self._live_shadow:
+            shadow = self._filled()
+            with compat.private("eager_mode")():
+                status = shadow.load_weights(filepath, *args, **options)
+            live.mirrors.push()
+            return status
+        names = [v.op.name for v in live.all]
+        live.write(live.all, weight_files.load(str(filepath), names))
+        return None
+
+    def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
+        """Writes the whole model with the session's weights.
+
+        Raises:
+          errors.LiveModelError: there is no Keras model to write.
+        """
+        with compat.private("eager_mode")():
+            self._need_shadow("save").save(filepath, overwrite=overwrite, **options)
+
+    # --- use ----------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with compat.private("eager_mode")():
+            return self._need_shadow("__call__")(*args, **kwargs)
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """Predictions of the clone with the session's weights."""
+        kwargs.setdefault("verbose", 0)
+        with compat.private("eager_mode")():
+            return self._need_shadow("predict").predict(*args, **kwargs)
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs `validation=` and returns its metrics.
+
+        Data given as arguments is evaluated by the clone instead, if it is compiled.
+
+        Returns:
+          A list in the order of the metrics, or a dict with `return_dict=True`; a
+          single metric by itself.
+        """
+        if args or "x" in kwargs:
+            with compat.private("eager_mode")():
+                return self._need_shadow("evaluate").evaluate(*args, **kwargs)
+        if self._live_evaluate is None:
+            raise errors.LiveModelError(
+                "`model.evaluate()` was called, but this callback runs in a session "
+                "loop under hookbridge, which has no validation data. Give "
+                "`as_hooks(..., validation=...)`."
+            )
+        result = dict(self._live_evaluate())
+        if kwargs.get("return_dict"):
+            return result
+        numbers = list(result.values())
+        return numbers[0] if len(numbers) == 1 else numbers
+
+    def reset_metrics(self) -> None:
+        """Does nothing: metrics are reset as each epoch begins."""
+
+    @property
+    def metrics(self) -> list[Any]:
+        """Keras metrics of this model's `logs`, with name and direction."""
+        return self._live_counters.metrics(self.metrics_names)
+
+    @property
+    def distribute_strategy(self) -> Any:
+        """TensorFlow's default strategy: one replica, this process."""
+        import tensorflow as tf
+
+        with compat.private("eager_mode")():
+            return tf.distribute.get_strategy()
+
+    @property
+    def _train_counter(self) -> Any:
+        return self._live_counters.variable("train")
+
+    @property
+    def _test_counter(self) -> Any:
+        return self._live_counters.variable("test")
+
+    @property
+    def _predict_counter(self) -> Any:
+        return self._live_counters.variable("predict")
+
+    @property
+    def train_function(self) -> Any:
+        """Where TensorBoard looks for the graph: the session's graph."""
+        return _GraphHolder(self._live_graph)
+
+    train_tf_function = train_function
+
+    # --- the rest -----------------------------------------------------------
+
+    def _filled(self) -> Any:
+        """The clone with the session's weights."""
+        assert self._live_shadow is not None
+        self._live_weights.mirrors.of(self._live_weights.all)
+        return self._live_shadow.model
+
+    def _need_shadow(self, what: str) -> Any:
+        if self._live_shadow:
+            return self._filled()
+        why = "there is no Keras model in its graph"
+        if self._live_shadow is not None:
+            why = f"its graph's model cannot be cloned ({self._live_shadow.reason})"
+        raise errors.LiveModelError(
+            f"`model.{what}` was asked for, but this callback runs in a session loop "
+            f"under hookbridge and {why}. Give the tf.keras/tf_keras model of the "
+            "graph as `as_hooks(..., model=model)`; `get_weights`, `set_weights`, "
+            "`save_weights` and `load_weights` work without one."
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        # Only for what is not defined above.
+        if name.startswith(("__", "_live")):
+            raise AttributeError(name)
+        shadow = self.__dict__.get("_live_shadow")
+        if shadow and hasattr(shadow.model, name):
+            return getattr(self._filled(), name)
+        raise errors.LiveModelError(
+            f"`model.{name}` was asked for, but this callback runs in a session loop "
+            "under hookbridge, where the model is a graph and a session. It offers "
+            f"{', '.join(_offered())}. With `as_hooks(..., model=<the tf.keras or "
+            "tf_keras model in the graph>)` it offers everything a Keras model has; "
+            "anything else can be read from the graph with a SessionRunHook."
+        )
+
+
+class _GraphHolder:
+    """What TensorBoard asks a `tf.function` for when it writes its graph."""
+
+    # Only its presence is looked at.
+    function_spec = "session graph"
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self._concrete_variable_creation_fn = self
+        self._concrete_stateful_fn = self
+
+
+def _offered() -> list[str]:
+    return sorted(
+        name
+        for name in (*vars(LiveModel), "optimizer", "stop_training", "history")
+        if not name.startswith("_")
+    )

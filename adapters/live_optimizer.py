@@ -1,0 +1,170 @@
+"""The optimizer that a callback sees: the session's learning rate and step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hookbridge import compat, errors
+from hookbridge.adapters import mirrors, session_variables
+from hookbridge.adapters.learning_rate import LearningRate
+
+
+class LiveOptimizer:
+    """Stands for the optimizer of a session's training graph.
+
+    `learning_rate` (and `lr`) is an eager `tf.Variable`: reading it gives the value
+    the next step will use, assigning to it or to the attribute sets that value in
+    the running session. A variable is assigned; a constant or placeholder is
+    overridden by a feed from the next step on.
+
+    Args:
+      rates: the learning rates found in the graph.
+      session: a function that returns the raw session, or None before there is one.
+      step: a function that returns the global step.
+    """
+
+    def __init__(
+        self,
+        rates: Sequence[LearningRate],
+        session: Callable[[], Any],
+        step: Callable[[], int],
+    ) -> None:
+        self._rates = tuple(rates)
+        self._session = session
+        self._step = step
+        self._mirror: Any = None
+        self._known: Any = None
+        self._iterations: Any = None
+        self.name = "LiveOptimizer"
+        self.built = True
+        self.feeds: dict[Any, Any] = {}
+
+    @property
+    def rate(self) -> LearningRate:
+        """The one learning rate of the graph.
+
+        Raises:
+          errors.LiveModelError: there is none, or more than one.
+        """
+        if len(self._rates) == 1:
+            return self._rates[0]
+        if not self._rates:
+            raise errors.LiveModelError(
+                "hookbridge found no learning rate in this graph: no update op of an "
+                "optimizer has one, and no variable is called `learning_rate`. Name "
+                "it: `as_hooks(..., learning_rate=<tensor, variable or name>)`."
+            )
+        names = ", ".join(f'"{r.tensor.name}"' for r in self._rates)
+        raise errors.LiveModelError(
+            f"hookbridge found {len(self._rates)} learning rates in this graph "
+            f"({names}) and cannot know which one is meant. Name it: "
+            "`as_hooks(..., learning_rate=...)`."
+        )
+
+    def _read(self) -> Any:
+        rate, session = self.rate, self._session()
+        if rate.tensor in self.feeds:
+            return self.feeds[rate.tensor]
+        if session is None:
+            return np.zeros((), rate.tensor.dtype.base_dtype.as_numpy_dtype)
+        import tensorflow as tf
+
+        try:
+            return session.run(rate.tensor)
+        except tf.errors.InvalidArgumentError as e:
+            raise errors.LiveModelError(
+                f'The learning rate "{rate.tensor.name}" has no value outside a '
+                "training step: it depends on something that has to be fed. Make it a "
+                "`tf.compat.v1.placeholder_with_default` or a variable."
+            ) from e
+
+    @property
+    def learning_rate(self) -> Any:
+        """The learning rate, an eager `tf.Variable`."""
+        value = np.asarray(self._read())
+        with compat.private("eager_mode")():
+            if self._mirror is None:
+                self._mirror = mirrors.eager_variable(value, "learning_rate")
+            else:
+                self._mirror.assign(value)
+        self._known = value
+        return self._mirror
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        if callable(value) and not hasattr(value, "numpy"):
+            raise errors.LiveModelError(
+                "hookbridge cannot replace the learning rate of a running graph by a "
+                "schedule. Use the `LearningRateScheduler` callback, or build the "
+                "schedule into the graph."
+            )
+        self._write(np.asarray(value))
+
+    lr = learning_rate
+
+    @property
+    def iterations(self) -> Any:
+        """The global step, an eager `tf.Variable` of type int64."""
+        if self._iterations is None:
+            self._iterations = mirrors.eager_variable(
+                np.int64(self._step()), "iterations"
+            )
+        self.sync()
+        return self._iterations
+
+    def sync(self) -> None:
+        """Brings the mirrors that were handed out up to date."""
+        if self._iterations is not None:
+            with compat.private("eager_mode")():
+                self._iterations.assign(self._step())
+
+    def push(self) -> None:
+        """Makes the session use the learning rate if a callback changed it.
+
+        Raises:
+          TypeError: the learning rate is a schedule, as in Keras.
+        """
+        if self._mirror is None:
+            return
+        with compat.private("eager_mode")():
+            value = self._mirror.numpy()
+        if value != self._known and not (np.isnan(value) and np.isnan(self._known)):
+            self._write(value)
+
+    def _write(self, value: Any) -> None:
+        rate = self.rate
+        dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
+        value = np.asarray(value, dtype)
+        if rate.kind == "schedule":
+            raise TypeError(
+                "This optimizer was created with a schedule as its learning rate "
+                f'("{rate.tensor.name}" is computed in the graph), hence its learning '
+                "rate is not settable. If you need the learning rate to be settable, "
+                "build the optimizer with a float or a variable."
+            )
+        if rate.kind == "variable":
+            session_variables.write(self._session(), [(rate.variable, value)])
+        else:
+            self.feeds[rate.tensor] = value
+        self._known = value
+        if self._mirror is not None:
+            with compat.private("eager_mode")():
+                self._mirror.assign(value)
+
+    def build(self, variables: Any) -> None:
+        """Does nothing: a graph's optimizer has its variables."""
+
+    def get_config(self) -> dict[str, Any]:
+        """Name and learning rate."""
+        return {"name": self.name, "learning_rate": float(self._read())}
+
+    def __getattr__(self, name: str) -> Any:
+        raise errors.LiveModelError(
+            f"`model.optimizer.{name}` was asked for, but this callback runs in a "
+            "session loop under hookbridge, where `model.optimizer` offers "
+            "`learning_rate`, `lr`, `iterations`, `get_config()` and `name`. Read "
+            "other optimizer state from the graph with a SessionRunHook."
+        )

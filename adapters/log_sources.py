@@ -1,0 +1,234 @@
+"""Where the entries of a callback's `logs` come from in a graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from hookbridge import errors
+from hookbridge.adapters import step_graph, values
+
+
+class LogSource(NamedTuple):
+    """One entry of `logs`.
+
+    Attributes:
+      key: its name.
+      tensor: what is fetched at each step.
+      streaming: whether the tensor keeps its own mean over the steps; otherwise
+        the mean over the epoch is taken here.
+      resets: ops that make a streaming metric forget, run as an epoch begins.
+      value: reads a streaming metric without updating it.
+    """
+
+    key: str
+    tensor: Any
+    streaming: bool = False
+    resets: tuple[Any, ...] = ()
+    value: Any = None
+
+    @property
+    def scalar(self) -> bool:
+        """Whether it is a number, which can share one fetch with the others."""
+        dtype = self.tensor.dtype.base_dtype
+        number = dtype.is_floating or dtype.is_integer or dtype.is_bool
+        return bool(number) and self.tensor.shape.rank == 0
+
+
+def resolve(key: str, spec: Any, graph: Any) -> LogSource:
+    """The source that one entry of `logs=` stands for.
+
+    Args:
+      key: the name in `logs`.
+      spec: tensor, variable, tensor name, `(value, update_op)` or Keras metric.
+      graph: the graph, not finalized.
+
+    Raises:
+      errors.UnknownTensorError: a name that the graph does not have.
+      errors.InvalidArgumentError: none of the above.
+    """
+    import tensorflow as tf
+
+    if isinstance(spec, str):
+        spec = tensor_named(spec, graph, f"logs[{key!r}]")
+    if isinstance(spec, (tuple, list)) and len(spec) == 2:
+        return _streaming(key, graph.as_graph_element(spec[0]), [spec[1]], graph)
+    if callable(getattr(spec, "result", None)) and hasattr(spec, "variables"):
+        updates = list(getattr(spec, "updates", ()) or ())
+        value = spec.result()
+        with tf.control_dependencies(updates):
+            updated = tf.identity(spec.result())
+        resets = tuple(v.initializer for v in spec.variables)
+        return LogSource(key, updated, True, resets, value)
+    try:
+        tensor = graph.as_graph_element(spec, allow_operation=False)
+    except (TypeError, ValueError) as e:
+        raise errors.InvalidArgumentError(
+            f"logs[{key!r}] is {spec!r}; expected a tensor of the training graph, its "
+            'name such as "metrics/acc:0", a pair (value, update_op) or a Keras '
+            f"metric. TensorFlow says: {e}"
+        ) from e
+    return LogSource(key, tensor)
+
+
+def _streaming(key: str, value: Any, updates: list[Any], graph: Any) -> LogSource:
+    import tensorflow as tf
+
+    update = graph.as_graph_element(updates[0])
+    if isinstance(update, tf.Operation) or update.shape.rank != 0:
+        operation = getattr(update, "op", update)
+        with tf.control_dependencies([operation]):
+            # `value` may have been read already; only a copy of its op that
+            # comes after the update has the new value.
+            tensor = _recompute(value, operation)
+    else:
+        tensor = update
+    local = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
+    reached = step_graph.ancestors([getattr(update, "op", update), value.op])
+    resets = tuple(v.initializer for v in local if step_graph.handle_op(v) in reached)
+    return LogSource(key, tensor, True, resets, value)
+
+
+def _recompute(value: Any, after: Any) -> Any:
+    """A copy of the ops between a metric's variables and its value, run later."""
+    import tensorflow as tf
+
+    copies: dict[Any, Any] = {}
+
+    def copy(tensor: Any) -> Any:
+        op = tensor.op
+        if op.type in ("VarHandleOp", "VariableV2", "Const", "Placeholder"):
+            return tensor
+        if op not in copies:
+            inputs = [copy(t) for t in op.inputs]
+            with tf.control_dependencies([after]):
+                copies[op] = op.graph.create_op(
+                    op.type,
+                    inputs,
+                    [t.dtype for t in op.outputs],
+                    attrs=dict(op.node_def.attr),
+                )
+        return copies[op].outputs[tensor.value_index]
+
+    return copy(value)
+
+
+def tensor_named(name: str, graph: Any, where: str) -> Any:
+    """A tensor by name; `":0"` may be left out.
+
+    Raises:
+      errors.UnknownTensorError: there is none; lists the nearest names.
+    """
+    try:
+        return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+    except (KeyError, ValueError):
+        known = [t.name for op in graph.get_operations() for t in op.outputs]
+        near = ", ".join(f'"{n}"' for n in values.nearest(name, known))
+        raise errors.UnknownTensorError(
+            f'{where} names the tensor "{name}", which the graph does not have. '
+            f"Expected the name of one of its tensors; the nearest: {near}."
+        ) from None
+
+
+def find_loss(graph: Any) -> Any:
+    """The loss of a training graph, or None.
+
+    In this order: the tensor behind a scalar summary "loss" (every Estimator makes
+    one), a tensor named "loss:0", the sum of `tf.compat.v1.losses`.
+    """
+    import tensorflow as tf
+
+    keys = tf.compat.v1.GraphKeys
+    for summary in graph.get_collection(keys.SUMMARIES):
+        op = getattr(summary, "op", None)
+        if op is not None and op.type == "ScalarSummary":
+            tag = tf.get_static_value(op.inputs[0])
+            if tag is not None and bytes(tag) == b"loss":
+                return op.inputs[1]
+    try:
+        tensor = graph.get_tensor_by_name("loss:0")
+        if tensor.dtype.is_floating and tensor.shape.rank in (0, None):
+            return tensor
+    except (KeyError, ValueError):
+        pass
+    losses = graph.get_collection(keys.LOSSES)
+    if losses:
+        return tf.compat.v1.losses.get_total_loss(name="hookbridge_total_loss")
+    return None
+
+
+def find_metric(name: str, graph: Any) -> LogSource | None:
+    """A `tf.compat.v1.metrics` metric by its scope, or None.
+
+    Those functions call their outputs `<name>/value` and `<name>/update_op`.
+    """
+    try:
+        update = graph.get_tensor_by_name(f"{name}/update_op:0")
+        value = graph.get_tensor_by_name(f"{name}/value:0")
+    except (KeyError, ValueError):
+        return None
+    return _streaming(name, value, [update], graph)
+
+
+def find_sources(
+    logs: Mapping[str, Any], wanted: Iterable[str], graph: Any
+) -> list[LogSource]:
+    """All entries in Keras's order: the loss first, then the metrics as named.
+
+    Args:
+      logs: what the user named.
+      wanted: metrics that callbacks monitor; found by name where `logs` does not
+        have them.
+      graph: the graph, not finalized.
+    """
+    sources = []
+    loss = logs.get("loss")
+    if loss is None:
+        loss = find_loss(graph)
+    if loss is not None:
+        sources.append(resolve("loss", loss, graph))
+    for key, spec in logs.items():
+        if key != "loss":
+            sources.append(resolve(key, spec, graph))
+    have = {s.key for s in sources}
+    for name in wanted:
+        if name not in have:
+            found = find_metric(name, graph)
+            if found is not None:
+                sources.append(found)
+                have.add(name)
+    return sources
+
+
+def find_eval_sources(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
+    """The entries of an evaluation graph: its streaming metrics, the loss first.
+
+    Args:
+      logs: what the user named; names and tensors of the training graph only are
+        left out.
+      graph: the evaluation graph, not finalized.
+    """
+    import tensorflow as tf
+
+    found: dict[str, LogSource] = {}
+    for key, spec in logs.items():
+        try:
+            found[key] = resolve(key, spec, graph)
+        except (errors.UnknownTensorError, errors.InvalidArgumentError):
+            continue
+    scopes: dict[str, None] = {}
+    for variable in graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES):
+        scopes.setdefault(variable.op.name.rpartition("/")[0])
+    for scope in scopes:
+        source = find_metric(scope, graph)
+        if source is not None:
+            found.setdefault(scope, source)
+    means = [k for k in found if re.fullmatch(r"mean(_\d+)?", k)]
+    if "loss" not in found and means:
+        # An Estimator adds the mean of the loss after the metrics of the model_fn
+        # without giving it a name.
+        found["loss"] = found.pop(means[-1])._replace(key="loss")
+    if "loss" in found:
+        found = {"loss": found.pop("loss"), **found}
+    return list(found.values())

@@ -1,0 +1,184 @@
+"""What all callbacks of one `as_hooks` call share during one session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hookbridge import compat
+from hookbridge.adapters import guest_calls, session_variables, shadow_model
+from hookbridge.adapters.learning_rate import LearningRate
+from hookbridge.adapters.live_counters import LiveCounters
+from hookbridge.adapters.live_model import LiveModel
+from hookbridge.adapters.live_optimizer import LiveOptimizer
+from hookbridge.adapters.live_weights import LiveWeights
+
+if TYPE_CHECKING:
+    from hookbridge.adapters.callback_group import CallbackGroup
+
+
+class SessionRun:
+    """Run state: made in the first `begin` on a graph, gone with the session.
+
+    Args:
+      group: the configuration.
+      graph: the graph of the session, not finalized.
+
+    Attributes:
+      members: the hooks that take part, in the order of the session's hooks.
+      session: the raw session, or None before there is one.
+      step: the global step as far as it is known.
+    """
+
+    def __init__(self, group: CallbackGroup, graph: Any) -> None:
+        self.group = group
+        self.graph = graph
+        self.members: list[Any] = []
+        self.session: Any = None
+        self.step = 0
+        self.started = False
+        self.calls: dict[str, guest_calls.Calls] = {}
+        self.model: LiveModel
+
+    # --- the session's events ------------------------------------------------------
+
+    def join(self, member: Any) -> None:
+        """`begin` of one member."""
+        self.members.append(member)
+        self.check(member.called)
+        with compat.private("eager_mode")():
+            member.called.set_model(self.model)
+            member.called.set_params(self.params_for(member.called))
+
+    def check(self, callback: Any) -> None:
+        """Refuses a callback that this run cannot carry."""
+
+    def enter(self, member: Any, session: Any, coord: Any) -> None:
+        """`after_create_session` of one member; the last one acts for all."""
+        self.session = session
+        if member is self.members[-1]:
+            if not self.calls:
+                self._collect_calls()
+            self.created(coord)
+
+    def created(self, coord: Any) -> None:
+        """All members have the session, for the first time or after a recovery."""
+        raise NotImplementedError
+
+    def before(self, member: Any, run_context: Any) -> Any:
+        """`before_run` of one member; the first one acts for all."""
+        if member is not self.members[0]:
+            return None
+        self.session = run_context.session
+        return self.before_step(run_context)
+
+    def before_step(self, run_context: Any) -> Any:
+        """The first `before_run` of a run."""
+        raise NotImplementedError
+
+    def after(self, member: Any, run_context: Any, run_values: Any) -> None:
+        """`after_run` of one member; the last one acts for all."""
+        if member is self.members[0]:
+            self.results = run_values.results
+        if member is self.members[-1]:
+            self.session = run_context.session
+            self.after_step(run_context)
+
+    def after_step(self, run_context: Any) -> None:
+        """The last `after_run` of a run."""
+        raise NotImplementedError
+
+    def leave(self, member: Any, session: Any) -> None:
+        """`end` of one member; the last one acts for all."""
+        self.session = session
+        if member is self.members[-1]:
+            self.finish()
+
+    def finish(self) -> None:
+        """The session is about to close after a clean run."""
+        raise NotImplementedError
+
+    # --- for the subclasses -------------------------------------------------
+
+    def deliver(self, event: str, *args: Any) -> None:
+        """Calls one event of all callbacks and takes over what they changed."""
+        calls = self.calls[event]
+        if not calls:
+            return
+        model = self.model
+        model._live_counters.sync()
+        model.optimizer.sync()
+        if "batch" not in event:
+            model._live_weights.mirrors.refresh()
+        calls(*args)
+        model.optimizer.push()
+        model._live_weights.mirrors.push()
+
+    def _collect_calls(self) -> None:
+        callbacks = [m.called for m in self.members if self.group.takes_part(m)]
+        for mode in ("train", "test", "predict"):
+            for event in (
+                f"on_{mode}_begin",
+                f"on_{mode}_batch_begin",
+                f"on_{mode}_batch_end",
+                f"on_{mode}_end",
+            ):
+                self.calls[event] = guest_calls.Calls(callbacks, event)
+        for event in ("on_epoch_begin", "on_epoch_end"):
+            self.calls[event] = guest_calls.Calls(callbacks, event)
+
+    def params_for(self, callback: Any) -> dict[str, Any]:
+        """`callback.params`, a dict of its own for each callback."""
+        group = self.group
+        params = {
+            "verbose": 1,
+            "epochs": group.epochs,
+            "steps": group.steps_per_epoch,
+            **group.params,
+        }
+        if params["epochs"] is None and type(callback).__name__ == "ProgbarLogger":
+            # It compares the number; one epoch is what makes it print no number.
+            params["epochs"] = 1
+        return params
+
+    def make_model(
+        self,
+        metrics: list[str],
+        rates: list[LearningRate],
+        evaluate: Callable[[], Mapping[str, float]] | None,
+    ) -> None:
+        """Builds the live model of this run."""
+        live: Any = None
+        shadow = None
+        source = self.group.keras_model(self.graph)
+
+        def session() -> Any:
+            return self.session
+
+        def step() -> int:
+            return self.step
+
+        if source is not None:
+            shadow = shadow_model.ShadowModel(source)
+            live = LiveWeights(
+                list(source.trainable_weights),
+                list(source.non_trainable_weights),
+                session,
+                list(source.weights),
+            )
+            if shadow:
+                for theirs, ours in zip(
+                    source.weights, shadow.model.weights, strict=True
+                ):
+                    live.mirrors.adopt(theirs, ours)
+        else:
+            live = LiveWeights(*session_variables.model_variables(self.graph), session)
+        self.model = LiveModel(
+            weights=live,
+            optimizer=LiveOptimizer(rates, session, step),
+            counters=LiveCounters(step, self.group.flavours),
+            shadow=shadow,
+            metrics=metrics,
+            graph=self.graph,
+            evaluate=evaluate,
+        )

@@ -1,0 +1,186 @@
+"""Callbacks in a training session: epochs, batches, validation, the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hookbridge.adapters import (
+    callback_checks,
+    learning_rate,
+    log_sources,
+    values,
+)
+from hookbridge.adapters.epoch_logs import SIZE, EpochLogs, FetchPlan
+from hookbridge.adapters.session_run import SessionRun
+from hookbridge.adapters.step_graph import Step, StepGraph
+from hookbridge.adapters.validation_run import ValidationRun
+
+if TYPE_CHECKING:
+    from hookbridge.adapters.callback_group import CallbackGroup
+
+
+class TrainRun(SessionRun):
+    """A run on a training graph.
+
+    Args:
+      group: the configuration.
+      graph: the graph, not finalized.
+      counter: the global step, or None.
+      steps: which runs are training steps.
+    """
+
+    def __init__(
+        self, group: CallbackGroup, graph: Any, counter: Any, steps: StepGraph
+    ) -> None:
+        super().__init__(group, graph)
+        self._counter = counter
+        self._steps = steps
+        sources = log_sources.find_sources(
+            group.logs, callback_checks.monitored(group.callbacks), graph
+        )
+        self._plan = FetchPlan(counter, sources, steps.tails())
+        self._logs = EpochLogs(sources)
+        self.metrics = [s.key for s in sources if s.key != SIZE]
+        self._rates = learning_rate.find(graph, group.learning_rate)
+        self.validation = ValidationRun(self, group.validation)
+        self.make_model(
+            self.metrics,
+            self._rates,
+            self.validation.run if self.validation else None,
+        )
+        self._epoch = 0
+        self._epoch_start = 0
+        self._in_epoch = False
+        self._batch = -1  # number of the open batch, -1 if none is open
+        self._now: Step | None = None
+        self._epoch_logs: dict[str, Any] = {}
+        self._batches_in_epoch = 0
+
+    def check(self, callback: Any) -> None:
+        callback_checks.check_training(
+            callback,
+            self.group,
+            metrics=self.metrics,
+            validation=self.validation,
+            rates=self._rates,
+        )
+
+    # --- the session --------------------------------------------------------
+
+    def created(self, coord: Any) -> None:
+        self._read_step()
+        self._batch = -1
+        if self.started:
+            # Recovered: the step is that of the checkpoint. What was open is
+            # begun anew by the next training step.
+            if self._in_epoch and self.step < self._epoch_start:
+                self._in_epoch = False
+            return
+        self.started = True
+        self._logs.begin_epoch()
+        self.deliver("on_train_begin", {})
+        self._restored()
+        epochs, per_epoch = self.group.epochs, self.group.steps_per_epoch
+        if epochs is not None and per_epoch and self.step >= epochs * per_epoch:
+            # Nothing is left to do, as when `fit` begins behind its last epoch.
+            coord.request_stop()
+
+    def _restored(self) -> None:
+        """Follows a callback that moved the global step in `on_train_begin`."""
+        self._read_step()
+
+    def _read_step(self) -> None:
+        if self._counter is not None:
+            self.step = int(self.session.run(self._counter))
+
+    def before_step(self, run_context: Any) -> Any:
+        self._now = self._steps.step_of(run_context.original_args.fetches)
+        if self._now is None:
+            return None
+        if self._batch >= 0 and not self._waiting:
+            # The last step raised and the loop went on: its data had ended, which
+            # ends the epoch, as in `fit` with a dataset of unknown size.
+            self._batch = -1
+            if self._batches_in_epoch:
+                self._end_epoch()
+        if self._batch < 0:
+            if not self._in_epoch:
+                self._begin_epoch()
+            self._batch = self.step - self._epoch_start
+            self.deliver("on_train_batch_begin", self._batch, {})
+        self._waiting = False
+        fetches = self._plan.fetches(self._now)
+        feeds = self.model.optimizer.feeds
+        if fetches is None and not feeds:
+            return None
+        return self._args(fetches, feeds)
+
+    _waiting = False
+
+    def _args(self, fetches: Any, feeds: dict[Any, Any]) -> Any:
+        import tensorflow as tf
+
+        return tf.compat.v1.train.SessionRunArgs(
+            fetches if fetches is not None else [], feed_dict=dict(feeds) or None
+        )
+
+    def after_step(self, run_context: Any) -> None:
+        now, self._now = self._now, None
+        if now is None:
+            return
+        before = self.step
+        count, fetched = self._plan.unpack(now, self.results)
+        if count is not None:
+            self.step = count
+        elif self._counter is not None and (self._steps.movers or self._steps.pushes):
+            self._read_step()
+        else:
+            self.step += 1
+        if self.step == before:
+            # A replica's gradients were handed over but not applied yet
+            # (SyncReplicasOptimizer): the step goes on in the next run.
+            self._waiting = True
+            return
+        logs = self._logs.update(fetched)
+        self._batches_in_epoch += 1
+        batch = max(self._batch, self.step - 1 - self._epoch_start)
+        self._batch = -1
+        self.model._live_counters.count("predict", 0)
+        self.deliver("on_train_batch_end", batch, logs)
+        per_epoch = self.group.steps_per_epoch
+        over = bool(per_epoch) and self.step - self._epoch_start >= (per_epoch or 0)
+        if over or self.model.stop_training:
+            self._end_epoch()
+        epochs = self.group.epochs
+        if self.model.stop_training or (
+            over and epochs is not None and self._epoch + 1 >= epochs
+        ):
+            run_context.request_stop()
+
+    def finish(self) -> None:
+        self._batch = -1
+        if self._in_epoch and self._batches_in_epoch:
+            self._end_epoch()
+        self.deliver("on_train_end", dict(self._epoch_logs))
+
+    # --- epochs -------------------------------------------------------------
+
+    def _begin_epoch(self) -> None:
+        per_epoch = self.group.steps_per_epoch
+        self._epoch = values.epoch_of(self.step, per_epoch)
+        self._epoch_start = self._epoch * per_epoch if per_epoch else 0
+        self._in_epoch = True
+        self._batches_in_epoch = 0
+        self._logs.begin_epoch()
+        if self._logs.resets:
+            self.session.run(self._logs.resets)
+        self.deliver("on_epoch_begin", self._epoch, {})
+
+    def _end_epoch(self) -> None:
+        self._in_epoch = False
+        logs = dict(self._logs.current)
+        if self.validation and self.group.steps_per_epoch:
+            result = self.validation.run()
+            logs.update(values.as_val_logs(result))
+        self._epoch_logs = dict(logs)
+        self.deliver("on_epoch_end", self._epoch, logs)

@@ -1,0 +1,114 @@
+"""Weights of a bare graph as files that load back: HDF5 or a TF1 checkpoint."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hookbridge import errors
+from hookbridge.adapters import checkpoint_files
+
+_H5 = (".h5", ".keras", ".hdf5")
+
+
+def is_h5(path: str) -> bool:
+    """Whether Keras would write HDF5 weights under this name."""
+    return path.endswith(_H5)
+
+
+def save(path: str, weights: Mapping[str, Any], overwrite: bool = True) -> None:
+    """Writes weights by name.
+
+    A name that ends in `.h5`, `.hdf5` or `.keras` gives an HDF5 file in the layout
+    of Keras 2 (one group for each layer, attributes `layer_names` and
+    `weight_names`); any other a TF1 checkpoint with a `checkpoint` file beside it,
+    as `Model.save_weights` of Keras 2 does.
+
+    Args:
+      path: file or checkpoint prefix; its folder is made if it is missing.
+      weights: `{variable name without ":0": array}`.
+      overwrite: whether a file that exists may be replaced.
+
+    Raises:
+      errors.UnwritableError: it exists and `overwrite` is false, or the operating
+        system refuses.
+    """
+    present = path if is_h5(path) else f"{path}.index"
+    if not overwrite and os.path.exists(present):
+        raise errors.UnwritableError(
+            f"`{path}` exists and `overwrite` is False. Give another path."
+        )
+    folder = os.path.dirname(path)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    if is_h5(path):
+        _save_h5(path, weights)
+    else:
+        import tensorflow as tf
+
+        checkpoint_files.write(path, weights)
+        tf.compat.v1.train.update_checkpoint_state(folder or ".", path)
+
+
+def load(path: str, names: Sequence[str]) -> list[Any]:
+    """Reads weights by name.
+
+    Args:
+      path: what `save` was given.
+      names: variable names without ":0".
+
+    Returns:
+      Arrays in the order of `names`.
+
+    Raises:
+      errors.InvalidArgumentError: a name is missing in the file.
+    """
+    found = _load_h5(path) if is_h5(path) else checkpoint_files.read(path)
+    missing = [n for n in names if n not in found]
+    if missing:
+        raise errors.InvalidArgumentError(
+            f"`{path}` has no weights for {', '.join(missing)}; it has "
+            f"{', '.join(sorted(found)) or 'none'}. Load a file that was saved from "
+            "a graph with the same variable names."
+        )
+    return [found[n] for n in names]
+
+
+def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
+    import h5py
+
+    layers: dict[str, dict[str, Any]] = {}
+    for name, value in weights.items():
+        scope, _, last = name.rpartition("/")
+        layers.setdefault(scope or last, {})[f"{name}:0"] = value
+    # Written aside and renamed: a run that is killed leaves the old file whole.
+    part = f"{path}.part"
+    with h5py.File(part, "w") as file:
+        file.attrs["layer_names"] = [n.encode() for n in layers]
+        file.attrs["backend"] = b"tensorflow"
+        for layer, entries in layers.items():
+            group = file.create_group(layer)
+            group.attrs["weight_names"] = [n.encode() for n in entries]
+            for name, value in entries.items():
+                group.create_dataset(name, data=np.asarray(value))
+    os.replace(part, path)
+
+
+def _load_h5(path: str) -> dict[str, Any]:
+    import h5py
+
+    found = {}
+    with h5py.File(path, "r") as file:
+        for layer in file.attrs["layer_names"]:
+            group = file[_text(layer)]
+            for name in group.attrs["weight_names"]:
+                key = _text(name)
+                found[key.removesuffix(":0")] = np.asarray(group[key])
+    return found
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,215 @@
+"""The same small regression, in `Model.fit` and in a session loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+import hookbridge as hb
+
+BATCH, STEPS, FEATURES = 4, 3, 2
+_RANDOM = np.random.RandomState(7)
+X = _RANDOM.randn(BATCH * STEPS, FEATURES).astype("float32")
+Y = (X @ np.array([[1.5], [-2.0]], "float32") + 0.5).astype("float32")
+VAL_X = _RANDOM.randn(8, FEATURES).astype("float32")
+VAL_Y = (VAL_X @ np.array([[1.0], [-1.0]], "float32")).astype("float32")
+KERNEL = np.array([[0.3], [0.7]], "float32")
+BIAS = np.array([0.1], "float32")
+
+
+class Loop(NamedTuple):
+    """What is observable after a run.
+
+    Attributes:
+      history: `History.history`.
+      weights: kernel and bias at the end.
+      steps: training steps that ran.
+    """
+
+    history: dict[str, list[float]]
+    weights: list[Any]
+    steps: int
+
+
+def fit(
+    keras: Any,
+    callbacks: Sequence[Any],
+    *,
+    epochs: int = 4,
+    rate: float = 0.1,
+    validate: bool = True,
+    metrics: Sequence[str] = ("mae",),
+) -> Loop:
+    """Trains a Dense layer with `Model.fit`, in order, batch by batch."""
+    model = keras.Sequential(
+        [keras.layers.Input((FEATURES,)), keras.layers.Dense(1, name="dense")]
+    )
+    model.set_weights([KERNEL, BIAS])
+    model.compile(
+        keras.optimizers.SGD(rate), loss="mse", metrics=list(metrics), jit_compile=False
+    )
+    history = model.fit(
+        X,
+        Y,
+        batch_size=BATCH,
+        shuffle=False,
+        epochs=epochs,
+        callbacks=list(callbacks),
+        validation_data=(VAL_X, VAL_Y) if validate else None,
+        validation_batch_size=4,
+        verbose=0,
+    )
+    return Loop(
+        history.history, model.get_weights(), int(np.asarray(model.optimizer.iterations))
+    )
+
+
+class Net(NamedTuple):
+    """The graph of the same model.
+
+    Attributes:
+      x: placeholder of shape `[N, 2]`.
+      y: placeholder of shape `[N, 1]`.
+      mae: mean absolute error of the batch.
+      loss: mean squared error of the batch.
+      train_op: one step of gradient descent.
+      kernel: variable of shape `[2, 1]`.
+      bias: variable of shape `[1]`.
+    """
+
+    x: Any
+    y: Any
+    mae: Any
+    loss: Any
+    train_op: Any
+    kernel: Any
+    bias: Any
+
+
+def build(rate: Any = 0.1, optimizer: Callable[[Any], Any] | None = None) -> Net:
+    """Builds the model in the default graph."""
+    v1 = tf.compat.v1
+    v1.train.get_or_create_global_step()
+    x = v1.placeholder(tf.float32, [None, FEATURES], name="x")
+    y = v1.placeholder(tf.float32, [None, 1], name="y")
+    with v1.variable_scope("dense"):
+        kernel = v1.get_variable("kernel", initializer=KERNEL)
+        bias = v1.get_variable("bias", initializer=BIAS)
+    error = x @ kernel + bias - y
+    mae = tf.reduce_mean(tf.abs(error), name="mae")
+    loss = tf.reduce_mean(tf.square(error), name="loss")
+    make = optimizer or v1.train.GradientDescentOptimizer
+    train_op = make(rate).minimize(loss, global_step=v1.train.get_global_step())
+    return Net(x, y, mae, loss, train_op, kernel, bias)
+
+
+class GraphValidation:
+    """Validates on the live variables and reports each batch."""
+
+    metric_names = ("loss", "mae")
+
+    def __init__(self, net: Net) -> None:
+        self._net = net
+
+    def run(self, session: Any, report: Any) -> Mapping[str, float]:
+        """Means over two batches of four, as `fit` computes them."""
+        sums = np.zeros(2, "float32")
+        for batch in range(2):
+            report.batch_begin(batch)
+            rows = slice(batch * 4, batch * 4 + 4)
+            sums += session.run(
+                [self._net.loss, self._net.mae],
+                {self._net.x: VAL_X[rows], self._net.y: VAL_Y[rows]},
+            )
+            means = sums / np.float32(batch + 1)
+            report.batch_end(batch, dict(zip(self.metric_names, means, strict=True)))
+        return dict(zip(self.metric_names, means, strict=True))
+
+
+def feeds(net: Net, step: int) -> dict[Any, Any]:
+    """The batch of a training step, in `fit`'s order."""
+    rows = slice((step % STEPS) * BATCH, (step % STEPS + 1) * BATCH)
+    return {net.x: X[rows], net.y: Y[rows]}
+
+
+def session_loop(
+    callbacks: Sequence[Any],
+    *,
+    epochs: int | None = 4,
+    rate: Any = 0.1,
+    validate: bool = True,
+    max_steps: int = 1000,
+    optimizer: Callable[[Any], Any] | None = None,
+    session_options: Mapping[str, Any] | None = None,
+    wrap: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
+    **options: Any,
+) -> Loop:
+    """Trains the same model in a bare MonitoredTrainingSession loop."""
+    history = _history_like(callbacks)
+    with tf.Graph().as_default():
+        net = build(rate() if callable(rate) else rate, optimizer)
+        options.setdefault("logs", {"mae": "mae:0"})
+        hooks = hb.as_hooks(
+            [*callbacks, history],
+            steps_per_epoch=STEPS,
+            epochs=epochs,
+            validation=GraphValidation(net) if validate else None,
+            **options,
+        )
+        if wrap is not None:
+            hooks = list(wrap(hooks))
+        final = _Final(net)
+        steps = 0
+        with tf.compat.v1.train.MonitoredTrainingSession(
+            hooks=[*hooks, final], **(session_options or {})
+        ) as session:
+            while not session.should_stop() and steps < max_steps:
+                session.run(net.train_op, feeds(net, steps))
+                steps += 1
+    return Loop(history.history, final.weights, final.step)
+
+
+class _Final(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Reads the weights after every other hook's `end`."""
+
+    def __init__(self, net: Net) -> None:
+        self._net = net
+        self._step = tf.compat.v1.train.get_global_step()
+        self.weights: list[Any] = []
+        self.step = -1
+
+    def end(self, session: Any) -> None:
+        self.weights = session.run([self._net.kernel, self._net.bias])
+        self.step = int(session.run(self._step))
+
+
+def _history_like(callbacks: Sequence[Any]) -> Any:
+    """A History of the same Keras as the callbacks."""
+    import importlib
+
+    for callback in callbacks:
+        for base in type(callback).__mro__:
+            root = base.__module__.partition(".")[0]
+            if root in ("keras", "tf_keras"):
+                return importlib.import_module(root).callbacks.History()
+    return tf.keras.callbacks.History()
+
+
+def assert_same(bridged: Loop, native: Loop, *, order: bool = True) -> None:
+    """Both runs were the same, as far as a History and the weights show it."""
+    if order:
+        assert list(bridged.history) == list(native.history)
+    assert set(bridged.history) == set(native.history)
+    for key, expected in native.history.items():
+        np.testing.assert_allclose(
+            np.asarray(bridged.history[key], "float64"),
+            np.asarray(expected, "float64"),
+            rtol=2e-5,
+            err_msg=key,
+        )
+    assert bridged.steps == native.steps
+    for ours, theirs in zip(bridged.weights, native.weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5)
