@@ -1,0 +1,67 @@
+"""A host whose sessions are live sessions on a Keras model.
+
+Everything else is TensorFlow's own: the scenarios' `MonitoredTrainingSession`
+with its session creators and session manager makes a `LiveSession` wherever it
+would make a `tf.compat.v1.Session`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+from hookbridge import compat
+
+from hookbridge.adapters import live_variables
+from hookbridge.adapters.global_step import GlobalStep
+from hookbridge.adapters.live_graph import LiveGraph
+from hookbridge.adapters.live_session import LiveSession
+from hookbridge.adapters.step_names import StepNames
+
+# The module in which TensorFlow's session manager looks its sessions' class up.
+SESSIONS = "tensorflow.python.training.session_manager.session"
+
+
+class LiveHost:
+    """Runs scenarios in live graphs.
+
+    Args:
+      keras: the Keras flavour of the model.
+    """
+
+    session_class: type = LiveSession
+
+    def __init__(self, keras: Any) -> None:
+        model = keras.Sequential(
+            [keras.Input([2]), keras.layers.Dense(1, name="out")], name="tiny"
+        )
+        model.compile("sgd", "mse")
+        self._model = model
+        self._steps: dict[Any, GlobalStep] = {}
+
+    @contextlib.contextmanager
+    def graph(self) -> Iterator[LiveGraph]:
+        """A fresh live graph of the model as the default graph."""
+        model = self._model
+        with compat.private("eager_mode")():
+            step = GlobalStep(model)
+        graph = LiveGraph(
+            StepNames(model),
+            live_variables.model_variables(model),
+            step.variable,
+            live_variables.learning_rate_variable(model.optimizer),
+        )
+        self._steps[graph] = step
+        sessions = types.SimpleNamespace(Session=self._session)
+        with mock.patch(SESSIONS, sessions), graph.as_default():
+            yield graph
+
+    def _session(self, target: str = "", graph: Any = None, config: Any = None) -> Any:
+        return LiveSession(graph, self._steps[graph], _no_step, {})
+
+
+def _no_step(program: Any, feeds: Any) -> list[Any]:
+    raise AssertionError("The scenario runs ops of its own, not the model's step.")

@@ -1,0 +1,273 @@
+"""Scenarios: exceptions of users, hooks and ops, NaN, recovery."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import tensorflow as tf
+from trace_loop import (
+    SCENARIOS,
+    Trace,
+    increment_global_step,
+    scenario,
+    session,
+    train_graph,
+)
+
+from hookbridge import compat
+
+v1 = tf.compat.v1
+errors = tf.errors
+
+Factory = Callable[[], BaseException]
+
+
+def _out_of_range(message: str) -> Exception:
+    return errors.OutOfRangeError(None, None, message)  # type: ignore[no-any-return]
+
+
+def aborted() -> Exception:
+    return errors.AbortedError(None, None, "abort")  # type: ignore[no-any-return]
+
+
+def unavailable() -> Exception:
+    return errors.UnavailableError(None, None, "unavail")  # type: ignore[no-any-return]
+
+
+def _user_raises(t: Trace, make: Factory, *others: str) -> None:
+    """The loop's own code fails in its second turn."""
+    op = train_graph().train_op
+
+    def body(monitored: Any, turn: int) -> None:
+        if turn == 2:
+            raise make()
+        monitored.run(op)
+
+    hooks = [t.recorder("A"), *(t.recorder(name) for name in others)]
+    t.drive(session(hooks), op, body=body)
+
+
+@scenario
+def out_of_range_raised_by_user(t: Trace) -> None:
+    _user_raises(t, lambda: _out_of_range("user"))
+
+
+@scenario
+def stop_iteration_raised_by_user(t: Trace) -> None:
+    _user_raises(t, lambda: StopIteration("user"))
+
+
+@scenario
+def out_of_range_subclass_raised_by_user(t: Trace) -> None:
+    """The error ends the loop cleanly by its exact type only."""
+
+    class Sub(errors.OutOfRangeError):  # type: ignore[misc]
+        pass
+
+    _user_raises(t, lambda: Sub(None, None, "user"))
+
+
+@scenario
+def exception_in_user_code(t: Trace) -> None:
+    _user_raises(t, lambda: ValueError("user"), "B")
+
+
+@scenario
+def keyboard_interrupt_in_user_code(t: Trace) -> None:
+    _user_raises(t, KeyboardInterrupt)
+
+
+@scenario
+def recover_aborted_in_user_code(t: Trace) -> None:
+    _user_raises(t, aborted)
+
+
+# The moment in a hook's life, and which call of it fails.
+MOMENTS = {
+    "begin": 1,
+    "after_create_session": 1,
+    "before_run": 2,
+    "after_run": 2,
+    "end": 1,
+}
+HOOK_ERRORS: dict[str, Factory] = {
+    "valueerror": lambda: ValueError("hook"),
+    "outofrange": lambda: _out_of_range("hook"),
+    "stopiteration": lambda: StopIteration("hook"),
+    "keyboardinterrupt": lambda: KeyboardInterrupt("hook"),
+}
+
+
+def failing_hooks(t: Trace, event: str, call: int, make: Factory) -> list[Any]:
+    """`A`, `X` that fails, `B`."""
+    failing = t.recorder("X", raises={(event, call): make})
+    return [t.recorder("A"), failing, t.recorder("B")]
+
+
+def _hook_raises(event: str, call: int, make: Factory) -> Callable[[Trace], None]:
+    def run(t: Trace) -> None:
+        op = train_graph().train_op
+        t.drive(session(failing_hooks(t, event, call, make)), op, runs=3)
+
+    return run
+
+
+for _event, _call in MOMENTS.items():
+    for _name, _make in HOOK_ERRORS.items():
+        SCENARIOS[f"{_name}_in_{_event}"] = _hook_raises(_event, _call, _make)
+
+
+@scenario
+def exception_in_op(t: Trace) -> None:
+    step = v1.train.get_or_create_global_step()
+    compat.private("global_step_read")()
+    limit = tf.constant(2, tf.int64)
+    check = v1.assert_less(step, limit, message="boom")
+    with tf.control_dependencies([check]):
+        op = increment_global_step()
+    t.drive(session([t.recorder("A"), t.recorder("B")]), op)
+
+
+@scenario
+def exception_in_op_valueerror_in_py_func(t: Trace) -> None:
+    step = v1.train.get_or_create_global_step()
+    compat.private("global_step_read")()
+
+    def fail(value: Any) -> Any:
+        if value >= 1:
+            raise StopIteration("py")
+        return value
+
+    checked = v1.py_func(fail, [step], tf.int64)
+    with tf.control_dependencies([checked]):
+        op = increment_global_step()
+    t.drive(session([t.recorder("A")]), op)
+
+
+def _nan(t: Trace, *, fail: bool) -> None:
+    nan = tf.constant(float("nan"))
+    op, loss = train_graph(
+        loss=lambda step: tf.where(tf.less(step, 2), tf.constant(1.0), nan)
+    )
+    hook = v1.train.NanTensorHook(loss, fail_on_nan_loss=fail)
+    t.drive(session([t.recorder("A"), hook, t.recorder("B")]), op)
+
+
+@scenario
+def nan_fail(t: Trace) -> None:
+    _nan(t, fail=True)
+
+
+@scenario
+def nan_stop(t: Trace) -> None:
+    _nan(t, fail=False)
+
+
+def _recovers(event: str, call: int, make: Factory, *, saves: bool) -> Any:
+    def run(t: Trace) -> None:
+        config = (
+            {"checkpoint_dir": t.directory(), "save_checkpoint_steps": 2}
+            if saves
+            else {}
+        )
+        op = train_graph().train_op
+        t.drive(session(failing_hooks(t, event, call, make), **config), op, runs=4)
+
+    return run
+
+
+RECOVERY_MOMENTS = {**MOMENTS, "before_run": 3, "after_run": 3}
+for _event, _call in RECOVERY_MOMENTS.items():
+    SCENARIOS[f"recover_aborted_in_{_event}_ckpt"] = _recovers(
+        _event, _call, aborted, saves=True
+    )
+    SCENARIOS[f"recover_unavailable_in_{_event}_nockpt"] = _recovers(
+        _event, _call, unavailable, saves=False
+    )
+
+
+@scenario
+def recover_aborted_in_before_run_singular(t: Trace) -> None:
+    op = train_graph().train_op
+    hooks = failing_hooks(t, "before_run", 2, aborted)
+    t.drive(lambda: v1.train.SingularMonitoredSession(hooks=hooks), op, runs=4)
+
+
+@scenario
+def recover_aborted_by_session_run(t: Trace) -> None:
+    """The error comes out of `Session.run` itself, as from a lost server."""
+    directory = t.directory()
+    op = train_graph().train_op
+    hooks = [t.recorder("A"), t.recorder("B")]
+    run = t.host.session_class.run  # type: ignore[attr-defined]
+    calls = 0
+
+    def failing(self: Any, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        if isinstance(fetches, dict) and "caller" in fetches:
+            calls += 1
+            if calls == 3:
+                t.note("SESSION_RAISES")
+                raise aborted()
+        return run(self, fetches, *args, **kwargs)
+
+    with mock.patch.object(t.host.session_class, "run", failing):
+        make = session(hooks, checkpoint_dir=directory, save_checkpoint_steps=2)
+        t.drive(make, op, runs=4)
+
+
+@scenario
+def recover_in_step_fn(t: Trace) -> None:
+    directory = t.directory()
+    op = train_graph().train_op
+    calls = 0
+
+    def body(monitored: Any, turn: int) -> Any:
+        def step_fn(step_context: Any) -> None:
+            nonlocal calls
+            calls += 1
+            t.note("IN_STEP_FN", n=calls)
+            step_context.run_with_hooks(op)
+            if calls == 2:
+                t.note("RAISE")
+                raise aborted()
+
+        return monitored.run_step_fn(step_fn)
+
+    make = session(
+        [t.recorder("A")], checkpoint_dir=directory, save_checkpoint_steps=1
+    )
+    t.drive(make, op, runs=3, body=body)
+
+
+@scenario
+def recover_coord_thread_aborted(t: Trace) -> None:
+    """An AbortedError reported by a coordinator thread: seen by `should_stop`."""
+    op = train_graph().train_op
+    a = t.recorder("A")
+
+    def body(monitored: Any, turn: int) -> Any:
+        result = monitored.run(op)
+        if turn == 2:
+            try:
+                raise aborted()
+            except errors.AbortedError:
+                a.coord.request_stop(sys.exc_info())
+            t.note("COORD_ABORTED")
+        return result
+
+    t.drive(session([a]), op, runs=3, body=body)
+
+
+@scenario
+def recover_stop_flag_lost(t: Trace) -> None:
+    """A stop asked for in a run that is then aborted and repeated is lost."""
+    op = train_graph().train_op
+    hooks = [
+        t.recorder("A", stops=[("before_run", 2)]),
+        t.recorder("X", raises={("after_run", 2): aborted}),
+    ]
+    t.drive(session(hooks), op, runs=4)

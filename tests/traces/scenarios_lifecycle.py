@@ -1,0 +1,244 @@
+"""Scenarios: normal runs, stops, coordinators, the end of the data."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from typing import Any
+
+import tensorflow as tf
+from trace_events import describe
+from trace_hooks import CoordStop, Recorder
+from trace_loop import Trace, data_graph, scenario, session, train_graph
+
+v1 = tf.compat.v1
+
+
+@scenario
+def normal(t: Trace) -> None:
+    op = train_graph().train_op
+    hooks = [t.recorder("A", more=True), t.recorder("B")]
+    t.drive(session(hooks), op, runs=3)
+
+
+@scenario
+def normal_close_without_with(t: Trace) -> None:
+    op = train_graph().train_op
+    t.drive(session([t.recorder("A")]), op, runs=2, use_with=False)
+
+
+@scenario
+def zero_runs(t: Trace) -> None:
+    t.drive(session([t.recorder("A")]), train_graph().train_op, runs=0)
+
+
+@scenario
+def no_global_step(t: Trace) -> None:
+    w = v1.get_variable("w", shape=[], initializer=v1.zeros_initializer())
+    t.drive(session([t.recorder("A")]), v1.assign_add(w, 1.0).op, runs=1)
+
+
+@scenario
+def user_result(t: Trace) -> None:
+    op, loss = train_graph()
+    fetches = {"op": op, "l": loss, "n": [loss, (loss, {"z": loss})]}
+    t.drive(session([t.recorder("A")]), fetches, runs=1, log_result=True)
+
+
+@scenario
+def default_hooks_order(t: Trace) -> None:
+    op, loss = train_graph()
+    v1.summary.scalar("loss", loss)
+    directory = t.directory()
+    monitored = v1.train.MonitoredTrainingSession(
+        checkpoint_dir=directory,
+        hooks=[t.recorder("A")],
+        chief_only_hooks=[t.recorder("CHIEF")],
+        save_checkpoint_steps=2,
+        save_summaries_steps=2,
+        log_step_count_steps=2,
+    )
+    names = [
+        f"Rec:{h.name}" if isinstance(h, Recorder) else type(h).__name__
+        for h in monitored._hooks
+    ]
+    t.note("HOOKS", hooks=names)
+    with monitored:
+        for _ in range(3):
+            monitored.run(op)
+    files = [re.sub(r"events\.out.*", "events", f) for f in os.listdir(directory)]
+    t.note("FILES", files=sorted(files))
+
+
+@scenario
+def hook_creates_variable_in_begin(t: Trace) -> None:
+    op = train_graph().train_op
+
+    class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            variable = v1.get_variable(
+                "hv", shape=[], initializer=v1.constant_initializer(7.0)
+            )
+            self.value = tf.identity(variable)
+
+        def before_run(self, run_context: Any) -> Any:
+            return v1.train.SessionRunArgs(self.value)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            t.note("hook_var", v=describe(run_values.results))
+
+    t.drive(session([Hook()]), op, runs=1)
+
+
+@scenario
+def hook_creates_op_after_create_session(t: Trace) -> None:
+    op = train_graph().train_op
+
+    class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            tf.constant(1.0)
+
+    t.drive(session([t.recorder("A"), Hook(), t.recorder("B")]), op, runs=1)
+
+
+@scenario
+def stop_at_step_num_steps(t: Trace) -> None:
+    op = train_graph().train_op
+    stop = v1.train.StopAtStepHook(num_steps=3)
+    t.drive(session([t.recorder("A"), stop, t.recorder("B")]), op)
+
+
+@scenario
+def stop_at_step_last_step_increment_2(t: Trace) -> None:
+    op = train_graph(increment=2).train_op
+    t.drive(session([t.recorder("A"), v1.train.StopAtStepHook(last_step=3)]), op)
+
+
+def _resume(t: Trace, stop: Any) -> None:
+    directory = t.checkpoint(5)
+    op = train_graph().train_op
+    t.drive(session([t.recorder("A"), stop], checkpoint_dir=directory), op)
+
+
+@scenario
+def stop_at_step_resume_num_steps(t: Trace) -> None:
+    _resume(t, v1.train.StopAtStepHook(num_steps=2))
+
+
+@scenario
+def stop_at_step_already_past_last_step(t: Trace) -> None:
+    _resume(t, v1.train.StopAtStepHook(last_step=4))
+
+
+@scenario
+def stop_at_step_same_hook_instance_reused(t: Trace) -> None:
+    hook = v1.train.StopAtStepHook(num_steps=2)
+    t.drive(session([t.recorder("A"), hook]), train_graph().train_op)
+    with t.host.graph():
+        t.drive(session([t.recorder("A2"), hook]), train_graph().train_op)
+
+
+def _stop_in(t: Trace, event: str) -> None:
+    op = train_graph().train_op
+    hooks = [t.recorder("A"), t.recorder("X", stops=[(event, 2)]), t.recorder("B")]
+    t.drive(session(hooks), op)
+
+
+@scenario
+def request_stop_in_before_run(t: Trace) -> None:
+    _stop_in(t, "before_run")
+
+
+@scenario
+def request_stop_in_after_run(t: Trace) -> None:
+    _stop_in(t, "after_run")
+
+
+@scenario
+def run_after_stop(t: Trace) -> None:
+    op = train_graph().train_op
+
+    def body(monitored: Any, turn: int) -> None:
+        monitored.run(op)
+        t.note("SECOND_RUN")
+        monitored.run(op)
+
+    t.drive(session([t.recorder("A", stops=[("after_run", 1)])]), op, body=body)
+
+
+def _coordinator_stop(t: Trace, stop: CoordStop, *others: str) -> None:
+    op = train_graph().train_op
+    hooks = [t.recorder("A", coord_stop=stop), *(t.recorder(n) for n in others)]
+    t.drive(session(hooks), op)
+
+
+@scenario
+def coord_request_stop(t: Trace) -> None:
+    _coordinator_stop(t, CoordStop(2), "B")
+
+
+@scenario
+def coord_request_stop_with_exception(t: Trace) -> None:
+    _coordinator_stop(t, CoordStop(2, lambda: ValueError("from coord")), "B")
+
+
+@scenario
+def coord_request_stop_with_outofrange(t: Trace) -> None:
+    error = tf.errors.OutOfRangeError(None, None, "q")
+    _coordinator_stop(t, CoordStop(2, lambda: error), "B")
+
+
+@scenario
+def coord_request_stop_with_bare_exception(t: Trace) -> None:
+    """Upstream defect: `request_stop(error)` outside `except` is a TypeError."""
+    _coordinator_stop(t, CoordStop(2, lambda: ValueError("from coord"), bare=True), "B")
+
+
+@scenario
+def coord_thread_raises(t: Trace) -> None:
+    """A thread registered with the coordinator fails between two runs."""
+    op = train_graph().train_op
+    a = t.recorder("A")
+
+    def body(monitored: Any, turn: int) -> Any:
+        result = monitored.run(op)
+        if turn == 2:
+
+            def fail() -> None:
+                with a.coord.stop_on_exception():
+                    raise ValueError("thread")
+
+            thread = threading.Thread(target=fail)
+            a.coord.register_thread(thread)
+            thread.start()
+            thread.join()
+            t.note("THREAD_RAISED")
+        return result
+
+    t.drive(session([a]), op, body=body)
+
+
+@scenario
+def should_stop_and_run_after_close(t: Trace) -> None:
+    op = train_graph().train_op
+    monitored = t.drive(session([t.recorder("A")]), op, runs=1)
+    calls = {"run": lambda: monitored.run(op), "close": lambda: monitored.close()}
+    for name, call in calls.items():
+        try:
+            call()
+            t.note(f"{name}_AFTER_CLOSE_OK")
+        except Exception as e:
+            t.note(f"{name}_AFTER_CLOSE", **t.exception(e))
+
+
+@scenario
+def out_of_range(t: Trace) -> None:
+    _, op = data_graph(3)
+    t.drive(session([t.recorder("A"), t.recorder("B")]), op)
+
+
+@scenario
+def out_of_range_no_with(t: Trace) -> None:
+    _, op = data_graph(2)
+    t.drive(session([t.recorder("A")]), op, use_with=False)

@@ -1,0 +1,329 @@
+"""Scenarios: `run_step_fn`, fetches, feeds, options."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from trace_events import describe_options, type_name
+from trace_loop import Trace, scenario, session, train_graph
+
+from hookbridge import compat
+
+v1 = tf.compat.v1
+SessionRunArgs = v1.train.SessionRunArgs
+
+
+def _step_fns(
+    t: Trace,
+    step_fn: Callable[[Any, int], Any],
+    op: Any,
+    *,
+    stops: Any = (),
+    runs: int | None = None,
+    log_result: bool = False,
+) -> None:
+    def body(monitored: Any, turn: int) -> Any:
+        return monitored.run_step_fn(lambda step_context: step_fn(step_context, turn))
+
+    hooks = [t.recorder("A", stops=stops)]
+    t.drive(session(hooks), op, runs=runs, body=body, log_result=log_result)
+
+
+@scenario
+def run_step_fn(t: Trace) -> None:
+    op, loss = train_graph()
+
+    def step_fn(step_context: Any, turn: int) -> Any:
+        t.note("IN_STEP_FN", session=type_name(step_context.session))
+        step_context.session.run(op)  # no hooks
+        t.note("RAW_RUN_DONE")
+        return step_context.run_with_hooks(fetches=loss)
+
+    _step_fns(t, step_fn, op, runs=2, log_result=True)
+
+
+@scenario
+def run_step_fn_twice_with_hooks(t: Trace) -> None:
+    op = train_graph().train_op
+
+    def step_fn(step_context: Any, turn: int) -> Any:
+        step_context.run_with_hooks(op)
+        t.note("BETWEEN")
+        return step_context.run_with_hooks(op)
+
+    _step_fns(t, step_fn, op, runs=1, log_result=True)
+
+
+@scenario
+def run_step_fn_request_stop(t: Trace) -> None:
+    op = train_graph().train_op
+
+    def step_fn(step_context: Any, turn: int) -> Any:
+        if turn == 2:
+            step_context.request_stop()
+        return step_context.run_with_hooks(op)
+
+    _step_fns(t, step_fn, op)
+
+
+@scenario
+def run_step_fn_hook_stops_inside(t: Trace) -> None:
+    op = train_graph().train_op
+
+    def step_fn(step_context: Any, turn: int) -> Any:
+        step_context.run_with_hooks(op)
+        t.note("AGAIN")
+        return step_context.run_with_hooks(op)
+
+    _step_fns(t, step_fn, op, stops=[("after_run", 1)])
+
+
+def _bad_step_fn(t: Trace, step_fn: Any) -> None:
+    op = train_graph().train_op
+
+    def body(monitored: Any, turn: int) -> Any:
+        return monitored.run_step_fn(step_fn)
+
+    t.drive(session([t.recorder("A")]), op, body=body)
+
+
+@scenario
+def run_step_fn_bad_signature(t: Trace) -> None:
+    _bad_step_fn(t, lambda ctx, y: None)
+
+
+@scenario
+def run_step_fn_wrong_arg_name(t: Trace) -> None:
+    _bad_step_fn(t, lambda ctx: None)
+
+
+class NT(NamedTuple):
+    """A structure of fetches."""
+
+    a: Any
+    b: Any
+
+
+@scenario
+def nested_fetches(t: Trace) -> None:
+    op, loss = train_graph()
+    variable = v1.get_variable("cv", shape=[], initializer=v1.constant_initializer(3.0))
+    sparse = tf.SparseTensor(indices=[[0, 1]], values=[5.0], dense_shape=[2, 2])
+    c = tf.constant([[1, 2], [3, 4]], name="c")
+    forms: dict[str, Callable[[], Any]] = {
+        "tensor": lambda: SessionRunArgs(loss),
+        "name": lambda: SessionRunArgs("loss:0"),
+        "op": lambda: SessionRunArgs(op),
+        "op_name": lambda: SessionRunArgs(c.op.name),
+        "none": lambda: None,
+        "args_none": lambda: SessionRunArgs(None),
+        "variable": lambda: SessionRunArgs(variable),
+        "list": lambda: SessionRunArgs([loss, c]),
+        "tuple": lambda: SessionRunArgs((loss, [c, (loss,)])),
+        "dict": lambda: SessionRunArgs({"a": loss, "b": {"c": c, "d": [loss, op]}}),
+        "odict": lambda: SessionRunArgs(
+            collections.OrderedDict([("z", loss), ("a", c)])
+        ),
+        "namedtuple": lambda: SessionRunArgs(NT(a=loss, b={"x": c})),
+        "sparse": lambda: SessionRunArgs(sparse),
+        "empty_list": lambda: SessionRunArgs([]),
+        "empty_dict": lambda: SessionRunArgs({}),
+        "dup": lambda: SessionRunArgs([loss, loss]),
+    }
+    hooks = [t.recorder(name, args=args) for name, args in forms.items()]
+    t.drive(session(hooks), op, runs=1)
+
+
+def _one_fetch(t: Trace, args: Callable[[Any], Any]) -> None:
+    op, loss = train_graph()
+    t.drive(session([t.recorder("A", args=lambda: args(loss))]), op, runs=1)
+
+
+@scenario
+def fetch_invalid(t: Trace) -> None:
+    _one_fetch(t, lambda loss: SessionRunArgs(3.0))
+
+
+@scenario
+def fetch_invalid_name(t: Trace) -> None:
+    _one_fetch(t, lambda loss: SessionRunArgs("nosuch:0"))
+
+
+@scenario
+def before_run_returns_non_args(t: Trace) -> None:
+    _one_fetch(t, lambda loss: loss)
+
+
+@scenario
+def stale_global_step_fetch(t: Trace) -> None:
+    op = train_graph().train_op
+
+    class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            self.read = compat.private("global_step_read")()
+
+        def before_run(self, run_context: Any) -> Any:
+            return SessionRunArgs(self.read)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            fresh = int(run_context.session.run(self.read))
+            t.note("STALE", fetched=int(run_values.results), fresh=fresh)
+
+    t.drive(session([Hook()]), op, runs=3)
+
+
+class _Feeds(NamedTuple):
+    train_op: Any
+    p: Any
+    q: Any
+    out: Any
+
+
+def _feed_graph() -> _Feeds:
+    op = train_graph().train_op
+    p = v1.placeholder_with_default(tf.constant(0.0), [], name="p")
+    q = v1.placeholder_with_default(tf.constant(0.0), [], name="q")
+    return _Feeds(op, p, q, tf.add(p * 10.0, q, name="out"))
+
+
+@scenario
+def feeds_merge(t: Trace) -> None:
+    op, p, q, out = _feed_graph()
+    hooks = [
+        t.recorder("A", args=lambda: SessionRunArgs(out, feed_dict={p: 1.0})),
+        t.recorder("B", more=True),
+    ]
+
+    def body(monitored: Any, turn: int) -> Any:
+        return monitored.run([op, out], feed_dict={q: 2.0})
+
+    t.drive(session(hooks), op, runs=1, body=body, log_result=True)
+
+
+@scenario
+def feeds_two_hooks_same_tensor(t: Trace) -> None:
+    op, p, _, _ = _feed_graph()
+    hooks = [
+        t.recorder("A", args=lambda: SessionRunArgs(None, feed_dict={p: 1.0})),
+        t.recorder("X", args=lambda: SessionRunArgs(None, feed_dict={p: 2.0})),
+        t.recorder("B"),
+    ]
+    t.drive(session(hooks), op, runs=1)
+
+
+@scenario
+def feeds_hook_and_user_same_tensor(t: Trace) -> None:
+    op, p, _, _ = _feed_graph()
+    hooks = [
+        t.recorder("A", args=lambda: SessionRunArgs(None, feed_dict={p: 1.0})),
+        t.recorder("B"),
+    ]
+
+    def body(monitored: Any, turn: int) -> Any:
+        return monitored.run(op, feed_dict={p: 2.0})
+
+    t.drive(session(hooks), op, runs=1, body=body)
+
+
+@scenario
+def feeds_same_tensor_by_name_and_object(t: Trace) -> None:
+    op, p, _, out = _feed_graph()
+    hooks = [
+        t.recorder("A", args=lambda: SessionRunArgs(out, feed_dict={p: 1.0})),
+        t.recorder("B", args=lambda: SessionRunArgs(out, feed_dict={"p:0": 2.0})),
+    ]
+    t.drive(session(hooks), op, runs=1)
+
+
+@scenario
+def feeds_user_dict_not_mutated(t: Trace) -> None:
+    op, p, q, _ = _feed_graph()
+    hook = t.recorder("A", args=lambda: SessionRunArgs(None, feed_dict={p: 1.0}))
+
+    def body(monitored: Any, turn: int) -> None:
+        feed = {q: 2.0}
+        monitored.run(op, feed_dict=feed)
+        t.note("USER_FEED_AFTER", keys=sorted(k.name for k in feed))
+
+    t.drive(session([hook]), op, runs=1, body=body)
+
+
+@scenario
+def feed_fn_hook(t: Trace) -> None:
+    op, p, _, out = _feed_graph()
+    feeding = v1.train.FeedFnHook(lambda: {p: 3.0})
+    reading = t.recorder("A", args=lambda: SessionRunArgs(out))
+    t.drive(session([feeding, reading]), op, runs=1)
+
+
+@scenario
+def options_merge(t: Trace) -> None:
+    op, loss = train_graph()
+    soft, full = v1.RunOptions.SOFTWARE_TRACE, v1.RunOptions.FULL_TRACE
+    first = v1.RunOptions(trace_level=soft, timeout_in_ms=60000)
+    second = v1.RunOptions(
+        trace_level=full,
+        timeout_in_ms=30000,
+        output_partition_graphs=True,
+        report_tensor_allocations_upon_oom=True,
+        inter_op_thread_pool=0,
+    )
+    user, metadata = v1.RunOptions(timeout_in_ms=90000), v1.RunMetadata()
+
+    def body(monitored: Any, turn: int) -> None:
+        monitored.run(op, options=user, run_metadata=metadata)
+        t.note(
+            "USER_OPTIONS_AFTER",
+            options=describe_options(user),
+            md_step_stats=len(metadata.step_stats.dev_stats) > 0,
+            md_partition_graphs=len(metadata.partition_graphs) > 0,
+        )
+
+    hooks = [
+        t.recorder("A", args=lambda: SessionRunArgs(loss, options=first), more=True),
+        t.recorder("B", args=lambda: SessionRunArgs(loss, options=second), more=True),
+        t.recorder("C", more=True),
+    ]
+    t.drive(session(hooks), op, runs=1, body=body)
+
+
+@scenario
+def options_not_sticky(t: Trace) -> None:
+    """What a hook asks for in one run is not asked for in the next."""
+    op = train_graph().train_op
+    options = iter([v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)])
+
+    def args() -> Any:
+        for found in options:
+            return SessionRunArgs(None, options=found)
+        return None
+
+    t.drive(session([t.recorder("A", args=args, more=True)]), op, runs=2)
+
+
+@scenario
+def options_debug_watch_merge(t: Trace) -> None:
+    op = train_graph().train_op
+
+    def watching(node: str) -> Any:
+        options = v1.RunOptions()
+        watch = options.debug_options.debug_tensor_watch_opts.add()
+        watch.node_name, watch.output_slot = node, 0
+        watch.debug_ops.append("DebugIdentity")
+        watch.debug_urls.append(f"file://{t.directory()}")
+        return SessionRunArgs(None, options=options)
+
+    class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            watches = run_values.options.debug_options.debug_tensor_watch_opts
+            t.note("WATCH", n=len(watches), nodes=[w.node_name for w in watches])
+
+    hooks = [
+        t.recorder("A", args=lambda: watching("loss")),
+        t.recorder("B", args=lambda: watching("w")),
+        Hook(),
+    ]
+    t.drive(session(hooks), op, runs=1)

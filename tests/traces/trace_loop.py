@@ -1,0 +1,229 @@
+"""The loop of the trace scenarios, over any host of `MonitoredTrainingSession`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import tensorflow as tf
+from trace_events import Event, describe, describe_exception
+from trace_hooks import Listener, Recorder
+
+from hookbridge import compat
+
+v1 = tf.compat.v1
+
+Scenario = Callable[["Trace"], None]
+SCENARIOS: dict[str, Scenario] = {}
+
+
+def scenario(function: Scenario) -> Scenario:
+    """Files a scenario under its name."""
+    SCENARIOS[function.__name__] = function
+    return function
+
+
+class Host(Protocol):
+    """What scenarios need of the place where they run."""
+
+    # The class whose `run` a training loop ends up in.
+    session_class: type
+
+    def graph(self) -> contextlib.AbstractContextManager[Any]:
+        """A fresh default graph."""
+        ...
+
+
+class SessionHost:
+    """The real thing: a `tf.Graph` and a `tf.compat.v1.Session`."""
+
+    session_class: type = v1.Session
+
+    def graph(self) -> contextlib.AbstractContextManager[Any]:
+        return tf.Graph().as_default()
+
+
+class Ops(NamedTuple):
+    """The graph of most scenarios."""
+
+    train_op: Any
+    loss: Any
+
+
+class Trace:
+    """One run of one scenario.
+
+    Args:
+      host: where it runs.
+      root: an empty directory for its files.
+    """
+
+    def __init__(self, host: Host, root: Path) -> None:
+        self.host, self.root = host, root
+        self.log: list[Event] = []
+        self._directories = 0
+
+    def note(self, event: str, **more: Any) -> None:
+        """Adds an event of the loop itself."""
+        self.log.append({"e": event, **more})
+
+    def recorder(self, name: str, **config: Any) -> Recorder:
+        """A recording hook of this trace."""
+        return Recorder(self.log, name, **config)
+
+    def listener(self, name: str, **config: Any) -> Listener:
+        """A recording checkpoint listener of this trace."""
+        return Listener(self.log, name, **config)
+
+    def directory(self) -> str:
+        """A new directory."""
+        self._directories += 1
+        path = self.root / str(self._directories)
+        path.mkdir()
+        return str(path)
+
+    def exception(self, error: BaseException) -> Event:
+        return describe_exception(error, self.root)
+
+    @contextlib.contextmanager
+    def run(self) -> Iterator[None]:
+        """The scenario's own graph; what escapes from it is an event."""
+        with self.host.graph():
+            try:
+                yield
+            except BaseException as e:
+                self.note("SCENARIO_RAISED", **self.exception(e))
+            finally:
+                v1.summary.FileWriterCache.clear()
+
+    def checkpoint(self, upto: int) -> str:
+        """A directory with the checkpoint of a run of `upto` steps."""
+        directory = self.directory()
+        with self.host.graph():
+            op = train_graph().train_op
+            with session([], checkpoint_dir=directory, save_checkpoint_steps=1)() as s:
+                for _ in range(upto):
+                    s.run(op)
+        return directory
+
+    def drive(
+        self,
+        make: Callable[[], Any],
+        fetch: Any,
+        *,
+        runs: int | None = None,
+        use_with: bool = True,
+        body: Callable[[Any, int], Any] | None = None,
+        log_result: bool = False,
+    ) -> Any:
+        """The canonical loop; every observable of it goes into the log.
+
+        Args:
+          make: makes the monitored session.
+          fetch: what each run fetches.
+          runs: the loop's own limit; None leaves the end to the hooks.
+          use_with: whether the session is a context manager, or closed by hand.
+          body: one turn of the loop, instead of `session.run(fetch)`.
+          log_result: whether results go into the log.
+
+        Returns:
+          The monitored session, if there was one.
+        """
+        monitored: Any = None
+        try:
+            monitored = make()
+            self.note("CREATED", should_stop=bool(monitored.should_stop()))
+            turns = _Turns(self, monitored, fetch, runs, body, log_result)
+            if use_with:
+                with monitored:
+                    turns.run()
+            else:
+                try:
+                    turns.run()
+                finally:
+                    self.note("CLOSE")
+                    monitored.close()
+            self.note("EXIT_OK")
+        except BaseException as e:
+            self.note("ESCAPED", **self.exception(e))
+        if monitored is not None:
+            self.note("AFTER", should_stop=bool(monitored.should_stop()))
+        return monitored
+
+
+class _Turns(NamedTuple):
+    trace: Trace
+    monitored: Any
+    fetch: Any
+    runs: int | None
+    body: Callable[[Any, int], Any] | None
+    log_result: bool
+
+    def run(self) -> None:
+        monitored, turn, most = self.monitored, 0, self.runs
+        # A scenario whose hooks fail to stop it must not hang.
+        limit = 20 if most is None else most
+        while not monitored.should_stop() and turn < limit:
+            turn += 1
+            self.trace.note("RUN", i=turn)
+            if self.body is not None:
+                result = self.body(monitored, turn)
+            else:
+                result = monitored.run(self.fetch)
+            more = {"result": describe(result)} if self.log_result else {}
+            stop = bool(monitored.should_stop())
+            self.trace.note("RAN", i=turn, should_stop=stop, **more)
+        stop = bool(monitored.should_stop())
+        self.trace.note("LOOP_EXIT", i=turn, should_stop=stop)
+
+
+def session(hooks: list[Any], **config: Any) -> Callable[[], Any]:
+    """Makes a `MonitoredTrainingSession` with no hooks but `hooks`."""
+    config = {
+        "save_checkpoint_secs": None,
+        "save_checkpoint_steps": None,
+        "save_summaries_steps": None,
+        "save_summaries_secs": None,
+        "log_step_count_steps": 0,
+        **config,
+    }
+    return lambda: v1.train.MonitoredTrainingSession(hooks=hooks, **config)
+
+
+def increment_global_step(by: int = 1) -> Any:
+    """The operation that adds to the global step.
+
+    It is ordered after the shared read: with a bare `assign_add` what hooks read
+    in the same run is a race.
+    """
+    # Made outside any control_dependencies scope: a hook that merely reads the
+    # step would run those dependencies.
+    with tf.control_dependencies(None):
+        read = compat.private("global_step_read")()
+    with tf.control_dependencies([read]):
+        return tf.group(v1.assign_add(v1.train.get_or_create_global_step(), by))
+
+
+def train_graph(
+    *, increment: int = 1, loss: Callable[[Any], Any] | None = None
+) -> Ops:
+    """A global step, a weight `w` that grows by 1, a loss of `2 * w`."""
+    step = v1.train.get_or_create_global_step()
+    compat.private("global_step_read")()
+    w = v1.get_variable("w", shape=[], initializer=v1.zeros_initializer())
+    value = loss(step) if loss else tf.identity(w * 2.0, name="loss")
+    with tf.control_dependencies([value]):
+        grown = v1.assign_add(w, 1.0)
+    with tf.control_dependencies([grown]):
+        return Ops(increment_global_step(increment), value)
+
+
+def data_graph(count: int) -> tuple[Any, Any]:
+    """A pipeline of `count` elements: `(element, train_op)`."""
+    element = v1.data.make_one_shot_iterator(tf.data.Dataset.range(count)).get_next()
+    v1.train.get_or_create_global_step()
+    compat.private("global_step_read")()
+    with tf.control_dependencies([element]):
+        return element, increment_global_step()
