@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters import live_variables
+from hookbridge.adapters import live_variables, refusals
 from hookbridge.adapters.global_step import GlobalStep
 from hookbridge.adapters.live_graph import LiveGraph
 from hookbridge.adapters.live_session import LiveSession
@@ -143,6 +143,8 @@ class FitRun:
             steps = getattr(model, "steps_per_execution", 1)
         self._several = live_variables.as_int(1 if steps is None else steps) > 1
         self._global_step = GlobalStep(model)
+        for hook in self.hooks:
+            refusals.check_start(hook, self._global_step.value)
         optimizer = getattr(model, "optimizer", None)
         self._rate = live_variables.learning_rate_variable(optimizer)
         self._graph = LiveGraph(

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors
+from hookbridge.adapters import run_metadata
 from hookbridge.adapters.global_step import GlobalStep
 from hookbridge.adapters.live_graph import LiveGraph
 from hookbridge.adapters.session_program import SessionProgram
@@ -135,7 +136,7 @@ class LiveSession(v1.Session):
             if plan.reads_step:
                 self._global_step.push()
             tensors = [tf.constant(value, t.dtype) for t, value in feeds]
-            with _recording(options, metadata):
+            with run_metadata.recorded(options, metadata):
                 if is_step:
                     values = self._run_step(program, tensors)
                 else:
@@ -222,23 +223,3 @@ def _structure(fetches: Any) -> Any:
 
 def _to_numpy(tensor: Any) -> Any:
     return tensor.numpy() if hasattr(tensor, "numpy") else tensor
-
-
-class _recording:
-    """Fills `RunMetadata` when the merged options ask for a trace."""
-
-    def __init__(self, options: Any, metadata: Any) -> None:
-        level = getattr(options, "trace_level", 0) if options is not None else 0
-        self._metadata = metadata if level and metadata is not None else None
-
-    def __enter__(self) -> None:
-        if self._metadata is not None:
-            compat.private("eager_context")().enable_run_metadata()
-
-    def __exit__(self, *_: Any) -> None:
-        if self._metadata is not None:
-            context = compat.private("eager_context")()
-            try:
-                self._metadata.MergeFrom(context.export_run_metadata())
-            finally:
-                context.disable_run_metadata()

@@ -62,6 +62,21 @@ def check_hook(hook: Any) -> None:
             )
 
 
+def check_start(hook: Any, global_step: int) -> None:
+    """Refuses a hook that would never let the first step run.
+
+    Raises:
+      errors.RefusedError: for such a hook.
+    """
+    wait = getattr(hook, "_wait_until_step", 0)
+    if guests.name_of(hook) == "GlobalStepWaiterHook" and wait > global_step:
+        raise errors.RefusedError(
+            f"`GlobalStepWaiterHook(wait_until_step={wait})` would wait for ever in "
+            f"`Model.fit`: the global step is {global_step} and no other worker moves "
+            "it. Leave the hook out, or give it a step that has passed."
+        )
+
+
 def check_model(model: Any) -> None:
     """Refuses a model whose loop cannot host hooks.
 

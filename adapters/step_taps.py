@@ -175,8 +175,9 @@ class StepTap:
             return
         for gradient, variable in pairs:
             if isinstance(gradient, tf.Tensor):
-                name = getattr(variable, "path", None) or variable.name
-                self._note(f"gradients/{str(name).split(':')[0]}", gradient)
+                name = str(getattr(variable, "path", None) or variable.name)
+                name = name.split(":")[0].removeprefix(f"{self._model.name}/")
+                self._note(f"gradients/{name}", gradient)
         rate = _scheduled_rate(optimizer)
         if rate is not None:
             self._note("learning_rate", rate)

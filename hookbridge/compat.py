@@ -56,9 +56,9 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.client.session:_FetchMapper",
         "take fetch structures apart and build results exactly as Session.run",
     ),
-    "eager_context": PrivateName(
-        "tensorflow.python.eager.context:context",
-        "record RunMetadata of the functions that stand for a Session.run",
+    "xplane_pb2": PrivateName(
+        "tensorflow.tsl.profiler.protobuf.xplane_pb2",
+        "read the profile that stands for the RunMetadata of a step",
     ),
     "global_step_read": PrivateName(
         "tensorflow.python.training.training_util:_get_or_create_global_step_read",

@@ -1,0 +1,404 @@
+"""Stock hooks and users' hooks: the session loop and `fit` show the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import hook_hosts as hosts
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from hookbridge import errors
+
+v1 = tf.compat.v1
+train = v1.train
+NAMES = ("loss:0", "hidden/Relu:0", "learning_rate:0")
+
+
+class Watcher(train.SessionRunHook):  # type: ignore[misc]
+    """Looks tensors up by name in `begin` and fetches them in each step."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names or NAMES
+
+    def begin(self) -> None:
+        self.events = ["begin"]
+        self.seen: list[dict[str, Any]] = []
+        graph = v1.get_default_graph()
+        self.tensors = {name: graph.get_tensor_by_name(name) for name in self.names}
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self.events.append("after_create_session")
+
+    def before_run(self, run_context: Any) -> Any:
+        self.events.append("before_run")
+        return train.SessionRunArgs(self.tensors)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.events.append("after_run")
+        self.seen.append(run_values.results)
+
+    def end(self, session: Any) -> None:
+        self.events.append("end")
+
+
+def test_fetched_values_and_events_are_those_of_the_session_loop(keras: Any) -> None:
+    native, bridged = Watcher(), Watcher()
+    stop = [train.StopAtStepHook(last_step=hosts.STEPS) for _ in range(2)]
+    hosts.in_session([native, stop[0]])
+    hosts.in_fit(keras, [bridged, stop[1]])
+    assert bridged.events == native.events
+    assert len(bridged.seen) == hosts.STEPS
+    for ours, theirs in zip(bridged.seen, native.seen, strict=True):
+        assert list(ours) == list(theirs)
+        for name in NAMES:
+            assert type(ours[name]) is type(theirs[name])
+            np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=1e-6)
+
+
+class RateFeeder(train.SessionRunHook):  # type: ignore[misc]
+    """The field's classic: finds `learning_rate:0` and feeds it by step."""
+
+    def begin(self) -> None:
+        self.rate = v1.get_default_graph().get_tensor_by_name("learning_rate:0")
+        self.steps = 0
+
+    def before_run(self, run_context: Any) -> Any:
+        self.steps += 1
+        rate = 0.3 / self.steps
+        return train.SessionRunArgs(self.rate, feed_dict={self.rate: rate})
+
+
+def test_the_fed_learning_rate_is_the_one_the_step_uses(
+    keras: Any, tmp_path: Path
+) -> None:
+    native, bridged = str(tmp_path / "native"), str(tmp_path / "bridged")
+    hosts.in_session([RateFeeder(), train.CheckpointSaverHook(native, save_steps=1)])
+    model, _ = hosts.in_fit(
+        keras, [RateFeeder(), train.CheckpointSaverHook(bridged, save_steps=1)]
+    )
+    assert_same_checkpoints(native, bridged)
+    rate = float(np.asarray(model.optimizer.learning_rate))
+    assert rate == pytest.approx(hosts.RATE)  # fed for a step, not set
+
+
+def assert_same_checkpoints(native: str, bridged: str) -> None:
+    paths = tf.train.get_checkpoint_state(native).all_model_checkpoint_paths
+    ours = tf.train.get_checkpoint_state(bridged).all_model_checkpoint_paths
+    assert [Path(p).name for p in ours] == [Path(p).name for p in paths]
+    for path, our in zip(paths, ours, strict=True):
+        expected, found = hosts.read_checkpoint(path), hosts.read_checkpoint(our)
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5)
+
+
+class Listener(train.CheckpointSaverListener):  # type: ignore[misc]
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, int | None]] = []
+
+    def begin(self) -> None:
+        self.calls.append(("begin", None))
+
+    def before_save(self, session: Any, global_step_value: Any) -> None:
+        self.calls.append(("before_save", int(global_step_value)))
+
+    def after_save(self, session: Any, global_step_value: Any) -> None:
+        self.calls.append(("after_save", int(global_step_value)))
+
+    def end(self, session: Any, global_step_value: Any) -> None:
+        self.calls.append(("end", int(global_step_value)))
+
+
+def test_checkpoint_saver_writes_the_same_checkpoints(
+    keras: Any, tmp_path: Path
+) -> None:
+    native, bridged = str(tmp_path / "native"), str(tmp_path / "bridged")
+    listeners = [Listener(), Listener()]
+    hosts.in_session(
+        [train.CheckpointSaverHook(native, save_steps=5, listeners=listeners[:1])]
+    )
+    hosts.in_fit(
+        keras,
+        [train.CheckpointSaverHook(bridged, save_steps=5, listeners=listeners[1:])],
+    )
+    assert_same_checkpoints(native, bridged)
+    assert listeners[1].calls == listeners[0].calls
+    assert (tmp_path / "bridged" / "graph.pbtxt").exists()
+
+
+def test_a_checkpoint_of_fit_restores_in_a_v1_graph(keras: Any, tmp_path: Path) -> None:
+    model, _ = hosts.in_fit(
+        keras, [train.CheckpointSaverHook(str(tmp_path), save_steps=100)]
+    )
+    path = tf.train.latest_checkpoint(str(tmp_path))
+    stored = {hosts.short(n): n for n, _ in tf.train.list_variables(path)}
+    with tf.Graph().as_default(), v1.Session() as session:
+        hosts.build_graph()
+        variables = {
+            stored[v.op.name]: v for v in v1.global_variables() if v.op.name in stored
+        }
+        v1.train.Saver(variables).restore(session, path)
+        restored = {n: session.run(v) for n, v in variables.items()}
+    weights = dict(zip(hosts.WEIGHTS, model.get_weights(), strict=True))
+    for name, value in weights.items():
+        np.testing.assert_array_equal(restored[stored[name]], value)
+    assert restored["global_step"] == hosts.STEPS
+
+
+@pytest.mark.parametrize("save_secs", [0.0001])
+def test_checkpoint_saver_by_seconds(
+    keras: Any, tmp_path: Path, save_secs: float
+) -> None:
+    hosts.in_fit(keras, [train.CheckpointSaverHook(str(tmp_path), save_secs=save_secs)])
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert state.model_checkpoint_path.endswith(f"-{hosts.STEPS}")
+    assert len(state.all_model_checkpoint_paths) == 5  # the Saver keeps five
+
+
+def test_a_users_saver_and_scaffold(keras: Any, tmp_path: Path) -> None:
+    class OwnSaver(train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            self.saver = train.Saver(v1.trainable_variables(), max_to_keep=2)
+
+        def end(self, session: Any) -> None:
+            self.path = self.saver.save(session, str(tmp_path / "own"))
+
+    own = OwnSaver()
+    scaffold = train.Scaffold()
+    model, _ = hosts.in_fit(
+        keras,
+        [
+            own,
+            train.CheckpointSaverHook(
+                str(tmp_path / "scaffold"), save_steps=6, scaffold=scaffold
+            ),
+        ],
+    )
+    names = {hosts.short(name) for name, _ in tf.train.list_variables(own.path)}
+    assert names == set(hosts.WEIGHTS)
+    assert hosts.read_checkpoint(tf.train.latest_checkpoint(str(tmp_path / "scaffold")))
+    assert scaffold.saver is not None
+
+
+@pytest.mark.parametrize("kind", ["steps", "secs", "end_only"])
+def test_logging_tensor_hook_logs_the_same_lines(keras: Any, kind: str) -> None:
+    def hook() -> Any:
+        names = {"loss": "loss:0", "rate": "learning_rate:0"}
+        if kind == "steps":
+            return train.LoggingTensorHook(names, every_n_iter=5)
+        if kind == "secs":
+            return train.LoggingTensorHook(["loss:0"], every_n_secs=1000)
+        return train.LoggingTensorHook(names, at_end=True)
+
+    logs = []
+    for host in (lambda h: hosts.in_session(h), lambda h: hosts.in_fit(keras, h)):
+        stop = train.StopAtStepHook(last_step=hosts.STEPS - 1)
+        with hosts.tf_log() as lines:
+            host([hook(), stop])
+        logs.append([rounded(line) for line in lines if "loss" in line])
+    assert logs[1]
+    if kind == "end_only":
+        # A session evaluates `loss` on the next batch, `fit` has the last one.
+        logs = [[line.partition("loss")[0] for line in part] for part in logs]
+    assert logs[1] == logs[0]
+
+
+def rounded(line: str) -> str:
+    import re
+
+    return re.sub(r"\d+\.\d+", lambda m: f"{float(m[0]):.3f}", line)
+
+
+def test_logging_tensor_hook_with_a_formatter(keras: Any) -> None:
+    found: list[dict[str, Any]] = []
+
+    def formatter(values: dict[str, Any]) -> str:
+        found.append(values)
+        return f"formatted {sorted(values)}"
+
+    hook = train.LoggingTensorHook(["loss:0"], every_n_iter=4, formatter=formatter)
+    with hosts.tf_log() as lines:
+        hosts.in_fit(keras, [hook])
+    assert lines.count("formatted ['loss:0']") == 3 == len(found)
+
+
+def test_step_counter_writes_the_same_tags_and_steps(
+    keras: Any, tmp_path: Path
+) -> None:
+    for name in ("native", "bridged"):
+        (tmp_path / name).mkdir()
+
+    def hook(name: str) -> Any:
+        return train.StepCounterHook(
+            every_n_steps=5, output_dir=str(tmp_path / name)
+        )
+
+    hosts.in_session([hook("native")])
+    hosts.in_fit(keras, [hook("bridged")])
+    native = hosts.read_scalars(tmp_path / "native")
+    bridged = hosts.read_scalars(tmp_path / "bridged")
+    assert [(s, t) for s, t, _ in bridged] == [(s, t) for s, t, _ in native]
+    assert bridged and all(t == "global_step/sec" for _, t, _ in bridged)
+
+
+class Summaries(train.SessionRunHook):  # type: ignore[misc]
+    """Makes a summary of a step tensor in `begin`."""
+
+    def begin(self) -> None:
+        loss = v1.get_default_graph().get_tensor_by_name("loss:0")
+        v1.summary.scalar("twice_the_loss", loss * 2)
+
+
+def test_summary_saver_writes_the_same_summaries(keras: Any, tmp_path: Path) -> None:
+    def hooks(name: str) -> list[Any]:
+        scaffold = train.Scaffold()
+        saver = train.SummarySaverHook(
+            save_steps=4, output_dir=str(tmp_path / name), scaffold=scaffold
+        )
+        return [Summaries(), saver]
+
+    with tf.Graph().as_default():
+        train_op = hosts.build_graph()
+        native = hooks("native")
+        with train.MonitoredTrainingSession(
+            hooks=native,
+            scaffold=native[1]._scaffold,
+            log_step_count_steps=0,
+        ) as session:
+            while not session.should_stop():
+                session.run(train_op)
+    hosts.in_fit(keras, hooks("bridged"))
+    native_values = hosts.read_scalars(tmp_path / "native")
+    bridged_values = hosts.read_scalars(tmp_path / "bridged")
+    assert [v[:2] for v in bridged_values] == [v[:2] for v in native_values]
+    np.testing.assert_allclose(
+        [v[2] for v in bridged_values], [v[2] for v in native_values], rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("stop", [{"num_steps": 5}, {"last_step": 7}])
+def test_stop_at_step_stops_at_the_same_step(keras: Any, stop: dict[str, int]) -> None:
+    native, bridged = Watcher("loss:0"), Watcher("loss:0")
+    runs = hosts.in_session([native, train.StopAtStepHook(**stop)])
+    model, history = hosts.in_fit(keras, [bridged, train.StopAtStepHook(**stop)])
+    assert bridged.events == native.events
+    assert len(bridged.seen) == runs == next(iter(stop.values()))
+    assert len(history.history["loss"]) == 2  # the epoch it stopped in still ends
+
+
+def test_nan_tensor_hook_raises_or_stops(keras: Any) -> None:
+    def diverging() -> Any:
+        model = hosts.keras_model(keras)
+        model.optimizer.learning_rate.assign(1e30)
+        return model
+
+    stopped = Watcher("loss:0")
+    hosts.in_fit(
+        keras,
+        [stopped, train.NanTensorHook("loss:0", fail_on_nan_loss=False)],
+        model=diverging(),
+    )
+    assert np.isnan(stopped.seen[-1]["loss:0"])
+    assert len(stopped.seen) < hosts.STEPS
+    assert stopped.events[-1] == "end"
+    failed = Watcher("loss:0")
+    with pytest.raises(train.NanLossDuringTrainingError):
+        hosts.in_fit(keras, [failed, train.NanTensorHook("loss:0")], model=diverging())
+    assert "end" not in failed.events
+    assert len(failed.seen) == len(stopped.seen)
+
+
+def test_final_ops_hook(keras: Any) -> None:
+    class Maker(train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            final.ops = train.get_global_step() * 2
+
+    class Final(train.SessionRunHook):  # type: ignore[misc]
+        ops: Any
+
+        def begin(self) -> None:
+            self.hook = train.FinalOpsHook(self.ops)
+
+        def end(self, session: Any) -> None:
+            self.hook.end(session)
+
+    final = Final()
+    hosts.in_fit(keras, [Maker(), final])
+    assert final.hook.final_ops_values == 2 * hosts.STEPS
+
+
+def test_feed_fn_hook(keras: Any) -> None:
+    class Fed(train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            self.value = v1.placeholder(tf.float32, [2], name="mine")
+            self.sum = tf.reduce_sum(self.value)
+            self.seen: list[float] = []
+
+        def before_run(self, run_context: Any) -> Any:
+            return train.SessionRunArgs(self.sum)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            self.seen.append(float(run_values.results))
+
+    fed = Fed()
+    feeder = train.FeedFnHook(lambda: {"mine:0": [len(fed.seen), 1]})
+    hosts.in_fit(keras, [fed, feeder])
+    assert fed.seen == [i + 1 for i in range(hosts.STEPS)]
+
+
+def test_global_step_waiter_passes_and_is_refused_where_it_would_hang(
+    keras: Any,
+) -> None:
+    hosts.in_fit(keras, [train.GlobalStepWaiterHook(wait_until_step=0)])
+    watcher = Watcher("loss:0")
+    with pytest.raises(errors.RefusedError, match="GlobalStepWaiterHook.*for ever"):
+        hosts.in_fit(keras, [watcher, train.GlobalStepWaiterHook(wait_until_step=5)])
+
+
+def test_profiler_hook_writes_timelines_that_open(keras: Any, tmp_path: Path) -> None:
+    import json
+
+    # Its writer cannot be made while eager execution is on: TensorFlow's rule.
+    with tf.Graph().as_default():
+        hook = train.ProfilerHook(save_steps=4, output_dir=str(tmp_path))
+    hosts.in_fit(keras, [hook])
+    timelines = sorted(tmp_path.glob("timeline-*.json"))
+    assert len(timelines) == 3
+    for path in timelines:
+        events = json.loads(path.read_text())["traceEvents"]
+        assert any("MatMul" in str(event) for event in events)
+
+
+def test_variables_of_a_hook_live_through_the_run(keras: Any) -> None:
+    class Counter(train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            self.count = v1.get_variable("count", [], initializer=v1.ones_initializer())
+            self.more = self.count.assign_add(2.0)
+
+        def before_run(self, run_context: Any) -> Any:
+            return train.SessionRunArgs(self.more)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            assert run_context.session.run(self.count) == run_values.results
+
+        def end(self, session: Any) -> None:
+            self.final = float(session.run(self.count))
+
+    counter = Counter()
+    for _ in range(2):  # a second fit starts from the initializer again
+        hosts.in_fit(keras, [counter])
+        assert counter.final == 1 + 2 * hosts.STEPS
+
+
+def test_the_same_hook_object_in_a_second_fit_goes_on(keras: Any) -> None:
+    hook, model = Watcher("loss:0"), hosts.keras_model(keras)
+    first: list[float] = []
+    for _ in range(2):
+        hosts.in_fit(keras, [hook], model=model, epochs=1)
+        first += [s["loss:0"] for s in hook.seen]
+    whole = Watcher("loss:0")
+    hosts.in_fit(keras, [whole], epochs=2)
+    np.testing.assert_allclose(first, [s["loss:0"] for s in whole.seen], rtol=1e-5)
