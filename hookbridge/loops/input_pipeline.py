@@ -38,8 +38,12 @@ def make_dataset(input_fn: InputFn, *, name: str) -> Any:
     return dataset
 
 
-def num_batches(dataset: Any) -> int:
+def num_batches(dataset: Any, *, session_config: Any = None) -> int:
     """How many elements a dataset of the default graph has.
+
+    Args:
+      dataset: made in the default graph.
+      session_config: has the devices that the ops already in the graph ask for.
 
     Returns:
       The number, or `tf.data.INFINITE_CARDINALITY` or `tf.data.UNKNOWN_CARDINALITY`.
@@ -47,14 +51,8 @@ def num_batches(dataset: Any) -> int:
     import tensorflow as tf
 
     size = dataset.cardinality()
-    # On a copy of the dataset alone: a session on the graph itself would ask for
-    # the devices of everything else in it.
-    alone = tf.compat.v1.graph_util.extract_sub_graph(
-        size.graph.as_graph_def(), [size.op.name]
-    )
-    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
-        (copy,) = tf.graph_util.import_graph_def(alone, return_elements=[size.name])
-        return int(session.run(copy))
+    with tf.compat.v1.Session(graph=size.graph, config=session_config) as session:
+        return int(session.run(size))
 
 
 def next_training_batch(dataset: Any) -> Any:

@@ -188,7 +188,9 @@ class TowerLoop:
             dataset is empty or never ends.
         """
         with tf.Graph().as_default():
-            evaluation = Evaluation(self._model_fn, input_fn)
+            evaluation = Evaluation(
+                self._model_fn, input_fn, session_config=self._config
+            )
             wanted = tf.compat.v1.global_variables()
             missing = [v.op.name for v in wanted if v.op.name not in variables]
             if missing:
@@ -200,7 +202,9 @@ class TowerLoop:
                 session.run(tf.compat.v1.local_variables_initializer())
                 session.run(tf.compat.v1.tables_initializer())
                 for variable in wanted:
-                    variable.load(variables[variable.op.name], session)
+                    assign = variable.initializer
+                    value = variables[variable.op.name]
+                    session.run(assign, feed_dict={assign.inputs[1]: value})
                 return evaluation.run(session)
 
     def _build(self, input_fn: InputFn) -> TowerGraph:
@@ -217,7 +221,7 @@ class TowerLoop:
     def _validation(self, validation_fn: InputFn | None) -> Any:
         if validation_fn is None:
             return None
-        return Evaluation(self._model_fn, validation_fn)
+        return Evaluation(self._model_fn, validation_fn, session_config=self._config)
 
 
 def _last_step(

@@ -1,0 +1,1 @@
+"""The main job: a digits classifier trained in both loops by one list of guests."""

@@ -1,0 +1,49 @@
+"""Where the demo's lines go, TensorFlow's own log lines among them."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import Callable, Iterator
+
+Emit = Callable[[str], None]
+
+
+def make_emit(*, to_stderr: bool) -> Emit:
+    """A function that prints one line at once."""
+
+    def emit(line: str) -> None:
+        print(line, file=sys.stderr if to_stderr else sys.stdout, flush=True)
+
+    return emit
+
+
+class _HookLines(logging.Handler):
+    """Passes on what `LoggingTensorHook` logs, and every warning."""
+
+    def __init__(self, emit: Emit) -> None:
+        super().__init__()
+        self._emit = emit
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING:
+            self._emit(f"  {record.levelname.lower()}: {record.getMessage()}")
+        elif record.funcName == "_log_tensors":
+            self._emit(f"  LoggingTensorHook: {record.getMessage()}")
+
+
+@contextlib.contextmanager
+def hook_lines(emit: Emit) -> Iterator[None]:
+    """Shows the lines of `LoggingTensorHook`; TensorFlow hides them by default."""
+    import tensorflow as tf
+
+    logger = tf.get_logger()
+    before = (logger.level, logger.propagate, list(logger.handlers))
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logger.handlers = [_HookLines(emit)]
+    try:
+        yield
+    finally:
+        logger.level, logger.propagate, logger.handlers = before
