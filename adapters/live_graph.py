@@ -91,7 +91,8 @@ class LiveGraph(tf.Graph):
                 raise
             added = self._materialise(obj)
             if added is None:
-                raise errors.UnknownTensorError(self._complaint(obj)) from e
+                complaint = f"{e.args[0]} {self._hint(obj)}"
+                raise errors.UnknownTensorError(complaint) from e
         return super().as_graph_element(
             added.name if ":" in obj else added.op.name, allow_tensor, allow_operation
         )
@@ -119,12 +120,11 @@ class LiveGraph(tf.Graph):
         self.step_tensors[tensor.op.name] = item
         return tensor
 
-    def _complaint(self, name: str) -> str:
+    def _hint(self, name: str) -> str:
         near = self.names.nearest(name, (f"{op.name}:0" for op in self.get_operations()))
-        hint = f" Nearest names: {', '.join(f'`{n}`' for n in near)}." if near else ""
+        names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
         return (
-            f"The name `{name}` refers to a tensor or operation that neither the "
-            f"training step of this model nor a hook has made.{hint} A tensor of a "
-            "layer is `<layer>/<Op>:0`; the loss is `loss:0`; a metric is "
-            "`<metric>:0`."
+            "Neither the training step of this model nor a hook has made it. "
+            f"{names}A tensor of a layer is `<layer>/<Op>:0`; the loss is `loss:0`; "
+            "a metric is `<metric>:0`."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,12 +10,14 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters import run_metadata
+from hookbridge.adapters import run_options
 from hookbridge.adapters.global_step import GlobalStep
 from hookbridge.adapters.live_graph import LiveGraph
 from hookbridge.adapters.session_program import SessionProgram
 
 v1 = tf.compat.v1
+
+_COUNTER = itertools.count()
 
 # Runs one step with the fetches of a program: (program, feeds) -> fetched tensors.
 StepRunner = Callable[[SessionProgram, Sequence[Any]], list[Any]]
@@ -23,7 +26,11 @@ StepRunner = Callable[[SessionProgram, Sequence[Any]], list[Any]]
 class _Plan:
     """What has to be done for one structure of fetches and set of feeds."""
 
-    def __init__(self, graph: LiveGraph, fetches: Any, feeds: Sequence[Any]) -> None:
+    def __init__(
+        self, graph: LiveGraph, fetches: Any, feeds: Sequence[Any], container: str
+    ) -> None:
+        # Plans are found by the ids of what is fetched: keep it alive.
+        self.given = fetches
         with graph.as_default():
             self.mapper = compat.private("FetchMapper").for_fetch(fetches)
         self.fetches = self.mapper.unique_fetches()
@@ -34,7 +41,7 @@ class _Plan:
         steps = graph.global_step_tensors - self.fed
         # The global step is known without running anything.
         needed = [f for f in self.fetches if f.name not in steps]
-        self.program = SessionProgram(graph, needed, feeds)
+        self.program = SessionProgram(graph, needed, feeds, container)
         self.reads_step = graph.global_step_name in self.program.closure.handles
         self.writes_step = graph.global_step_name in self.program.closure.written
         self.written = [
@@ -89,6 +96,7 @@ class LiveSession(v1.Session):
         self._retained = retained
         self._plans: dict[Any, _Plan] = {}
         self._is_closed = False
+        self._container = f"hookbridge_{next(_COUNTER)}"
         # Functions are called with this graph as default: the live graph is
         # final, and entering a strategy's scope writes to the default graph.
         self._outside = tf.Graph()
@@ -112,18 +120,58 @@ class LiveSession(v1.Session):
           ValueError, TypeError, KeyError: as `Session.run`, for fetches and feeds
             that it would refuse.
           errors.LiveSessionError: a tensor of the step is fetched before any step
-            has run.
+            has run, or the options ask for watches on tensors.
         """
         if self._is_closed:
             raise RuntimeError("Attempted to use a closed Session.")
+        run_options.check(options)
         feeds = self._feeds(feed_dict) if feed_dict else []
         key = (_structure(fetches), tuple(t.name for t, _ in feeds))
         plan = self._plans.get(key)
         if plan is None:
-            plan = _Plan(self._live_graph, fetches, [t for t, _ in feeds])
+            tensors = [t for t, _ in feeds]
+            plan = _Plan(self._live_graph, fetches, tensors, self._container)
             self._plans[key] = plan
         with self._outside.as_default(), compat.private("eager_mode")():
             return self._execute(plan, feeds, options, run_metadata)
+
+    def make_callable(
+        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function that runs `fetches`; see `tf.compat.v1.Session.make_callable`."""
+        keys = list(feed_list or ())
+
+        def call(*values: Any, **config: Any) -> Any:
+            if len(values) != len(keys):
+                raise ValueError(
+                    f"Expected {len(keys)} values, one for each of `feed_list`; "
+                    f"received {len(values)}."
+                )
+            if config and not accept_options:
+                raise TypeError(f"Options {sorted(config)} need `accept_options=True`.")
+            feed = dict(zip(keys, values, strict=True))
+            return self.run(fetches, feed, **config)
+
+        return call
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+        """Refused.
+
+        Raises:
+          errors.LiveSessionError: always.
+        """
+        raise errors.LiveSessionError(
+            "`partial_run` keeps a graph half executed between calls, which a "
+            "training step of Keras cannot be. Call `run` for each part."
+        )
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        """Refused, as `partial_run_setup`.
+
+        Raises:
+          errors.LiveSessionError: always.
+        """
+        self.partial_run_setup(fetches)
 
     def _execute(
         self, plan: _Plan, feeds: Sequence[tuple[Any, Any]], options: Any, metadata: Any
@@ -136,7 +184,7 @@ class LiveSession(v1.Session):
             if plan.reads_step:
                 self._global_step.push()
             tensors = [tf.constant(value, t.dtype) for t, value in feeds]
-            with run_metadata.recorded(options, metadata):
+            with run_options.applied(options, metadata):
                 if is_step:
                     values = self._run_step(program, tensors)
                 else:

@@ -14,6 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import compat
+
 v1 = tf.compat.v1
 
 # Op types that only look at the resource they are given; every other op that
@@ -109,8 +111,14 @@ def _function_names(node: Any) -> bool:
     )
 
 
-def graph_def(graph: Any, ops: Sequence[Any]) -> Any:
-    """The GraphDef of just `ops`; their other inputs are left dangling."""
+def graph_def(graph: Any, ops: Sequence[Any], container: str) -> Any:
+    """The GraphDef of just `ops`; their other inputs are left dangling.
+
+    Args:
+      graph: the graph of the ops.
+      ops: what to take from it.
+      container: where variables, queues, tables and iterators of the ops live.
+    """
     result = v1.GraphDef()
     result.versions.CopyFrom(graph.graph_def_versions)
     needs_library = False
@@ -120,9 +128,19 @@ def graph_def(graph: Any, ops: Sequence[Any]) -> Any:
         # A colocation with an op that was cut away makes the import fail, and
         # the runtime places by resource handle anyway.
         node.attr.pop("_class", None)
+        if "container" in node.attr and "shared_name" in node.attr:
+            # The runtime's resources outlive a session and are found by name; a
+            # resource without a name would be another one in each function.
+            node.attr["container"].s = container.encode()
+            node.attr["shared_name"].s = node.attr["shared_name"].s or op.name.encode()
         needs_library = needs_library or _function_names(node)
     if needs_library:
         result.library.CopyFrom(graph.as_graph_def().library)
+        context = compat.private("eager_context")()
+        for function in result.library.function:
+            # Some kernels, those of iterators, ask the runtime for a function.
+            if not context.has_function(function.signature.name):
+                context.add_function_def(function)
     return result
 
 
@@ -133,16 +151,19 @@ class Part:
       graph: the live graph.
       ops: the ops of this part.
       wanted: names of tensors and ops whose values the caller needs.
+      container: where resources of the ops live.
     """
 
-    def __init__(self, graph: Any, ops: Sequence[Any], wanted: Iterable[str]) -> None:
+    def __init__(
+        self, graph: Any, ops: Sequence[Any], wanted: Iterable[str], container: str
+    ) -> None:
         self.is_empty = not ops
         self.names = {op.name for op in ops}
         self.wanted = [name for name in wanted if name.split(":")[0] in self.names]
         self._inputs = {t.name for op in ops for t in op.inputs} - {
             t.name for op in ops for t in op.outputs
         }
-        self._graph_def = graph_def(graph, ops)
+        self._graph_def = graph_def(graph, ops, container)
         # Control inputs from outside the part come from ops that ran before it:
         # the parts are built in order and the function runs stateful ops in the
         # order they were built.
@@ -182,9 +203,17 @@ class SessionProgram:
       graph: the live graph.
       fetches: unique tensors and operations to fetch.
       feeds: fed tensors, in the order their values will come.
+      container: where variables, queues and other resources that hooks made live:
+        one for each session, as each session on a graph has its own.
     """
 
-    def __init__(self, graph: Any, fetches: Sequence[Any], feeds: Sequence[Any]):
+    def __init__(
+        self,
+        graph: Any,
+        fetches: Sequence[Any],
+        feeds: Sequence[Any],
+        container: str = "",
+    ) -> None:
         self.graph = graph
         self.feeds = list(feeds)
         self.fed = frozenset(t.name for t in feeds)
@@ -205,8 +234,11 @@ class SessionProgram:
             graph,
             self.closure.before,
             dict.fromkeys([*names, *targets, *sorted(after_inputs)]),
+            container,
         )
-        self._after = Part(graph, self.closure.after, dict.fromkeys([*names, *targets]))
+        self._after = Part(
+            graph, self.closure.after, dict.fromkeys([*names, *targets]), container
+        )
         self._concrete: Any = None
 
     @property

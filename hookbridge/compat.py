@@ -56,6 +56,14 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.client.session:_FetchMapper",
         "take fetch structures apart and build results exactly as Session.run",
     ),
+    "eager_context": PrivateName(
+        "tensorflow.python.eager.context:context",
+        "partition graphs of functions, and a graph's functions for the runtime",
+    ),
+    "cancellation": PrivateName(
+        "tensorflow.python.eager.cancellation",
+        "keep `RunOptions.timeout_in_ms` in a function of the eager runtime",
+    ),
     "xplane_pb2": PrivateName(
         "tensorflow.tsl.profiler.protobuf.xplane_pb2",
         "read the profile that stands for the RunMetadata of a step",
@@ -68,6 +76,10 @@ PRIVATE: dict[str, PrivateName] = {
         "keras.src.trainers.compile_utils:MetricsList",
         "where Keras 3 callbacks look up whether a metric should rise or fall",
         min_tf=(2, 16),
+    ),
+    "default_graph_stack": PrivateName(
+        "tensorflow.python.framework.ops:_default_graph_stack",
+        "whether an evaluation runs inside a training session of this thread",
     ),
     "tf_export": PrivateName(
         "tensorflow.python.util.tf_export",
