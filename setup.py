@@ -15,6 +15,7 @@ PACKAGES = [
     "hookbridge",
     "hookbridge.adapters",
     "hookbridge.cli",
+    "hookbridge.demo",
     "hookbridge.estimator",
     "hookbridge.loops",
 ]
@@ -51,7 +52,11 @@ setup(
     python_requires=">=3.10",
     packages=PACKAGES,
     package_dir={"hookbridge.adapters": "adapters"},
-    package_data={"hookbridge": ["py.typed"]},
+    package_data={
+        "hookbridge": ["py.typed"],
+        # A link to examples/data, for checkouts and installed packages alike.
+        "hookbridge.demo": ["data/*"],
+    },
     install_requires=["tensorflow>=2.15", "numpy", "absl-py"],
     extras_require=EXTRAS,
     entry_points={"console_scripts": ["hookbridge=hookbridge.cli:main"]},

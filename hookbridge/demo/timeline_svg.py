@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import groupby, pairwise
 
@@ -14,7 +15,7 @@ LEFT = 196  # right end of the guests' names
 COLUMN = 48
 ROW = 40
 CURVE_TOP, CURVE_HEIGHT = 118, 150
-GRID_TOP = 470
+GRID_TOP = 448
 PARTS = {
     "start": "start",
     "first": "epoch 1",
@@ -40,8 +41,8 @@ def timeline_svg(runs: Mapping[Host, LoopRun]) -> str:
     listed = list(runs.values())
     grid = columns(listed)
     guests = listed[0].guests
-    width = LEFT + 24 + COLUMN * len(grid) + 24
-    height = GRID_TOP + ROW * len(guests) + 28
+    width = LEFT + 24 + COLUMN * len(grid) + 48
+    height = GRID_TOP + ROW * len(guests) + 44
     summary = "; ".join(
         f"{TITLES[run.host]}: {run.steps} steps, {run.test_accuracy:.1%} test accuracy"
         for run in listed
@@ -73,23 +74,24 @@ def timeline_svg(runs: Mapping[Host, LoopRun]) -> str:
 
 
 def _curves(drawing: Drawing, runs: list[LoopRun], width: int) -> None:
-    left, right = 76, width - 40
+    left, right = 76, width - 48
     bottom = CURVE_TOP + CURVE_HEIGHT
     last = max(run.steps for run in runs)
-    peak = max(logs["val_loss"] for run in runs for logs in run.history)
+    losses = [max(logs["val_loss"], 1e-9) for run in runs for logs in run.history]
+    low, high = min(losses) / 1.3, max(losses) * 1.1
     drawing.text(24, CURVE_TOP - 8, "Validation loss by training step", "heading")
 
     def at(step: float, loss: float) -> tuple[float, float]:
-        x = left + (right - left) * step / last
-        return x, bottom - (CURVE_HEIGHT - 16) * loss / peak
+        share = math.log(max(loss, low) / low) / math.log(high / low)
+        return left + (right - left) * step / last, bottom - CURVE_HEIGHT * share
 
     drawing.line(left, bottom, right, bottom, "rule")
-    for share in (0.0, 0.5, 1.0):
-        x, y = at(0, peak * share)
+    for loss in _decimal_ticks(low, high):
+        x, y = at(0, loss)
         drawing.line(x - 4, y, right, y, "rule")
-        drawing.text(x - 8, y + 4, f"{peak * share:.2f}", "muted small", anchor="end")
+        drawing.text(x - 8, y + 4, f"{loss:g}", "muted small", anchor="end")
     for step in _ticks(last):
-        x, _ = at(step, 0)
+        x, _ = at(step, low)
         drawing.line(x, bottom, x, bottom + 4, "rule")
         drawing.text(x, bottom + 17, str(step), "muted small", anchor="middle")
     for run in runs:
@@ -135,6 +137,13 @@ def _ticks(last: int) -> list[int]:
     return list(range(0, last + 1, step))
 
 
+def _decimal_ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten between two numbers."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [n * 10.0**power for power in powers for n in (1, 2, 5)]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
 def _x(column: int) -> float:
     return LEFT + 24 + COLUMN * (column + 0.5)
 
@@ -148,11 +157,10 @@ def _header(drawing: Drawing, grid: list[Column], rows: int) -> None:
         size = len(list(members))
         left = LEFT + 24 + COLUMN * start
         if i % 2 == 0:
-            top = GRID_TOP - 118
-            drawing.rect(left, top, COLUMN * size, bottom - top, "band")
+            drawing.rect(left, GRID_TOP, COLUMN * size, bottom - GRID_TOP + 24, "band")
         drawing.text(
             left + COLUMN * size / 2,
-            GRID_TOP - 104,
+            bottom + 16,
             PARTS[part],
             "muted small",
             anchor="middle",
