@@ -1,0 +1,64 @@
+"""The benchmarks run, and compare nothing that did different work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import base, bridge_overhead
+
+
+def test_bridge_overhead_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results.json"
+    code = bridge_overhead.main(["--steps=3", "--repeats=1", f"--json={results}"])
+    assert code == 0
+    content = json.loads(results.read_text())
+    guests = [f"{n} {kind}" for n in (0, 1, 10) for kind in ("callbacks", "hooks")]
+    assert set(content["session"]) == {*guests, "Session.make_callable"}
+    assert set(content["fit"]) == {*guests, "tf.function"}
+    for timing in (*content["session"].values(), *content["fit"].values()):
+        assert 0 < timing["low"] <= timing["microsecs"] <= timing["high"]
+    printed = capsys.readouterr().out
+    assert printed.count("| 10 | ") == 2
+
+
+def test_cases_alternate_and_the_first_repeat_is_dropped() -> None:
+    order = []
+
+    def case(name: str, secs: list[float]) -> base.Case:
+        def run() -> base.Sample:
+            order.append(name)
+            return base.Sample(secs.pop(0), 1.0)
+
+        return base.Case(name, run)
+
+    timings = base.measure(
+        [case("a", [9.0, 1e-6, 2e-6, 3e-6]), case("b", [9.0, 4e-6, 6e-6, 6e-6])],
+        repeats=3,
+    )
+    assert order == list("abbaabba")
+    assert timings["a"].microsecs == pytest.approx(2.0)
+    assert timings["b"].high == pytest.approx(6.0)
+    assert timings["b"].ratio_to(timings["a"]) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("loss", [1.01, float("nan")])
+def test_unequal_losses_are_not_compared(loss: float) -> None:
+    cases = [
+        base.Case("a", lambda: base.Sample(1.0, 1.0)),
+        base.Case("b", lambda: base.Sample(1.0, loss)),
+    ]
+    with pytest.raises(base.UnequalLossesError, match="`b` has the loss"):
+        base.measure(cases, repeats=1)
+
+
+@pytest.mark.parametrize("flag", ["--steps=0", "--repeats=-1"])
+def test_bad_flag_is_refused(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        bridge_overhead.main([flag])
+    assert caught.value.code == 2
+    assert "have to be 1 or more" in capsys.readouterr().err
