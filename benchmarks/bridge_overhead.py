@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import sys
 import time
@@ -31,7 +32,7 @@ import tensorflow as tf
 import hookbridge as hb
 from benchmarks import base
 
-v1 = tf.compat.v1
+v1: Any = tf.compat.v1
 
 COUNTS = (0, 1, 10)
 BATCH_SIZE = 32
@@ -123,14 +124,12 @@ def graph_step(work: Work) -> tuple[Any, Any]:
 
 
 @contextlib.contextmanager
-def session_case(
-    name: str, work: Work, make_hooks: Callable[[], list[Any]]
-) -> Iterator[base.Case]:
+def session_case(name: str, work: Work, hooks: list[Any]) -> Iterator[base.Case]:
     """A `MonitoredTrainingSession` that stays open over all repeats."""
     with tf.Graph().as_default():
         train_op, loss = graph_step(work)
         with v1.train.MonitoredTrainingSession(
-            hooks=make_hooks(), log_step_count_steps=None
+            hooks=hooks, log_step_count_steps=None
         ) as session:
             yield base.Case(
                 name,
@@ -184,9 +183,7 @@ class _EpochClock(tf.keras.callbacks.Callback):  # type: ignore[misc]
         self.secs += time.perf_counter()
 
 
-def fit_case(
-    name: str, work: Work, make_callbacks: Callable[[], list[Any]]
-) -> base.Case:
+def fit_case(name: str, work: Work, callbacks: list[Any]) -> base.Case:
     """`Model.fit` of two epochs, of which the second is timed."""
     model, data = keras_model(work), work.dataset()
 
@@ -197,7 +194,7 @@ def fit_case(
             epochs=2,
             shuffle=False,
             verbose=0,
-            callbacks=[*make_callbacks(), clock],
+            callbacks=[*callbacks, clock],
         )
         return base.Sample(clock.secs / work.steps, history.history["loss"][-1])
 
@@ -219,13 +216,16 @@ def function_case(work: Work) -> base.Case:
         optimizer_step.assign_add(1)
         return loss
 
+    def one_step(iterator: Any) -> float:
+        return float(step(iterator))
+
     data = work.dataset()
 
     def run() -> base.Sample:
         # As `fit_case`: two epochs, the second is timed.
         for _ in range(2):
             iterator = iter(data)
-            sample = timed_epoch(work, lambda it=iterator: float(step(it)))
+            sample = timed_epoch(work, functools.partial(one_step, iterator))
         return sample
 
     return base.Case("tf.function", run)
@@ -240,17 +240,10 @@ def measure_session(work: Work, repeats: int) -> dict[str, base.Timing]:
             hooks = [LossHook() for _ in range(count)]
             callbacks = [LossCallback() for _ in range(count)]
             kept += [hooks, callbacks]
-            for name, make in (
-                ("hooks", lambda guests=hooks: guests),
-                (
-                    "callbacks",
-                    lambda guests=callbacks: hb.as_hooks(
-                        guests, steps_per_epoch=work.steps
-                    ),
-                ),
-            ):
+            bridged = hb.as_hooks(callbacks, steps_per_epoch=work.steps)
+            for name, guests in (("hooks", hooks), ("callbacks", bridged)):
                 cases.append(
-                    stack.enter_context(session_case(f"{count} {name}", work, make))
+                    stack.enter_context(session_case(f"{count} {name}", work, guests))
                 )
         timings = base.measure(cases, repeats=repeats)
     check_guests(kept, work)
@@ -266,10 +259,8 @@ def measure_fit(work: Work, repeats: int) -> dict[str, base.Timing]:
         callbacks = [LossCallback() for _ in range(count)]
         kept += [hooks, callbacks]
         cases += [
-            fit_case(f"{count} callbacks", work, lambda guests=callbacks: guests),
-            fit_case(
-                f"{count} hooks", work, lambda guests=hooks: hb.as_callbacks(guests)
-            ),
+            fit_case(f"{count} callbacks", work, callbacks),
+            fit_case(f"{count} hooks", work, hb.as_callbacks(hooks)),
         ]
     timings = base.measure(cases, repeats=repeats)
     check_guests(kept, work)
