@@ -15,9 +15,7 @@ from hookbridge.adapters.validation import ValidationReport
 def _batch_reporter(report: ValidationReport) -> Any:
     import tensorflow as tf
 
-    class BatchReporter(  # type: ignore[misc]
-        tf.compat.v1.train.SessionRunHook
-    ):
+    class Reporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Tells `report` about each run of an evaluation session."""
 
         def begin(self) -> None:
@@ -30,7 +28,7 @@ def _batch_reporter(report: ValidationReport) -> Any:
             report.batch_end(self._batch, {})
             self._batch += 1
 
-    return BatchReporter()
+    return Reporter()
 
 
 class EstimatorValidation:

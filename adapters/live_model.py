@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import compat, errors
-from hookbridge.adapters import weight_files
+from hookbridge.adapters import session_variables, weight_files
 from hookbridge.adapters.live_counters import LiveCounters
 from hookbridge.adapters.live_optimizer import LiveOptimizer
 from hookbridge.adapters.live_weights import LiveWeights
 from hookbridge.adapters.shadow_model import ShadowModel
 
 
-class LiveModel:
+class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     """Stands for the model of a session loop, as `callback.model`.
 
     Weights are those of the running session, whichever way they are read or set.
@@ -35,6 +37,10 @@ class LiveModel:
       history: the `History` callback, if there is one.
       optimizer: a `LiveOptimizer`.
     """
+
+    # Attributes stay what they were set to: as a trackable object the model has the
+    # session's variables as children, and nothing else.
+    _self_setattr_tracking = False
 
     def __init__(
         self,
@@ -58,6 +64,7 @@ class LiveModel:
         self.built = True
         self.metrics_names = list(metrics)
         self._training_state: Any = None
+        self._initial_epoch: int | None = None
         self._distribution_strategy: Any = None
         self._is_graph_network = bool(
             shadow and getattr(shadow.model, "_is_graph_network", False)
@@ -208,8 +215,6 @@ class LiveModel:
     @property
     def distribute_strategy(self) -> Any:
         """TensorFlow's default strategy: one replica, this process."""
-        import tensorflow as tf
-
         with compat.private("eager_mode")():
             return tf.distribute.get_strategy()
 
@@ -231,6 +236,18 @@ class LiveModel:
         return _GraphHolder(self._live_graph)
 
     train_tf_function = train_function
+
+    # --- tf.train.Checkpoint(model=model) saves and restores the whole session ---
+
+    def _trackable_children(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        del args, kwargs
+        variables = session_variables.saved_variables(self._live_graph)
+        mirrors = self._live_weights.mirrors.of(variables)
+        return {v.op.name: m for v, m in zip(variables, mirrors, strict=True)}
+
+    def _lookup_dependency(self, name: str, *args: Any) -> Any:
+        del args
+        return self._trackable_children().get(name)
 
     # --- the rest -----------------------------------------------------------
 

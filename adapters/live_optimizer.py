@@ -24,6 +24,8 @@ class LiveOptimizer:
       rates: the learning rates found in the graph.
       session: a function that returns the raw session, or None before there is one.
       step: a function that returns the global step.
+      poses_as: the Keras optimizer class that `isinstance` shall see, or None. The
+        TensorBoard of Keras 3 writes the learning rate of such an optimizer only.
     """
 
     def __init__(
@@ -31,7 +33,9 @@ class LiveOptimizer:
         rates: Sequence[LearningRate],
         session: Callable[[], Any],
         step: Callable[[], int],
+        poses_as: type | None = None,
     ) -> None:
+        self._poses_as = poses_as
         self._rates = tuple(rates)
         self._session = session
         self._step = step
@@ -41,6 +45,11 @@ class LiveOptimizer:
         self.name = "LiveOptimizer"
         self.built = True
         self.feeds: dict[Any, Any] = {}
+
+    # A property named `__class__` answers `isinstance`, as mocks with a spec do.
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        return self.__dict__.get("_poses_as") or LiveOptimizer
 
     @property
     def rate(self) -> LearningRate:

@@ -141,6 +141,14 @@ class SessionRun:
             params["epochs"] = 1
         return params
 
+    def _optimizer_class(self, rates: list[LearningRate]) -> type | None:
+        if "keras3" not in self.group.flavours or len(rates) != 1:
+            return None
+        import keras
+
+        found: type = keras.optimizers.Optimizer
+        return found
+
     def make_model(
         self,
         metrics: list[str],
@@ -175,7 +183,7 @@ class SessionRun:
             live = LiveWeights(*session_variables.model_variables(self.graph), session)
         self.model = LiveModel(
             weights=live,
-            optimizer=LiveOptimizer(rates, session, step),
+            optimizer=LiveOptimizer(rates, session, step, self._optimizer_class(rates)),
             counters=LiveCounters(step, self.group.flavours),
             shadow=shadow,
             metrics=metrics,

@@ -86,6 +86,13 @@ def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
     return trainable, others
 
 
+def saved_variables(graph: Any) -> list[Any]:
+    """The variables that a checkpoint of the session holds, global step included."""
+    import tensorflow as tf
+
+    return unique(graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES))
+
+
 def _among(variable: Any, others: Iterable[Any]) -> bool:
     # `==` on variables builds an op.
     return any(variable is other for other in others)

@@ -8,6 +8,7 @@ from hookbridge.adapters import (
     callback_checks,
     learning_rate,
     log_sources,
+    session_variables,
     values,
 )
 from hookbridge.adapters.epoch_logs import SIZE, EpochLogs, FetchPlan
@@ -86,7 +87,12 @@ class TrainRun(SessionRun):
             coord.request_stop()
 
     def _restored(self) -> None:
-        """Follows a callback that moved the global step in `on_train_begin`."""
+        """Follows a callback that restored an earlier run in `on_train_begin`."""
+        epoch = self.model._initial_epoch
+        if epoch is not None and self._counter is not None:
+            # The BackupAndRestore of Keras 3 knows epochs only.
+            step = epoch * (self.group.steps_per_epoch or 0)
+            session_variables.write(self.session, [(self._counter, step)])
         self._read_step()
 
     def _read_step(self) -> None:

@@ -63,7 +63,9 @@ def fit(
         verbose=0,
     )
     return Loop(
-        history.history, model.get_weights(), int(np.asarray(model.optimizer.iterations))
+        history.history,
+        model.get_weights(),
+        int(np.asarray(model.optimizer.iterations)),
     )
 
 

@@ -90,7 +90,9 @@ def test_same_as_in_fit(keras: Any, case: str, tmp_path: Path) -> None:
         return
     assert_same(bridged, native)
     if case == "csv_logger":
-        rows = {n: list(csv.DictReader((f / "log.csv").open())) for n, f in folders.items()}
+        rows = {
+            n: list(csv.DictReader((f / "log.csv").open())) for n, f in folders.items()
+        }
         assert list(rows["session"][0]) == list(rows["fit"][0])
         for ours, theirs in zip(rows["session"], rows["fit"], strict=True):
             assert [float(v) for v in ours.values()] == pytest.approx(

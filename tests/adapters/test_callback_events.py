@@ -1,0 +1,375 @@
+"""A callback sees the same events, in the same order, in both loops."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from callback_loops import STEPS, X, Y, build, feeds, fit, session_loop
+
+import hookbridge as hb
+
+EVENTS = (
+    "on_train_begin",
+    "on_epoch_begin",
+    "on_train_batch_begin",
+    "on_train_batch_end",
+    "on_test_begin",
+    "on_test_batch_begin",
+    "on_test_batch_end",
+    "on_test_end",
+    "on_epoch_end",
+    "on_train_end",
+)
+
+
+def recorder(
+    keras: Any,
+    log: list[Any],
+    name: str,
+    *,
+    stop: str | None = None,
+    error: tuple[str, type[BaseException]] | None = None,
+) -> Any:
+    """A callback that writes down each event; stops or raises at the first `stop`."""
+    seen: Counter[str] = Counter()
+
+    def method(event: str) -> Any:
+        def call(self: Any, *args: Any) -> None:
+            logs = args[-1]
+            index = args[0] if len(args) > 1 else None
+            log.append(
+                (
+                    event,
+                    name,
+                    index,
+                    int(np.asarray(self.model.optimizer.iterations)),
+                    bool(self.model.stop_training),
+                    list(logs),
+                    sorted({type(v).__name__ for v in logs.values()}),
+                )
+            )
+            seen[event] += 1
+            if error is not None and error[0] == event and seen[event] == 1:
+                raise error[1](f"from {event}")
+            if stop == event and seen[event] == 1:
+                self.model.stop_training = True
+
+        if "epoch" in event or "batch" in event:
+            return lambda self, index, logs=None: call(self, index, logs)
+        return lambda self, logs=None: call(self, logs)
+
+    kind = type("Recorder", (keras.callbacks.Callback,), {e: method(e) for e in EVENTS})
+    return kind()
+
+
+def both(
+    keras: Any, make: Any, error: type[BaseException] | None = None, **options: Any
+) -> tuple[list[Any], list[Any]]:
+    """The events of the native run and of the bridged one."""
+    logs: tuple[list[Any], list[Any]] = ([], [])
+    for run, log in ((fit, logs[0]), (session_loop, logs[1])):
+        arguments = dict(options)
+        if run is fit:
+            callbacks = make(log)
+            if error is None:
+                fit(keras, callbacks, epochs=2, **arguments)
+            else:
+                with pytest.raises(error, match="from on_"):
+                    fit(keras, callbacks, epochs=2, **arguments)
+        elif error is None:
+            session_loop(make(log), epochs=2, **arguments)
+        else:
+            with pytest.raises(error, match="from on_"):
+                session_loop(make(log), epochs=2, **arguments)
+    return logs
+
+
+@pytest.mark.parametrize("validate", [False, True])
+def test_normal(keras: Any, validate: bool) -> None:
+    native, bridged = both(
+        keras,
+        lambda log: [recorder(keras, log, "A"), recorder(keras, log, "B")],
+        validate=validate,
+    )
+    assert bridged == native
+    assert len(native) == 2 * (2 + 2 * (2 + 2 * STEPS + (6 if validate else 0)))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [e for e in EVENTS if e != "on_train_end"],
+)
+def test_stop_training(keras: Any, event: str) -> None:
+    native, bridged = both(
+        keras,
+        lambda log: [
+            recorder(keras, log, "A"),
+            recorder(keras, log, "X", stop=event),
+            recorder(keras, log, "B"),
+        ],
+    )
+    assert bridged == native
+    assert len(native) < 2 * 3 * (1 + 2 + 2 * STEPS + 6)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("event", EVENTS)
+def test_exception_leaves_unchanged(
+    keras: Any, event: str, error: type[BaseException]
+) -> None:
+    native, bridged = both(
+        keras,
+        lambda log: [
+            recorder(keras, log, "A"),
+            recorder(keras, log, "X", error=(event, error)),
+            recorder(keras, log, "B"),
+        ],
+        error=error,
+    )
+    assert bridged == native
+
+
+@pytest.mark.parametrize("error", [StopIteration, tf.errors.OutOfRangeError])
+def test_end_of_data_from_a_callback_ends_the_loop_cleanly(
+    keras: Any, error: Any
+) -> None:
+    """A session takes those two as the end of its data, and calls every `end`."""
+    log: list[Any] = []
+    kind: Any = (
+        error if error is StopIteration else lambda text: error(None, None, text)
+    )
+    session_loop(
+        [recorder(keras, log, "X", error=("on_train_batch_end", kind))], validate=False
+    )
+    assert [e[0] for e in log][-3:] == [
+        "on_train_batch_end",
+        "on_epoch_end",
+        "on_train_end",
+    ]
+
+
+def test_batch_aliases_are_called(keras: Any) -> None:
+    seen: list[Any] = []
+
+    class Old(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_batch_begin(self, batch: int, logs: Any = None) -> None:
+            seen.append(("begin", batch))
+
+        def on_batch_end(self, batch: int, logs: Any = None) -> None:
+            seen.append(("end", batch, sorted(logs)))
+
+    session_loop([Old()], epochs=1, validate=False)
+    assert seen == [
+        x for b in range(STEPS) for x in (("begin", b), ("end", b, ["loss", "mae"]))
+    ]
+
+
+def test_params(keras: Any) -> None:
+    callback = keras.callbacks.Callback()
+    session_loop([callback], epochs=2, params={"batch_size": 4})
+    assert callback.params == {
+        "verbose": 1,
+        "epochs": 2,
+        "steps": STEPS,
+        "batch_size": 4,
+    }
+
+
+# --- which runs are steps --------------------------------------------------------------
+
+
+def _loop(keras: Any, body: Any, **options: Any) -> list[Any]:
+    """Events of a graph with more to run than the train op; `body(session, net)`."""
+    log: list[Any] = []
+    options.setdefault("steps_per_epoch", STEPS)
+    with tf.Graph().as_default():
+        net = build()
+        queue = tf.queue.FIFOQueue(5, tf.float32, [])
+        data = tf.compat.v1.data.make_initializable_iterator(
+            tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
+        )
+        extras = {
+            "data": data.get_next(),
+            "init": data.initializer,
+            "size": queue.size(),
+            "step": tf.compat.v1.train.get_global_step(),
+            "local": tf.compat.v1.local_variables_initializer(),
+        }
+        hooks = hb.as_hooks(recorder(keras, log, "A"), **options)
+        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            body(session, net, extras)
+    return [e[:4:1] for e in log]
+
+
+def test_runs_that_are_no_steps_fire_nothing(keras: Any) -> None:
+    def body(session: Any, net: Any, extras: Any) -> None:
+        session.run(extras["init"])
+        session.run(extras["data"])
+        session.run([extras["size"], extras["step"]])
+        session.run({"a": extras["local"], "b": "global_step:0"})
+        session.run(net.loss, feeds(net, 0))
+        session.run_step_fn(
+            lambda step_context: step_context.session.run(net.train_op, feeds(net, 0))
+        )
+
+    assert [e[0] for e in _loop(keras, body)] == ["on_train_begin", "on_train_end"]
+
+
+def test_raw_steps_count_for_epochs_without_events(keras: Any) -> None:
+    def body(session: Any, net: Any, extras: Any) -> None:
+        session.run_step_fn(
+            lambda step_context: step_context.session.run(net.train_op, feeds(net, 0))
+        )
+        for n in range(2):
+            session.run([net.train_op, net.loss], feeds(net, n))
+
+    events = [e for e in _loop(keras, body) if "batch" in e[0] or "epoch" in e[0]]
+    assert [(e[0], e[2]) for e in events] == [
+        ("on_epoch_begin", 0),
+        ("on_train_batch_begin", 1),
+        ("on_train_batch_end", 1),
+        ("on_train_batch_begin", 2),
+        ("on_train_batch_end", 2),
+        ("on_epoch_end", 0),
+    ]
+
+
+def test_end_of_data_in_mid_epoch_ends_the_epoch(keras: Any) -> None:
+    log: list[Any] = []
+    with tf.Graph().as_default():
+        step = tf.compat.v1.train.get_or_create_global_step()
+        data = tf.compat.v1.data.make_one_shot_iterator(
+            tf.data.Dataset.from_tensor_slices(X).batch(4).repeat(2)
+        )
+        kernel = tf.compat.v1.get_variable("kernel", [2, 1])
+        loss = tf.reduce_mean(tf.square(data.get_next() @ kernel), name="loss")
+        train = tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(
+            loss, global_step=step
+        )
+        hooks = hb.as_hooks(recorder(keras, log, "A"), steps_per_epoch=4)
+        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(train)
+    assert [(e[0], e[2]) for e in log if "epoch" in e[0]] == [
+        ("on_epoch_begin", 0),
+        ("on_epoch_end", 0),
+        ("on_epoch_begin", 1),
+        ("on_epoch_end", 1),
+    ]
+    # As in `fit`, the step that met the end of the data began and did not end.
+    assert [e[0] for e in log][-3:] == [
+        "on_train_batch_begin",
+        "on_epoch_end",
+        "on_train_end",
+    ]
+
+
+def test_reinitialised_iterator_begins_the_next_epoch(keras: Any) -> None:
+    log: list[Any] = []
+    with tf.Graph().as_default():
+        step = tf.compat.v1.train.get_or_create_global_step()
+        data = tf.compat.v1.data.make_initializable_iterator(
+            tf.data.Dataset.from_tensor_slices(X).batch(4)
+        )
+        kernel = tf.compat.v1.get_variable("kernel", [2, 1])
+        loss = tf.reduce_mean(tf.square(data.get_next() @ kernel), name="loss")
+        train = tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(
+            loss, global_step=step
+        )
+        hooks = hb.as_hooks(recorder(keras, log, "A"), steps_per_epoch=100)
+        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            for _ in range(2):
+                session.run(data.initializer)
+                with pytest.raises(tf.errors.OutOfRangeError):
+                    while True:
+                        session.run(train)
+    assert [(e[0], e[2], e[3]) for e in log if "epoch" in e[0]] == [
+        ("on_epoch_begin", 0, 0),
+        ("on_epoch_end", 0, 3),
+        ("on_epoch_begin", 1, 3),
+        ("on_epoch_end", 1, 6),
+    ]
+
+
+# --- more than one run ----------------------------------------------------------------
+
+
+def test_resumed_run_begins_at_its_epoch_and_batch(keras: Any, tmp_path: Any) -> None:
+    log: list[Any] = []
+    options = {"session_options": {"checkpoint_dir": str(tmp_path)}}
+    session_loop([recorder(keras, [], "A")], max_steps=4, **options)
+    session_loop([recorder(keras, log, "A")], validate=False, epochs=3, **options)
+    assert [(e[0], e[2], e[3]) for e in log][:4] == [
+        ("on_train_begin", None, 4),
+        ("on_epoch_begin", 1, 4),
+        ("on_train_batch_begin", 1, 4),
+        ("on_train_batch_end", 1, 5),
+    ]
+    assert log[-1][3] == 9
+
+
+def test_finished_run_takes_no_further_step(keras: Any, tmp_path: Any) -> None:
+    options = {"session_options": {"checkpoint_dir": str(tmp_path)}}
+    session_loop([recorder(keras, [], "A")], epochs=2, **options)
+    log: list[Any] = []
+    run = session_loop([recorder(keras, log, "A")], epochs=2, **options)
+    assert [e[0] for e in log] == ["on_train_begin", "on_train_end"]
+    assert run.steps == 2 * STEPS
+
+
+def test_recovery_does_not_begin_the_training_again(keras: Any, tmp_path: Any) -> None:
+    log: list[Any] = []
+
+    class Abort(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+        runs = 0
+
+        def before_run(self, run_context: Any) -> None:
+            self.runs += 1
+            if self.runs == 3:
+                raise tf.errors.AbortedError(None, None, "lost a server")
+
+    session_loop(
+        [recorder(keras, log, "A")],
+        validate=False,
+        epochs=2,
+        session_options={"checkpoint_dir": str(tmp_path), "save_checkpoint_steps": 1},
+        wrap=lambda hooks: [*hooks, Abort()],
+    )
+    counts = Counter(e[0] for e in log)
+    assert counts["on_train_begin"] == counts["on_train_end"] == 1
+    assert counts["on_epoch_begin"] == counts["on_epoch_end"] == 2
+    assert counts["on_train_batch_begin"] == 2 * STEPS + 1
+    assert counts["on_train_batch_end"] == 2 * STEPS
+
+
+def test_same_hooks_serve_one_session_after_the_other(keras: Any) -> None:
+    log: list[Any] = []
+    callbacks: Sequence[Any] = [recorder(keras, log, "A"), recorder(keras, log, "B")]
+    hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS, epochs=1)
+    runs = []
+    for _ in range(2):
+        with tf.Graph().as_default():
+            net = build()
+            with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+                while not session.should_stop():
+                    session.run(net.train_op, feeds(net, 0))
+        runs.append(list(log))
+        log.clear()
+    assert runs[0] == runs[1]
+    assert [hook.callback for hook in hooks] == list(callbacks)
+
+
+def test_same_callback_serves_fit_before_and_after(keras: Any) -> None:
+    log: list[Any] = []
+    callback = recorder(keras, log, "A")
+    runs = []
+    for run in (lambda: fit(keras, [callback]), lambda: session_loop([callback])) * 2:
+        run()
+        runs.append(list(log))
+        log.clear()
+    assert runs[0] == runs[1] == runs[2] == runs[3]
