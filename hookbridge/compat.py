@@ -40,10 +40,6 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.eager.context:graph_mode",
         "run v1 code in graph mode from an eager thread",
     ),
-    "SessionInterface": PrivateName(
-        "tensorflow.python.client.session:SessionInterface",
-        "`Saver.save` insists on this base class",
-    ),
     "BaseResourceVariable": PrivateName(
         "tensorflow.python.ops.resource_variable_ops:BaseResourceVariable",
         "a graph-mode variable over a handle that is a placeholder",

@@ -67,7 +67,7 @@ def test_help_does_not_import_tensorflow(repo_root: Path) -> None:
         "import sys\n"
         "from hookbridge.cli import main\n"
         "try:\n"
-        "    code = main(['hookbridge', '--help'])\n"
+        "    code = main(['--help'])\n"
         "except SystemExit as e:\n"
         "    code = e.code\n"
         "loaded = {'tensorflow', 'keras', 'tf_keras'} & set(sys.modules)\n"
