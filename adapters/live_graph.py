@@ -111,9 +111,7 @@ class LiveGraph(tf.Graph):
             self._unsafe_unfinalize()
         try:
             with self.as_default(), self.name_scope(None), tf.device(None):
-                tensor = v1.placeholder(
-                    item.dtype, item.shape, name=name.split(":")[0]
-                )
+                tensor = v1.placeholder(item.dtype, item.shape, name=name.split(":")[0])
         finally:
             if finalized:
                 self.finalize()
@@ -121,7 +119,9 @@ class LiveGraph(tf.Graph):
         return tensor
 
     def _hint(self, name: str) -> str:
-        near = self.names.nearest(name, (f"{op.name}:0" for op in self.get_operations()))
+        near = self.names.nearest(
+            name, (f"{op.name}:0" for op in self.get_operations())
+        )
         names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
         return (
             "Neither the training step of this model nor a hook has made it. "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,11 +12,10 @@ from hookbridge import compat, errors
 from hookbridge.adapters import run_options
 from hookbridge.adapters.global_step import GlobalStep
 from hookbridge.adapters.live_graph import LiveGraph
-from hookbridge.adapters.session_program import SessionProgram
+from hookbridge.adapters.session_program import SessionProgram, build_op
+from hookbridge.adapters.session_resources import SessionResources
 
 v1 = tf.compat.v1
-
-_COUNTER = itertools.count()
 
 # Runs one step with the fetches of a program: (program, feeds) -> fetched tensors.
 StepRunner = Callable[[SessionProgram, Sequence[Any]], list[Any]]
@@ -27,7 +25,11 @@ class _Plan:
     """What has to be done for one structure of fetches and set of feeds."""
 
     def __init__(
-        self, graph: LiveGraph, fetches: Any, feeds: Sequence[Any], container: str
+        self,
+        graph: LiveGraph,
+        fetches: Any,
+        feeds: Sequence[Any],
+        resources: SessionResources,
     ) -> None:
         # Plans are found by the ids of what is fetched: keep it alive.
         self.given = fetches
@@ -41,7 +43,7 @@ class _Plan:
         steps = graph.global_step_tensors - self.fed
         # The global step is known without running anything.
         needed = [f for f in self.fetches if f.name not in steps]
-        self.program = SessionProgram(graph, needed, feeds, container)
+        self.program = SessionProgram(graph, needed, feeds, resources)
         self.reads_step = graph.global_step_name in self.program.closure.handles
         self.writes_step = graph.global_step_name in self.program.closure.written
         self.written = [
@@ -51,9 +53,7 @@ class _Plan:
     def build_results(
         self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
     ) -> Any:
-        by_name = {
-            t.name: v for t, v in zip(self.program.tensors, values, strict=True)
-        }
+        by_name = {t.name: v for t, v in zip(self.program.tensors, values, strict=True)}
         flat = []
         for fetch in self.fetches:
             if isinstance(fetch, tf.Operation):
@@ -96,14 +96,17 @@ class LiveSession(v1.Session):
         self._retained = retained
         self._plans: dict[Any, _Plan] = {}
         self._is_closed = False
-        self._container = f"hookbridge_{next(_COUNTER)}"
+        self._resources = SessionResources(graph, build_op)
         # Functions are called with this graph as default: the live graph is
         # final, and entering a strategy's scope writes to the default graph.
         self._outside = tf.Graph()
 
     def close(self) -> None:
         """Ends the session; further `run` calls raise `RuntimeError`."""
-        self._is_closed = True
+        if not self._is_closed:
+            self._is_closed = True
+            with self._outside.as_default(), compat.private("eager_mode")():
+                self._resources.destroy()
         super().close()
 
     def run(
@@ -130,7 +133,7 @@ class LiveSession(v1.Session):
         plan = self._plans.get(key)
         if plan is None:
             tensors = [t for t, _ in feeds]
-            plan = _Plan(self._live_graph, fetches, tensors, self._container)
+            plan = _Plan(self._live_graph, fetches, tensors, self._resources)
             self._plans[key] = plan
         with self._outside.as_default(), compat.private("eager_mode")():
             return self._execute(plan, feeds, options, run_metadata)

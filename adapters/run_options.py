@@ -27,9 +27,7 @@ def check(options: Any) -> None:
         )
 
 
-def applied(
-    options: Any, metadata: Any
-) -> contextlib.AbstractContextManager[None]:
+def applied(options: Any, metadata: Any) -> contextlib.AbstractContextManager[None]:
     """A context in which one function is called under merged `RunOptions`.
 
     `timeout_in_ms` cancels the call, a `trace_level` fills

@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
+from hookbridge.adapters.session_resources import ONE_SHOT, SessionResources
 
 v1 = tf.compat.v1
 
@@ -40,6 +41,7 @@ class Closure:
       step_tensors: names of the step's tensors among their inputs.
       handles: names of the variable handles among their inputs.
       written: the subset of `handles` that some op may write to.
+      iterators: names of one-shot iterators among their inputs.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Closure:
         self.step_tensors: set[str] = set()
         self.handles: set[str] = set()
         self.written: set[str] = set()
+        self.iterators: set[str] = set()
         self.runs_step = False
         # Iterative depth-first walk: graphs are deeper than Python's stack.
         stack = list(roots)
@@ -65,6 +68,8 @@ class Closure:
                 self.runs_step = True
             elif op.name in handles:
                 self.handles.add(op.name)
+            elif op.type == ONE_SHOT:
+                self.iterators.add(op.name)
             ops[op.name] = op
             for tensor in op.inputs:
                 if tensor.name in fed:
@@ -82,6 +87,7 @@ class Closure:
             op
             for op in sorted(ops.values(), key=_creation_order)
             if op.name not in handles
+            and op.name not in self.iterators
             and op.name not in step_ops
             and op.name != step_op_name
         ]
@@ -111,13 +117,13 @@ def _function_names(node: Any) -> bool:
     )
 
 
-def graph_def(graph: Any, ops: Sequence[Any], container: str) -> Any:
+def graph_def(graph: Any, ops: Sequence[Any], resources: SessionResources) -> Any:
     """The GraphDef of just `ops`; their other inputs are left dangling.
 
     Args:
       graph: the graph of the ops.
       ops: what to take from it.
-      container: where variables, queues, tables and iterators of the ops live.
+      resources: places variables, queues and tables of the ops.
     """
     result = v1.GraphDef()
     result.versions.CopyFrom(graph.graph_def_versions)
@@ -128,11 +134,7 @@ def graph_def(graph: Any, ops: Sequence[Any], container: str) -> Any:
         # A colocation with an op that was cut away makes the import fail, and
         # the runtime places by resource handle anyway.
         node.attr.pop("_class", None)
-        if "container" in node.attr and "shared_name" in node.attr:
-            # The runtime's resources outlive a session and are found by name; a
-            # resource without a name would be another one in each function.
-            node.attr["container"].s = container.encode()
-            node.attr["shared_name"].s = node.attr["shared_name"].s or op.name.encode()
+        resources.place(node)
         needs_library = needs_library or _function_names(node)
     if needs_library:
         result.library.CopyFrom(graph.as_graph_def().library)
@@ -151,11 +153,15 @@ class Part:
       graph: the live graph.
       ops: the ops of this part.
       wanted: names of tensors and ops whose values the caller needs.
-      container: where resources of the ops live.
+      resources: places resources of the ops.
     """
 
     def __init__(
-        self, graph: Any, ops: Sequence[Any], wanted: Iterable[str], container: str
+        self,
+        graph: Any,
+        ops: Sequence[Any],
+        wanted: Iterable[str],
+        resources: SessionResources,
     ) -> None:
         self.is_empty = not ops
         self.names = {op.name for op in ops}
@@ -163,13 +169,15 @@ class Part:
         self._inputs = {t.name for op in ops for t in op.inputs} - {
             t.name for op in ops for t in op.outputs
         }
-        self._graph_def = graph_def(graph, ops, container)
+        self._graph_def = graph_def(graph, ops, resources)
         # Control inputs from outside the part come from ops that ran before it:
         # the parts are built in order and the function runs stateful ops in the
         # order they were built.
         for node in self._graph_def.node:
             kept = [
-                i for i in node.input if i[0] != "^" or i.removeprefix("^") in self.names
+                i
+                for i in node.input
+                if i[0] != "^" or i.removeprefix("^") in self.names
             ]
             del node.input[:]
             node.input.extend(kept)
@@ -191,9 +199,16 @@ class Part:
             self._graph_def,
             input_map={name: values[name] for name in outside if name in values},
             return_elements=self.wanted,
-            name="hookbridge",
+            # With the slash: the same names in both parts and in every function.
+            name="hookbridge/",
         )
         return dict(zip(self.wanted, elements, strict=True))
+
+
+def build_op(graph: Any, op: Any, resources: SessionResources) -> Any:
+    """Builds one op without inputs in the current function; returns its output."""
+    name = op.outputs[0].name
+    return Part(graph, [op], [name], resources).build({}, ())[name]
 
 
 class SessionProgram:
@@ -203,8 +218,7 @@ class SessionProgram:
       graph: the live graph.
       fetches: unique tensors and operations to fetch.
       feeds: fed tensors, in the order their values will come.
-      container: where variables, queues and other resources that hooks made live:
-        one for each session, as each session on a graph has its own.
+      resources: the variables, queues and so on of hooks in this session.
     """
 
     def __init__(
@@ -212,9 +226,10 @@ class SessionProgram:
         graph: Any,
         fetches: Sequence[Any],
         feeds: Sequence[Any],
-        container: str = "",
+        resources: SessionResources,
     ) -> None:
         self.graph = graph
+        self._resources = resources
         self.feeds = list(feeds)
         self.fed = frozenset(t.name for t in feeds)
         fetched = [f for f in fetches if f.name not in self.fed]
@@ -234,10 +249,10 @@ class SessionProgram:
             graph,
             self.closure.before,
             dict.fromkeys([*names, *targets, *sorted(after_inputs)]),
-            container,
+            resources,
         )
         self._after = Part(
-            graph, self.closure.after, dict.fromkeys([*names, *targets]), container
+            graph, self.closure.after, dict.fromkeys([*names, *targets]), resources
         )
         self._concrete: Any = None
 
@@ -250,10 +265,13 @@ class SessionProgram:
 
     def handles(self) -> dict[str, Any]:
         function_graph = v1.get_default_graph()
-        return {
-            f"{name}:0": function_graph.capture(self.graph.handles[name].handle)
+        handles = {
+            name: self.graph.handles[name].handle
             for name in sorted(self.closure.handles)
         }
+        for name in sorted(self.closure.iterators):
+            handles[name] = self._resources.iterator(name)
+        return {f"{n}:0": function_graph.capture(h) for n, h in handles.items()}
 
     def build_before(self, feed_values: Sequence[Any]) -> dict[str, Any]:
         """Builds what runs before the step; returns the values it knows."""

@@ -237,9 +237,7 @@ def recover_in_step_fn(t: Trace) -> None:
 
         return monitored.run_step_fn(step_fn)
 
-    make = session(
-        [t.recorder("A")], checkpoint_dir=directory, save_checkpoint_steps=1
-    )
+    make = session([t.recorder("A")], checkpoint_dir=directory, save_checkpoint_steps=1)
     t.drive(make, op, runs=3, body=body)
 
 

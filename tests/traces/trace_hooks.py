@@ -215,7 +215,9 @@ class EventWriter:
 
     def add_session_log(self, session_log: Any, global_step: Any) -> None:
         status = int(session_log.status)
-        self.log.append({"e": "session_log", "status": status, "step": int(global_step)})
+        self.log.append(
+            {"e": "session_log", "status": status, "step": int(global_step)}
+        )
 
     def flush(self) -> None:
         self.log.append({"e": "flush"})

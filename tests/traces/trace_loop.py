@@ -206,9 +206,7 @@ def increment_global_step(by: int = 1) -> Any:
         return tf.group(v1.assign_add(v1.train.get_or_create_global_step(), by))
 
 
-def train_graph(
-    *, increment: int = 1, loss: Callable[[Any], Any] | None = None
-) -> Ops:
+def train_graph(*, increment: int = 1, loss: Callable[[Any], Any] | None = None) -> Ops:
     """A global step, a weight `w` that grows by 1, a loss of `2 * w`."""
     step = v1.train.get_or_create_global_step()
     compat.private("global_step_read")()
