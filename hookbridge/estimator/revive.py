@@ -79,8 +79,8 @@ def namespaces() -> Namespaces:
 
     if compat.tf_version() <= LAST_WITH_ESTIMATOR:
         return Namespaces(v1=tf.compat.v1.estimator, v2=tf.estimator)
-    _check_installed()
     _check_not_imported()
+    _check_installed()
     needs.check()
     if not any(finder is PackageFinder for finder in sys.meta_path):
         sys.meta_path.insert(0, PackageFinder)
@@ -133,7 +133,13 @@ def _forget() -> None:
 
 def _check_not_imported() -> None:
     """Makes sure that no module of the package runs without the view."""
-    if PACKAGE in sys.modules:
+    root = sys.modules.get(PACKAGE)
+    if root is None:
+        # What is left of a failed import: its root is gone, some leaves are not.
+        _forget()
+        return
+    spec = vars(root).get("__spec__")
+    if not isinstance(getattr(spec, "loader", None), ViewLoader):
         raise errors.ImportOrderError(
             "Something imported `tensorflow_estimator` before `hookbridge.estimator`, "
             "so its modules hold on to names of TensorFlow that this version lacks, "
@@ -141,5 +147,3 @@ def _check_not_imported() -> None:
             "`hookbridge.estimator` first: `import hookbridge as hb; "
             "hb.estimator.install()` at the top of the program."
         )
-    # What is left of a failed import: its root is gone, some leaves are not.
-    _forget()

@@ -1,0 +1,310 @@
+"""Bringing the package back: what it sees, what it leaves alone, what it needs."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import estimator_package_scan
+import pytest
+
+import hookbridge as hb
+from hookbridge import compat, errors
+from hookbridge.estimator import needs, revive, stand_ins, view
+
+VERSION = tuple(map(int, importlib.metadata.version("tensorflow").split(".")[:2]))
+REVIVED = VERSION > revive.LAST_WITH_ESTIMATOR
+only_revived = pytest.mark.skipif(
+    not REVIVED, reason="TensorFlow 2.15 has its own Estimator; nothing is revived"
+)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(code: str) -> str:
+    """Runs `code` in a fresh interpreter and returns what it printed last."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.strip().splitlines()[-1]
+
+
+def test_importing_the_library_and_the_module_imports_no_tensorflow() -> None:
+    loaded = run(
+        """
+        import sys
+        import hookbridge as hb
+        hb.estimator.install  # a name of ours
+        print(sorted({name.partition(".")[0] for name in sys.modules}
+                     & {"tensorflow", "tensorflow_estimator", "keras", "tf_keras"}))
+        """
+    )
+    assert loaded == "[]"
+
+
+@only_revived
+def test_tensorflow_and_keras_3_are_left_as_they_were() -> None:
+    changed = run(
+        """
+        import sys
+        import tensorflow as tf
+        # Any `import tensorflow.compat.v2 as tf` replaces the attribute `tf.compat`.
+        import tensorflow.compat.v2
+        from tensorflow.python.util import deprecation, tf_export
+
+        train = tf.compat.v1.train
+        plain = [tf_export, deprecation, train.SessionRunHook, train.LoggingTensorHook]
+        public = [tf, tf.compat.v1, tf.compat.v2]
+
+        def value(owner, name):
+            try:
+                return id(getattr(owner, name))
+            except Exception as e:  # compat.v1 has names that Keras 3 lacks
+                return type(e).__name__
+
+        def state():
+            found = {(i, key): id(value) for i, owner in enumerate(plain)
+                     for key, value in vars(owner).items()}
+            return found | {(owner.__name__, key): value(owner, key)
+                            for owner in public for key in dir(owner)
+                            if key[0] != "_"}
+
+        state()  # loads what TensorFlow loads on first use
+        before = state()
+        import hookbridge as hb
+        assert hb.estimator.Estimator and hb.estimator.v1.Estimator
+        after = state()
+        modules = {name for name in sys.modules if name.startswith("tensorflow.")}
+        gone = {"tensorflow.python.distribute.estimator_training",
+                "tensorflow.python.tpu.tpu_embedding"}
+        print(len(before) > 1000, before == after, modules & gone,
+              hasattr(tf, "estimator"), tf.keras.__version__[0])
+        """
+    )
+    assert changed == "True True set() False 3"
+
+
+@only_revived
+@pytest.mark.parametrize("module", ["tensorflow_estimator", "tf_keras"])
+def test_without_the_extra_the_error_says_what_to_install(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == module else real(name, *rest),
+    )
+    revive.namespaces.cache_clear()
+    with pytest.raises(
+        errors.MissingExtraError, match=r'pip install "hookbridge\[estimator\]"'
+    ):
+        hb.estimator.Estimator  # noqa: B018
+    monkeypatch.undo()
+    assert hb.estimator.Estimator
+
+
+@only_revived
+def test_another_release_of_the_package_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.14.0")
+    revive.namespaces.cache_clear()
+    with pytest.raises(errors.MissingExtraError, match=r"2\.14\.0; expected 2\.15\.0"):
+        hb.estimator.RunConfig  # noqa: B018
+
+
+@only_revived
+def test_package_imported_too_early_by_a_shim_says_so() -> None:
+    message = run(
+        """
+        import sys, types
+        sys.modules["tensorflow_estimator"] = types.ModuleType("tensorflow_estimator")
+        import hookbridge as hb
+        try:
+            hb.estimator.Estimator
+        except hb.errors.ImportOrderError as e:
+            print(e)
+        """
+    )
+    assert "before `hookbridge.estimator`" in message
+    assert "hb.estimator.install()" in message
+
+
+@only_revived
+def test_a_failed_import_of_the_package_before_does_no_harm() -> None:
+    assert (
+        run(
+            """
+            try:
+                import tensorflow_estimator
+            except Exception as e:
+                failed = isinstance(e, (ImportError, AttributeError))
+            import hookbridge as hb
+            hb.estimator.install()
+            import tensorflow_estimator
+            assert tensorflow_estimator.estimator.Estimator is hb.estimator.v1.Estimator
+            print(failed, hb.estimator.DNNClassifier.__name__)
+            """
+        )
+        == "True DNNClassifierV2"
+    )
+
+
+@only_revived
+def test_moved_names_are_all_named_in_one_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(needs.NEEDS, "tensorflow.python.nowhere", "this")
+    monkeypatch.setitem(needs.NEEDS, "tensorflow.python.framework.ops", "Graph gone")
+    with pytest.raises(
+        compat.PrivateNameMovedError,
+        match=r"`tensorflow\.python\.framework\.ops\.gone`, "
+        r"`tensorflow\.python\.nowhere\.this`, which TensorFlow",
+    ):
+        needs.check()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from tensorflow.python.nowhere import this",
+        "from tensorflow.python.framework import nowhere",
+        "from tensorflow.python.framework.ops import nowhere",
+    ],
+)
+def test_import_of_a_moved_name_names_it(statement: str) -> None:
+    with pytest.raises(
+        compat.PrivateNameMovedError, match=r"needs `tensorflow\.python\..*nowhere"
+    ):
+        exec(statement, {"__builtins__": view.view_builtins()})
+
+
+def test_table_of_needed_names_is_the_package_s() -> None:
+    found = {
+        module: " ".join(kept)
+        for module, attributes in estimator_package_scan.scan()[0].items()
+        if (kept := stand_ins.still_there(module, sorted(attributes)))
+    }
+    assert found == needs.NEEDS
+
+
+@pytest.mark.parametrize("module", needs.NEEDS)
+def test_needed_private_name_is_there(module: str) -> None:
+    assert [name for name in needs.missing() if name.startswith(f"{module}.")] == []
+
+
+@only_revived
+def test_every_public_name_the_package_reads_is_in_its_view() -> None:
+    tpu_only = {
+        f"compat.v1.tpu.experimental.{name}Parameters"
+        for name in ("Adagrad", "Adam", "Ftrl", "StochasticGradientDescent")
+    }
+    public = estimator_package_scan.scan()[1]
+    assert len(public) > 200
+    missing = set()
+    for name in public:
+        value: Any = view.tensorflow_view()
+        try:
+            for part in name.split("."):
+                value = getattr(value, part)
+        except AttributeError:
+            missing.add(name)
+    assert missing == tpu_only
+
+
+@only_revived
+@pytest.mark.parametrize("name", view.KERAS_NAMES)
+def test_keras_names_are_those_of_tf_keras(name: str) -> None:
+    value: Any = view.tensorflow_view()
+    for part in name.split("."):
+        value = getattr(value, part)
+    assert value.__name__.startswith("tf_keras.")
+
+
+def test_facade_passes_changes_on_to_the_real_module(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import tensorflow as tf
+
+    facade = view.Facade(tf.nn, {"relu": lambda: "replaced"})
+    assert facade.relu == "replaced" and facade.tanh is tf.nn.tanh
+    facade.made_up = 1
+    assert tf.nn.made_up == 1
+    del facade.made_up
+    assert not hasattr(tf.nn, "made_up") and not hasattr(facade, "made_up")
+    monkeypatch.setattr(tf.nn, "tanh", "patched")
+    assert facade.tanh == "patched"
+    assert {"relu", "tanh"} <= set(dir(facade))
+
+
+@only_revived
+@pytest.mark.parametrize("name", stand_ins.STAND_INS)
+def test_stand_in_is_still_needed(name: str) -> None:
+    row = stand_ins.STAND_INS[name]
+    if row.gone:
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module(name)
+    else:
+        real = importlib.import_module(name)
+        assert not any(hasattr(real, missing) for missing in row.missing)
+    assert len(row.why) > 10
+    assert stand_ins.load(name) is stand_ins.load(name)
+
+
+@only_revived
+def test_marking_as_deprecated_spares_tensorflow_only() -> None:
+    import tensorflow as tf
+
+    namespace = {"__builtins__": view.view_builtins()}
+    exec("from tensorflow.python.util import deprecation", namespace)
+    mark = namespace["deprecation"].deprecated(None, "message")  # type: ignore[attr-defined]
+    assert mark(tf.compat.v1.train.SessionRunHook) is tf.compat.v1.train.SessionRunHook
+
+    def mine() -> None:
+        """A function."""
+
+    assert mark(mine) is not mine and "message" in mark(mine).__doc__
+
+
+@only_revived
+def test_tpu_parts_that_are_gone_refuse_by_name() -> None:
+    import tensorflow as tf
+
+    with pytest.raises(errors.RefusedError, match=r"tpu_embedding\.AdagradParameters"):
+        stand_ins.load("tensorflow.python.tpu.tpu_embedding").AdagradParameters(0.1)
+    # Off a TPU the TPU estimator works.
+    tpu = hb.estimator.tpu
+    assert tpu.TPUEstimator(
+        lambda features, labels, mode, params: tf.no_op(),
+        config=tpu.RunConfig(),
+        use_tpu=False,
+        train_batch_size=8,
+    )
+
+
+def test_everyone_else_imports_as_before() -> None:
+    assert builtins.__import__ is not view.view_import
+    assert importlib.util.find_spec("json") is not None
+    assert revive.PackageFinder.find_spec("tensorflow") is None
+    assert revive.PackageFinder.find_spec("tensorflow_estimator_of_mine") is None
+
+
+@only_revived
+def test_reviving_twice_changes_nothing() -> None:
+    first = revive.namespaces()
+    before = dict(sys.modules), list(sys.meta_path)
+    assert revive.namespaces() is first
+    assert (dict(sys.modules), list(sys.meta_path)) == before
+    assert sys.meta_path.count(revive.PackageFinder) == 1

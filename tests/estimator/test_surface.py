@@ -1,0 +1,131 @@
+"""The names of `hb.estimator` and `install()`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import pytest
+from test_revival import REVIVED, only_revived, run
+
+import hookbridge as hb
+from hookbridge.estimator import places
+
+# Names that TF1 and TF2 code reads from `tf.estimator` on TensorFlow 2.15.
+V2 = """
+    BaselineClassifier BaselineEstimator BaselineRegressor BestExporter
+    BinaryClassHead CheckpointSaverHook CheckpointSaverListener DNNClassifier
+    DNNEstimator DNNLinearCombinedClassifier DNNLinearCombinedEstimator
+    DNNLinearCombinedRegressor DNNRegressor Estimator EstimatorSpec EvalSpec Exporter
+    FeedFnHook FinalExporter FinalOpsHook GlobalStepWaiterHook Head LatestExporter
+    LinearClassifier LinearEstimator LinearRegressor LoggingTensorHook
+    LogisticRegressionHead ModeKeys MultiClassHead MultiHead MultiLabelHead
+    NanLossDuringTrainingError NanTensorHook PoissonRegressionHead ProfilerHook
+    RegressionHead RunConfig SecondOrStepTimer SessionRunArgs SessionRunContext
+    SessionRunHook SessionRunValues StepCounterHook StopAtStepHook SummarySaverHook
+    TrainSpec VocabInfo WarmStartSettings add_metrics classifier_parse_example_spec
+    experimental export regressor_parse_example_spec train_and_evaluate
+    """.split()  # noqa: SIM905
+EXPERIMENTAL = """
+    InMemoryEvaluatorHook LinearSDCA RNNClassifier RNNEstimator
+    build_raw_supervised_input_receiver_fn call_logit_fn
+    make_early_stopping_hook make_stop_at_checkpoint_step_hook
+    stop_if_higher_hook stop_if_lower_hook stop_if_no_decrease_hook
+    stop_if_no_increase_hook
+    """.split()  # noqa: SIM905
+
+
+def test_all_names_of_tf_estimator_are_there() -> None:
+    assert [name for name in V2 if not hasattr(hb.estimator, name)] == []
+    found = hb.estimator.experimental
+    assert [name for name in EXPERIMENTAL if not hasattr(found, name)] == []
+    assert {*V2, "install", "model_to_estimator", "v1", "inputs"} <= set(
+        dir(hb.estimator)
+    )
+
+
+def test_v2_wins_and_v1_fills_in() -> None:
+    assert hb.estimator.Estimator is not hb.estimator.v1.Estimator
+    assert hb.estimator.inputs is hb.estimator.v1.inputs
+    assert hb.estimator.tpu.TPUEstimator is hb.estimator.v1.tpu.TPUEstimator
+
+
+def test_hook_classes_are_tensorflow_s_own() -> None:
+    import tensorflow as tf
+
+    for name in V2:
+        if name.endswith("Hook"):
+            assert getattr(hb.estimator, name) is getattr(tf.compat.v1.train, name)
+
+
+@pytest.mark.parametrize("name", ["NoSuchThing", "__wrapped__", "__path_hooks__"])
+def test_unknown_names_are_attribute_errors(name: str) -> None:
+    with pytest.raises(AttributeError, match=name):
+        getattr(hb.estimator, name)
+
+
+def test_submodules_do_not_hide_public_names() -> None:
+    import hookbridge.estimator
+
+    files = {module.name for module in pkgutil.iter_modules(hb.estimator.__path__)}
+    assert not files & {*V2, "inputs", "tpu", "install", "model_to_estimator", "v1"}
+    assert importlib.import_module("hookbridge.estimator.places") is places
+    assert hookbridge.estimator.install is places.install
+
+
+@pytest.mark.skipif(REVIVED, reason="TensorFlow has no Estimator of its own from 2.16")
+def test_on_2_15_it_is_tf_estimator_itself() -> None:
+    import tensorflow as tf
+
+    before = dict(sys.modules)
+    for name in V2:
+        assert getattr(hb.estimator, name) is getattr(tf.estimator, name)
+    assert hb.estimator.v1 is tf.compat.v1.estimator
+    hb.estimator.install()
+    assert not [name for name in sys.modules if name not in before]
+
+
+def test_unmodified_code_finds_everything_after_install() -> None:
+    printed = run(
+        """
+        import hookbridge as hb
+        hb.estimator.install()
+        hb.estimator.install()
+
+        import tensorflow as tf
+        import tensorflow.compat.v1 as tf1
+        import tensorflow.estimator
+        from tensorflow.estimator import RunConfig
+        from tensorflow.estimator.experimental import stop_if_no_decrease_hook
+        from tensorflow.compat.v1.estimator import inputs
+        from tensorflow import estimator as by_name
+
+        class Mine(tf.estimator.SessionRunHook):
+            pass
+
+        assert tf1.estimator.inputs.numpy_input_fn is inputs.numpy_input_fn
+        assert by_name.RunConfig is RunConfig is tf.estimator.RunConfig
+        assert tf.compat.v2.estimator.Estimator is tf.estimator.Estimator
+        assert tf.estimator.Estimator is hb.estimator.Estimator
+        assert tf1.estimator.Estimator is hb.estimator.v1.Estimator
+        assert issubclass(Mine, tf.compat.v1.train.SessionRunHook)
+        import tensorflow_estimator as te
+        assert te.estimator.Estimator is tf1.estimator.Estimator
+        print("found")
+        """
+    )
+    assert printed == "found"
+
+
+@only_revived
+def test_without_install_tf_estimator_stays_away() -> None:
+    printed = run(
+        """
+        import hookbridge as hb
+        hb.estimator.Estimator
+        import tensorflow as tf
+        print(hasattr(tf, "estimator"), hasattr(tf.compat.v1, "estimator"))
+        """
+    )
+    assert printed == "False False"

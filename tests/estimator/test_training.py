@@ -1,0 +1,217 @@
+"""The whole Estimator surface, on TensorFlow's own and on the revived package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import estimator_scenarios as scenarios
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+
+v1 = tf.compat.v1
+CANNED = [
+    "BaselineClassifier",
+    "LinearClassifier",
+    "DNNClassifier",
+    "DNNLinearCombinedClassifier",
+]
+
+
+def canned(name: str, model_dir: Path, namespace: Any) -> Any:
+    columns = scenarios.columns()
+    arguments: dict[str, Any] = {
+        "BaselineClassifier": {},
+        "LinearClassifier": {"feature_columns": columns},
+        "DNNClassifier": {"feature_columns": columns, "hidden_units": [4]},
+        "DNNLinearCombinedClassifier": {
+            "linear_feature_columns": columns,
+            "dnn_feature_columns": columns,
+            "dnn_hidden_units": [4],
+        },
+    }[name]
+    make = getattr(namespace, name)
+    return make(n_classes=3, model_dir=str(model_dir), **arguments)
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize("name", CANNED)
+def test_canned_estimators(name: str, version: str, tmp_path: Path) -> None:
+    namespace = hb.estimator.v1 if version == "v1" else hb.estimator
+    estimator = canned(name, tmp_path, namespace)
+    train_input_fn = scenarios.input_fn(3)
+    if name.startswith("Baseline"):
+        # The TF2 form initialises a variable from the data and cannot take a dataset,
+        # on TensorFlow 2.15 neither.
+        train_input_fn = hb.estimator.inputs.numpy_input_fn(
+            *scenarios.data(3), batch_size=8, num_epochs=None, shuffle=False
+        )
+    estimator.train(train_input_fn, steps=4)
+    result = estimator.evaluate(scenarios.input_fn(3, repeat=False))
+    assert result["global_step"] == 4 and np.isfinite(result["loss"])
+    predictions = list(estimator.predict(scenarios.input_fn(3, repeat=False)))
+    assert len(predictions) == 24
+    assert predictions[0]["probabilities"].sum() == pytest.approx(1, abs=1e-5)
+
+
+def serving_input_fn() -> Any:
+    x = v1.placeholder(tf.float32, [None, 3], name="x")
+    return hb.estimator.export.ServingInputReceiver({"x": x}, {"x": x})
+
+
+def test_export_loads_and_predicts_as_the_estimator_does(tmp_path: Path) -> None:
+    estimator = scenarios.custom(tmp_path / "model")
+    estimator.train(scenarios.input_fn(), steps=4)
+    expected = [
+        p["y"] for p in estimator.predict(scenarios.input_fn(repeat=False), ["y"])
+    ]
+    path = estimator.export_saved_model(str(tmp_path / "export"), serving_input_fn)
+    loaded = tf.saved_model.load(path.decode())
+    served = loaded.signatures["serving_default"]
+    x = tf.constant(scenarios.data()[0]["x"])
+    np.testing.assert_allclose(served(x)["y"], expected, rtol=1e-5)
+
+
+def test_warm_start_takes_the_named_variables(tmp_path: Path) -> None:
+    first = scenarios.custom(tmp_path / "first")
+    first.train(scenarios.input_fn(), steps=4)
+    second = hb.estimator.Estimator(
+        scenarios.custom_model_fn,
+        str(tmp_path / "second"),
+        params={"learning_rate": 0.0},
+        warm_start_from=hb.estimator.WarmStartSettings(
+            str(tmp_path / "first"), vars_to_warm_start="model/hidden.*"
+        ),
+    )
+    second.train(scenarios.input_fn(), steps=1)
+    name = "model/hidden/kernel"
+    np.testing.assert_array_equal(
+        second.get_variable_value(name), first.get_variable_value(name)
+    )
+    assert (second.get_variable_value("model/out/kernel") == 1).all()
+
+
+def test_train_and_evaluate_with_exporters(tmp_path: Path) -> None:
+    estimator = scenarios.custom(tmp_path, save_checkpoints_steps=4)
+    exporters = [
+        hb.estimator.LatestExporter("latest", serving_input_fn, exports_to_keep=2),
+        hb.estimator.BestExporter("best", serving_input_fn),
+        hb.estimator.FinalExporter("final", serving_input_fn),
+    ]
+    result, exported = hb.estimator.train_and_evaluate(
+        estimator,
+        hb.estimator.TrainSpec(scenarios.input_fn(), max_steps=12),
+        hb.estimator.EvalSpec(
+            scenarios.input_fn(repeat=False),
+            exporters=exporters,
+            start_delay_secs=0,
+            throttle_secs=0,
+        ),
+    )
+    assert result["global_step"] == 12 and all(exported)
+    steps = sorted({step for step, _, _ in scenarios.events(tmp_path / "eval")})
+    assert steps == [4, 8, 12]
+    counts = {
+        name: len(list((tmp_path / "export" / name).iterdir()))
+        for name in ("latest", "best", "final")
+    }
+    assert counts["latest"] == 2 and counts["final"] == 1 and counts["best"] >= 1
+
+
+def test_early_stopping_hook_reads_the_evaluations(tmp_path: Path) -> None:
+    estimator = scenarios.custom(tmp_path, save_checkpoints_steps=2)
+    stop = hb.estimator.experimental.stop_if_lower_hook(
+        estimator, "loss", threshold=1e9, run_every_secs=None, run_every_steps=2
+    )
+    hb.estimator.train_and_evaluate(
+        estimator,
+        hb.estimator.TrainSpec(scenarios.input_fn(), max_steps=50, hooks=[stop]),
+        hb.estimator.EvalSpec(
+            scenarios.input_fn(repeat=False), start_delay_secs=0, throttle_secs=0
+        ),
+    )
+    assert estimator.get_variable_value("global_step") < 10
+
+
+def test_in_memory_evaluator_evaluates_in_mid_training(tmp_path: Path) -> None:
+    estimator = scenarios.custom(tmp_path)
+    evaluator = hb.estimator.experimental.InMemoryEvaluatorHook(
+        estimator, scenarios.input_fn(repeat=False), every_n_iter=2
+    )
+    estimator.train(scenarios.input_fn(), hooks=[evaluator], steps=4)
+    steps = sorted({step for step, _, _ in scenarios.events(tmp_path / "eval")})
+    assert steps == [0, 2, 4]
+
+
+def test_add_metrics_and_heads(tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        head = hb.estimator.RegressionHead()
+        bias = v1.get_variable("bias", shape=[1], initializer=v1.zeros_initializer())
+        logits = tf.reduce_sum(features["x"], 1, keepdims=True) + bias
+        return head.create_estimator_spec(
+            features,
+            mode,
+            logits,
+            labels=labels,
+            trainable_variables=[bias],
+            train_op_fn=lambda loss: v1.train.GradientDescentOptimizer(0.1).minimize(
+                loss, v1.train.get_or_create_global_step()
+            ),
+        )
+
+    def extra(labels: Any, predictions: Any) -> dict[str, Any]:
+        return {
+            "rmse": v1.metrics.root_mean_squared_error(
+                labels, predictions["predictions"]
+            )
+        }
+
+    estimator = hb.estimator.add_metrics(
+        hb.estimator.Estimator(model_fn, str(tmp_path)), extra
+    )
+    estimator.train(scenarios.input_fn(), steps=3)
+    result = estimator.evaluate(scenarios.input_fn(repeat=False))
+    assert result["rmse"] ** 2 == pytest.approx(result["average_loss"], rel=1e-4)
+
+
+def test_hooks_run_in_estimator_order(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def begin(self) -> None:
+            order.append(self.name)
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        spec = scenarios.custom_model_fn(features, labels, mode, params)
+        return spec._replace(
+            training_hooks=[Hook("spec")],
+            training_chief_hooks=[Hook("chief")],
+            evaluation_hooks=[Hook("spec")],
+        )
+
+    estimator = hb.estimator.Estimator(
+        model_fn, str(tmp_path), params={"learning_rate": 0.1}
+    )
+    estimator.train(scenarios.input_fn(), hooks=[Hook("user")], steps=1)
+    assert order == ["chief", "user", "spec"]
+    order.clear()
+    estimator.evaluate(scenarios.input_fn(), steps=1, hooks=[Hook("user")])
+    assert order == ["user", "spec"]
+
+
+def test_nan_loss_stops_training_by_name(tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        spec = scenarios.custom_model_fn(features, labels, mode, params)
+        return spec._replace(loss=spec.loss * np.nan)
+
+    estimator = hb.estimator.Estimator(
+        model_fn, str(tmp_path), params={"learning_rate": 0.1}
+    )
+    with pytest.raises(hb.estimator.NanLossDuringTrainingError):
+        estimator.train(scenarios.input_fn(), steps=3)
