@@ -1,0 +1,209 @@
+"""The main job end to end, and what it does when a guest misses an event."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import h5py
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from hookbridge.cli import main
+from hookbridge.demo import guests as guests_lib
+from hookbridge.demo import model, report
+from hookbridge.demo.progress_callback import ProgressCallback
+
+GUESTS = {
+    "LoggingTensorHook": "hook",
+    "StepCounterHook": "hook",
+    "CheckpointSaverHook": "hook",
+    "ActivityHook": "hook",
+    "ReduceLROnPlateau": "callback",
+    "EarlyStopping": "callback",
+    "ModelCheckpoint": "callback",
+    "TensorBoard": "callback",
+    "CSVLogger": "callback",
+    "ProgressCallback": "callback",
+}
+STEPS_PER_EPOCH = 39
+
+
+def demo(repo_root: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hookbridge", "demo", *flags],
+        cwd=repo_root,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+
+
+@pytest.fixture(scope="module")
+def default_run(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The demo with its default settings: exit code, stdout, stderr, directory."""
+    directory = tmp_path_factory.mktemp("demo") / "new"
+    done = demo(repo_root, "--json", f"--model_dir={directory}")
+    assert done.returncode == 0, done.stderr + done.stdout
+    return json.loads(done.stdout), done.stderr, directory
+
+
+@pytest.mark.slow
+def test_both_loops_learn_and_stop_at_the_same_step(default_run: Any) -> None:
+    result, progress, _ = default_run
+    session, fit = result["loops"]["session"], result["loops"]["fit"]
+    for loop in (session, fit):
+        assert loop["test_accuracy"] >= 0.95
+        assert loop["steps_per_epoch"] == STEPS_PER_EPOCH
+        assert loop["stop_step"] == len(loop["history"]) * STEPS_PER_EPOCH
+        assert loop["activity"]["steps"] == loop["stop_step"]
+        assert loop["activity"]["learning_rates"][0] == pytest.approx(3e-3)
+    # Same data, weights and guests: the same run, up to rounding.
+    assert session["stop_step"] == fit["stop_step"] < 30 * STEPS_PER_EPOCH
+    assert session["activity"]["learning_rates"] == pytest.approx(
+        fit["activity"]["learning_rates"]
+    )
+    assert len(fit["activity"]["learning_rates"]) > 1  # ReduceLROnPlateau did act
+    for ours, theirs in zip(session["history"], fit["history"], strict=True):
+        for key in ("loss", "accuracy", "val_loss", "val_accuracy"):
+            assert ours[key] == pytest.approx(theirs[key], rel=0.02, abs=0.01), key
+    assert "LoggingTensorHook: " in progress
+    assert f"epoch   1/30  step {STEPS_PER_EPOCH:>5}  loss" in progress
+
+
+@pytest.mark.slow
+def test_the_report_counts_every_event_in_both_loops(default_run: Any) -> None:
+    result, _, directory = default_run
+    assert result["ok"] is True
+    assert result["tensorflow"] == tf.__version__
+    assert {g["name"]: g["kind"] for g in result["guests"]} == GUESTS
+    steps = result["loops"]["fit"]["stop_step"]
+    counts = {guest["name"]: guest["events"] for guest in result["guests"]}
+    assert counts["ActivityHook"] == {
+        "begin": {"session": 1, "fit": 1},
+        "before_run": {"session": steps, "fit": steps},
+        "after_run": {"session": steps, "fit": steps},
+        "end": {"session": 1, "fit": 1},
+    }
+    assert counts["ProgressCallback"]["on_train_batch_end"] == {
+        "session": steps,
+        "fit": steps,
+    }
+    for guest in result["guests"]:
+        assert guest["differences"] == {"session": [], "fit": []}
+    assert json.loads((directory / "report.json").read_text()) == result
+    table = report.as_table(result)
+    assert "CheckpointSaverHook (hook)" in table and "on_epoch_end" in table
+    for loop in result["loops"].values():
+        assert f"{loop['test_accuracy']:.2%}" in table
+
+
+@pytest.mark.slow
+def test_every_guest_wrote_the_same_kind_of_files_in_both_loops(
+    default_run: Any,
+) -> None:
+    result, _, directory = default_run
+    steps = result["loops"]["fit"]["stop_step"]
+    files = {guest["name"]: guest["files"] for guest in result["guests"]}
+    for host in ("session", "fit"):
+        for name in files:
+            assert len(files[name]["session"]) == len(files[name]["fit"]), name
+        checkpoint = str(directory / host / "checkpoints" / f"model.ckpt-{steps}")
+        saved = dict(tf.train.list_variables(checkpoint))
+        assert [64, 64] in saved.values() and [64, 10] in saved.values()
+        lines = (directory / host / "metrics.csv").read_text().splitlines()
+        assert len(lines) == 1 + steps // STEPS_PER_EPOCH
+        assert (directory / host / "weights" / "best.weights.h5").stat().st_size
+        assert files["TensorBoard"][host] and files["StepCounterHook"][host]
+
+
+@pytest.mark.slow
+def test_the_best_weights_are_the_same_in_both_loops(default_run: Any) -> None:
+    _, _, directory = default_run
+    kernels: dict[str, dict[tuple[int, ...], Any]] = {"session": {}, "fit": {}}
+    for host, found in kernels.items():
+
+        def keep(name: str, item: Any, found: dict[Any, Any] = found) -> None:
+            if "optimizer" in name:  # its slots have the weights' shapes
+                return
+            if isinstance(item, h5py.Dataset) and item.ndim == 2:
+                found[item.shape] = item[()]
+
+        with h5py.File(directory / host / "weights" / "best.weights.h5") as file:
+            file.visititems(keep)
+    assert kernels["session"].keys() == kernels["fit"].keys() == {(64, 64), (64, 10)}
+    initial = model.initial_weights(0)["logits/kernel"]
+    assert np.abs(kernels["fit"][64, 10] - initial).max() > 0.1
+    for shape, kernel in kernels["session"].items():
+        np.testing.assert_allclose(kernel, kernels["fit"][shape], atol=0.02)
+
+
+@pytest.mark.slow
+def test_the_picture_is_svg_with_alternative_text(default_run: Any) -> None:
+    result, _, directory = default_run
+    root = ElementTree.parse(directory / "timeline.svg").getroot()
+    namespace = "{http://www.w3.org/2000/svg}"
+    assert root.tag == f"{namespace}svg"
+    assert root.get("role") == "img"
+    title, description = root.find(f"{namespace}title"), root.find(f"{namespace}desc")
+    assert title is not None and title.text
+    assert description is not None and description.text is not None
+    assert f"{result['loops']['fit']['stop_step']} steps" in description.text
+    texts = {element.text for element in root.iter(f"{namespace}text")}
+    assert set(GUESTS) <= texts
+    assert "differs from the mapping" not in texts
+    style = root.find(f"{namespace}style")
+    assert style is not None and "prefers-color-scheme: dark" in (style.text or "")
+
+
+@pytest.mark.slow
+def test_a_second_demo_replaces_the_first_and_takes_other_settings(
+    repo_root: Path, tmp_path: Path
+) -> None:
+    flags = (f"--model_dir={tmp_path}/run", "--epochs=2", "--batch_size=100")
+    for towers in (1, 4):
+        done = demo(repo_root, *flags, f"--num_towers={towers}")
+        assert done.returncode == 0, done.stderr + done.stdout
+        assert "Every guest saw the documented events in both loops." in done.stdout
+        rows = (tmp_path / "run" / "session" / "metrics.csv").read_text().splitlines()
+        assert len(rows) == 3
+        checkpoints = (tmp_path / "run" / "fit" / "checkpoints").glob("*.index")
+        assert sorted(path.name for path in checkpoints) == [
+            "model.ckpt-0.index",
+            "model.ckpt-24.index",
+        ]
+
+
+class Deserter(ProgressCallback):  # type: ignore[misc]
+    """Loses the batches of the second epoch, as if its host had forgotten them."""
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        super().on_epoch_begin(epoch, logs)
+        if epoch == 1:
+            vars(self)["on_train_batch_end"] = lambda batch, logs=None: None
+
+
+@pytest.mark.slow
+def test_a_guest_that_misses_an_event_makes_the_demo_fail(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(guests_lib, "ProgressCallback", Deserter)
+    flags = ["--epochs=2", "--batch_size=200", "--json", f"--model_dir={tmp_path}/run"]
+    assert main(["demo", *flags]) == 1
+    result = json.loads(capsys.readouterr().out)
+    assert result["ok"] is False
+    wrong = {g["name"]: g["differences"] for g in result["guests"]}
+    assert (
+        "on_train_batch_end: received 6 times, expected 12"
+        in (wrong["ProgressCallback"]["fit"])
+    )
+    assert wrong["EarlyStopping"] == {"session": [], "fit": []}
+    assert "A guest did not see the documented events." in report.as_table(result)
+    assert "differs from the mapping" in (tmp_path / "run/timeline.svg").read_text()

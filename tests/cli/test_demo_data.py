@@ -1,0 +1,89 @@
+"""The digits: what the file holds, and that checkout and wheel carry the same one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hookbridge.demo import data
+
+
+def test_the_file_holds_the_published_test_set() -> None:
+    images, labels = data.read_digits()
+    assert images.shape == (1797, 64) and images.dtype == np.float32
+    assert (images.min(), images.max()) == (0.0, 1.0)
+    # Class sizes of optdigits.tes as its documentation gives them.
+    assert np.bincount(labels).tolist() == [
+        178, 182, 177, 183, 181, 182, 181, 179, 174, 180,
+    ]  # fmt: skip
+
+
+def test_the_parts_are_disjoint_and_complete_and_follow_the_seed() -> None:
+    digits = data.load_digits(seed=3)
+    sizes = [len(part.labels) for part in digits]
+    assert sizes == [data.TRAINING_IMAGES, data.VALIDATION_IMAGES, data.TEST_IMAGES]
+    together = np.concatenate([part.images for part in digits])
+    everything = data.read_digits().images
+    assert sorted(map(bytes, together)) == sorted(map(bytes, everything))
+    again, other = data.load_digits(seed=3), data.load_digits(seed=4)
+    np.testing.assert_array_equal(digits.test.labels, again.test.labels)
+    assert not np.array_equal(digits.test.labels, other.test.labels)
+
+
+def test_graph_and_eager_mode_see_the_same_batches() -> None:
+    import tensorflow as tf
+
+    part = data.load_digits(seed=0).train
+
+    def dataset() -> object:
+        return data.training_dataset(part, batch_size=500, seed=5)
+
+    eager = [labels.numpy() for _, labels in dataset().take(5)]  # type: ignore[attr-defined]
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        labels = tf.compat.v1.data.make_one_shot_iterator(dataset()).get_next()[1]
+        for expected in eager:  # two batches an epoch: the order changes in between
+            np.testing.assert_array_equal(session.run(labels), expected)
+    assert not np.array_equal(eager[0], eager[2])
+
+
+def test_the_packages_folder_is_a_link_to_the_example(repo_root: Path) -> None:
+    link = repo_root / "hookbridge" / "demo" / "data"
+    assert os.readlink(link) == os.path.join("..", "..", "examples", "data")
+    readme = (link / "README.md").read_text("utf-8")
+    for needed in ("Optical Recognition of Handwritten", "Alpaydin", "CC BY 4.0"):
+        assert needed in readme
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_the_same_file(repo_root: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(
+        repo_root,
+        source,
+        symlinks=True,
+        ignore=shutil.ignore_patterns(
+            ".*cache", ".git", ".venv", "__pycache__", "*.egg-info", "build", "runs"
+        ),
+    )
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
+    done = subprocess.run(
+        [*command, "--outdir", str(tmp_path), str(source)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {n for n in archive.namelist() if n.startswith("hookbridge/demo/data")}
+        packed = archive.read("hookbridge/demo/data/digits.csv")
+    example = repo_root / "examples" / "data"
+    assert names == {f"hookbridge/demo/data/{f.name}" for f in example.iterdir()}
+    assert packed == (example / "digits.csv").read_bytes()

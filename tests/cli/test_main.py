@@ -1,0 +1,119 @@
+"""The command line before any TensorFlow: help, bad flags, exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hookbridge.cli import COMMANDS, main
+
+BAD = {
+    "no_command": ([], "no command given"),
+    "unknown_command": (["demmo"], "unknown command 'demmo'; expected one of: demo"),
+    "unknown_flag": (["demo", "--epoch=3"], "Unknown command line flag 'epoch'"),
+    "no_number": (["demo", "--epochs=many"], "--epochs=many"),
+    "zero_epochs": (["demo", "--epochs=0"], "--epochs=0"),
+    "negative_rate": (["demo", "--learning_rate=-1"], "--learning_rate=-1"),
+    "zero_rate": (["demo", "--learning_rate=0"], "expected a number above 0"),
+    "no_rate": (["demo", "--learning_rate=nan"], "expected a number above 0"),
+    "argument": (["demo", "please"], "'please'; expected flags only"),
+    "does_not_divide": (
+        ["demo", "--batch_size=32", "--num_towers=3"],
+        "batch of 32 examples for 3 towers; expected a multiple of 3",
+    ),
+    "too_large": (["demo", "--batch_size=4000"], "expected at most 1257"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_bad_input_gets_one_line_and_exit_code_2(
+    case: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments, message = BAD[case]
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("hookbridge: ")
+    assert err.count("\n") == 1 and err.endswith("\n")
+    assert message in err
+    assert list(tmp_path.iterdir()) == []  # refused before anything is written
+
+
+def test_a_directory_that_cannot_be_written_gets_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["demo", f"--model_dir={tmp_path}/file/run"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "cannot be written (not a directory)" in err
+
+
+def test_a_directory_of_something_else_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "session").mkdir()
+    (tmp_path / "session" / "thesis.txt").write_text("years of work")
+    assert main(["demo", f"--model_dir={tmp_path}"]) == 2
+    assert "holds files of something else" in capsys.readouterr().err
+    assert (tmp_path / "session" / "thesis.txt").exists()
+
+
+def test_help_lists_every_command_and_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"  {name} " in text
+        assert main([name, "--help"]) == 0
+        assert f"usage: hookbridge {name}" in capsys.readouterr().out
+    main(["demo", "--help"])
+    text = capsys.readouterr().out
+    for flag in ("epochs", "batch_size", "num_towers", "model_dir", "[no]json"):
+        assert f"--{flag}" in text
+
+
+def test_flags_of_one_run_are_not_seen_by_the_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--batch_size=32", "--num_towers=3"]) == 2
+    # With the first run's three towers kept, 4000 would be refused by the towers.
+    assert main(["demo", "--batch_size=4000"]) == 2
+    assert "expected at most 1257" in capsys.readouterr().err
+
+
+def test_help_and_bad_flags_do_not_import_tensorflow(repo_root: Path) -> None:
+    code = (
+        "import sys\n"
+        "from hookbridge.cli import COMMANDS, main\n"
+        "codes = [main(['--help']), *(main([n, '--help']) for n in COMMANDS),\n"
+        "         main(['demo', '--epochs=0'])]\n"
+        "print('tensorflow' in sys.modules, codes, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=repo_root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    codes = [0] * (1 + len(COMMANDS)) + [2]
+    assert done.stderr.splitlines()[-1] == f"False {codes}"
+
+
+def test_python_m_hookbridge_is_the_command(repo_root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hookbridge", "demo", "--epochs=x"],
+        cwd=repo_root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
