@@ -51,6 +51,9 @@ class TrainRun(SessionRun):
         )
         self._epoch = 0
         self._epoch_start = 0
+        # Where epochs are counted from: they shift when data ends within one.
+        self._first_epoch = 0
+        self._first_step = 0
         self._in_epoch = False
         self._batch = -1  # number of the open batch, -1 if none is open
         self._now: Step | None = None
@@ -74,8 +77,9 @@ class TrainRun(SessionRun):
         if self.started:
             # Recovered: the step is that of the checkpoint. What was open is
             # begun anew by the next training step.
-            if self._in_epoch and self.step < self._epoch_start:
+            if self.step < self._epoch_start:
                 self._in_epoch = False
+                self._first_epoch = self._first_step = 0
             return
         self.started = True
         self._logs.begin_epoch()
@@ -109,6 +113,7 @@ class TrainRun(SessionRun):
             self._batch = -1
             if self._batches_in_epoch:
                 self._end_epoch()
+                self._first_epoch, self._first_step = self._epoch + 1, self.step
         if self._batch < 0:
             if not self._in_epoch:
                 self._begin_epoch()
@@ -173,8 +178,9 @@ class TrainRun(SessionRun):
 
     def _begin_epoch(self) -> None:
         per_epoch = self.group.steps_per_epoch
-        self._epoch = values.epoch_of(self.step, per_epoch)
-        self._epoch_start = self._epoch * per_epoch if per_epoch else 0
+        passed = values.epoch_of(self.step - self._first_step, per_epoch)
+        self._epoch = self._first_epoch + passed
+        self._epoch_start = self._first_step + passed * (per_epoch or 0)
         self._in_epoch = True
         self._batches_in_epoch = 0
         self._logs.begin_epoch()

@@ -1,0 +1,317 @@
+"""What cannot be carried is refused before the first step, by name."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from callback_loops import STEPS, build, feeds, session_loop
+
+import hookbridge as hb
+from hookbridge import errors
+
+
+def begin(callbacks: Any, **options: Any) -> Any:
+    """Runs only `begin` of the hooks, on the graph of the regression."""
+    options.setdefault("steps_per_epoch", STEPS)
+    with tf.Graph().as_default() as graph:
+        net = build()
+        hooks = hb.as_hooks(callbacks, **options)
+        for hook in hooks:
+            hook.begin()
+        del net
+    return graph
+
+
+def test_epochs_missing(keras: Any) -> None:
+    with pytest.raises(
+        errors.EpochsUndefinedError,
+        match=r"`CSVLogger` acts by epoch.*steps_per_epoch=",
+    ):
+        hb.as_hooks(keras.callbacks.CSVLogger("x.csv"))
+    with pytest.raises(errors.EpochsUndefinedError, match="without `steps_per_epoch`"):
+        hb.as_hooks(keras.callbacks.Callback(), epochs=3)
+
+
+def test_epochs_missing_for_a_callback_of_evaluation_too(
+    keras: Any, tmp_path: Path
+) -> None:
+    hooks = hb.as_hooks(keras.callbacks.TensorBoard(str(tmp_path)))  # for evaluate
+    with tf.Graph().as_default():
+        build()
+        with pytest.raises(errors.EpochsUndefinedError, match="`TensorBoard`"):
+            hooks[0].begin()
+
+
+def test_batch_level_callbacks_need_no_epochs(keras: Any) -> None:
+    with tf.Graph().as_default():
+        net = build()
+        hooks = hb.as_hooks(keras.callbacks.TerminateOnNaN())
+        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            session.run(net.train_op, feeds(net, 0))
+
+
+def test_unknown_tensor_name(keras: Any) -> None:
+    with pytest.raises(
+        errors.UnknownTensorError,
+        match=r'logs\[\'acc\'\] names the tensor "maee:0".*"mae:0"',
+    ):
+        begin(keras.callbacks.History(), logs={"acc": "maee:0"})
+
+
+def test_log_of_another_graph(keras: Any) -> None:
+    with tf.Graph().as_default():
+        stranger = tf.constant(1.0)
+    with pytest.raises(errors.InvalidArgumentError, match=r"logs\['a'\]"):
+        begin(keras.callbacks.History(), logs={"a": stranger})
+
+
+def test_unknown_monitor_lists_those_that_exist(keras: Any) -> None:
+    with pytest.raises(
+        errors.UnknownMetricError,
+        match=r'`EarlyStopping` monitors "acuracy".*It produces: loss, accuracy '
+        r'\(nearest: "accuracy"\).*logs=',
+    ):
+        begin(
+            keras.callbacks.EarlyStopping("acuracy", mode="max"),
+            logs={"accuracy": "mae:0"},
+        )
+
+
+def test_val_monitor_without_validation(keras: Any) -> None:
+    with pytest.raises(
+        errors.UnknownMetricError, match=r'monitors "val_loss".*validation='
+    ):
+        begin(keras.callbacks.ReduceLROnPlateau())
+
+
+def test_val_monitor_that_the_validation_does_not_make(keras: Any) -> None:
+    class Validation:
+        metric_names = ("loss",)
+
+        def run(self, session: Any, report: Any) -> dict[str, float]:
+            return {"loss": 1.0}
+
+    with pytest.raises(errors.UnknownMetricError, match="It produces: loss, val_loss"):
+        begin(
+            keras.callbacks.EarlyStopping("val_acc", mode="max"),
+            validation=Validation(),
+        )
+
+
+def test_val_monitor_is_checked_after_the_first_validation_of_a_function(
+    keras: Any,
+) -> None:
+    with tf.Graph().as_default():
+        net = build()
+        hooks = hb.as_hooks(
+            keras.callbacks.EarlyStopping("val_acc", mode="max"),
+            steps_per_epoch=1,
+            validation=lambda: {"loss": 1.0},
+        )
+        with (
+            pytest.raises(errors.UnknownMetricError, match="val_loss"),
+            tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session,
+        ):
+            session.run(net.train_op, feeds(net, 0))
+
+
+def test_monitor_of_what_an_earlier_callback_adds(keras: Any) -> None:
+    class Adds(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            logs["extra"] = 1.0
+
+    stop = keras.callbacks.EarlyStopping("extra", mode="min", patience=1)
+    run = session_loop([Adds(), stop], epochs=9)
+    assert run.steps == 2 * STEPS
+    with pytest.raises(errors.UnknownMetricError):
+        begin([stop, Adds()])
+
+
+def test_whole_model_of_a_bare_graph(keras: Any, tmp_path: Path) -> None:
+    with pytest.raises(
+        errors.RefusedError, match=r"`ModelCheckpoint`.*`save_weights_only=True`"
+    ):
+        hb.as_hooks(
+            keras.callbacks.ModelCheckpoint(str(tmp_path / "m.keras")),
+            steps_per_epoch=2,
+        )
+
+
+def test_keras3_model(keras: Any) -> None:
+    if not keras.__version__.startswith("3"):
+        keras = importlib.import_module("keras")
+        if not keras.__version__.startswith("3"):
+            return  # TF 2.15 has no Keras 3
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    for given in (model, lambda: model):
+        with pytest.raises(errors.RefusedError, match=r"Keras 3 model.*`tf_keras`"):
+            begin(keras.callbacks.History(), model=given)
+
+
+def test_model_that_is_none(keras: Any) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="`model` is 'net'"):
+        begin(keras.callbacks.History(), model="net")
+
+
+def test_model_of_another_graph(keras: Any, keras2: Any) -> None:
+    with tf.Graph().as_default():
+        model = keras2.Sequential([keras2.layers.Dense(1, input_shape=(2,))])
+    with pytest.raises(errors.InvalidArgumentError, match="not in the graph"):
+        begin(keras.callbacks.History(), model=model)
+
+
+@pytest.mark.parametrize("place", ["/proc/no/such", "FILE/below"])
+def test_unwritable(keras: Any, tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    place = place.replace("FILE", str(tmp_path / "file"))
+    c = keras.callbacks
+    for callback in (
+        c.ModelCheckpoint(f"{place}/w{{epoch}}.weights.h5", save_weights_only=True),
+        c.TensorBoard(f"{place}/logs"),
+        c.CSVLogger(f"{place}/log.csv"),
+        c.BackupAndRestore(f"{place}/backup"),
+    ):
+        with pytest.raises(errors.UnwritableError, match=type(callback).__name__):
+            hb.as_hooks(callback, steps_per_epoch=2)
+
+
+def test_paths_that_can_be_written_leave_nothing_behind(
+    keras: Any, tmp_path: Path
+) -> None:
+    hb.as_hooks(
+        [
+            keras.callbacks.TensorBoard(str(tmp_path / "a" / "b")),
+            keras.callbacks.CSVLogger(str(tmp_path / "log.csv")),
+        ],
+        steps_per_epoch=2,
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_learning_rate_that_is_not_there(keras: Any) -> None:
+    scheduler = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)
+    with tf.Graph().as_default():
+        v = tf.compat.v1.get_variable("v", [])
+        step = tf.compat.v1.train.get_or_create_global_step()
+        tf.group(v.assign_sub(0.1 * v), step.assign_add(1), name="train")
+        (hook,) = hb.as_hooks(scheduler, steps_per_epoch=2)
+        with pytest.raises(errors.RefusedError, match=r"learning_rate=<tensor"):
+            hook.begin()
+
+
+def test_two_optimizers_with_rates_of_their_own(keras: Any) -> None:
+    scheduler = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)
+    with tf.Graph().as_default():
+        net = build()
+        tf.compat.v1.train.AdamOptimizer(0.5).minimize(net.loss)
+        (hook,) = hb.as_hooks(scheduler, steps_per_epoch=2)
+        with pytest.raises(errors.RefusedError, match="GradientDescent/learning_rate"):
+            hook.begin()
+        (hook,) = hb.as_hooks(
+            scheduler, steps_per_epoch=2, learning_rate="Adam/learning_rate"
+        )
+        hook.begin()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("steps_per_epoch", 0),
+        ("steps_per_epoch", 1.5),
+        ("epochs", -1),
+        ("epochs", True),
+        ("logs", ["loss"]),
+        ("params", 3),
+        ("validation", 5),
+        ("validation", ("a", "b")),
+    ],
+)
+def test_bad_arguments(keras: Any, name: str, value: Any) -> None:
+    options = {"steps_per_epoch": 2, name: value}
+    with pytest.raises(errors.InvalidArgumentError, match=f"`{name}`"):
+        hb.as_hooks(keras.callbacks.History(), **options)
+
+
+def test_refused_callbacks_of_keras_3(keras: Any) -> None:
+    if not keras.__version__.startswith("3"):
+        assert not hasattr(keras.callbacks, "SwapEMAWeights")
+        return
+    with pytest.raises(errors.RefusedError, match=r"`SwapEMAWeights`.*ExponentialMov"):
+        hb.as_hooks(keras.callbacks.SwapEMAWeights(), steps_per_epoch=2)
+
+
+def test_refused_callbacks_of_keras_2(keras: Any) -> None:
+    kind = getattr(
+        getattr(keras.callbacks, "experimental", None), "UpdateEmbeddingCallback", None
+    )
+    if kind is None:
+        assert keras.__version__.startswith(("2.15", "3"))
+        return
+    callback = kind.__new__(kind)
+    with pytest.raises(errors.RefusedError, match="`UpdateEmbeddingCallback`"):
+        hb.as_hooks(callback, steps_per_epoch=2)
+
+
+def test_model_says_what_it_offers(keras: Any) -> None:
+    seen: list[str] = []
+
+    class Asks(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_train_begin(self, logs: Any = None) -> None:
+            for name in ("loss_tracker", "compile", "save", "predict"):
+                with pytest.raises(AttributeError) as caught:
+                    value = getattr(self.model, name)
+                    value("path")
+                assert isinstance(caught.value, errors.LiveModelError)
+                seen.append(str(caught.value))
+            with pytest.raises(AttributeError, match="hookbridge"):
+                _ = self.model.optimizer.momentum
+            with pytest.raises(AttributeError, match="validation="):
+                self.model.evaluate()
+            assert not hasattr(self.model, "inner_model")
+
+    session_loop([Asks()], validate=False, epochs=1)
+    assert len(seen) == 4
+    assert all("hookbridge" in text and "model=" in text for text in seen)
+
+
+def test_set_weights_of_a_wrong_shape(keras: Any) -> None:
+    class Sets(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_train_begin(self, logs: Any = None) -> None:
+            with pytest.raises(errors.InvalidArgumentError, match="expected 2: dense"):
+                self.model.set_weights([np.zeros((2, 1))])
+            with pytest.raises(errors.InvalidArgumentError, match=r"expected \(2, 1\)"):
+                self.model.set_weights([np.zeros((3, 1)), np.zeros(1)])
+
+    session_loop([Sets()], validate=False, epochs=1)
+
+
+def test_callback_that_raises_leaves_a_whole_checkpoint_and_no_thread(
+    keras: Any, tmp_path: Path
+) -> None:
+    import threading
+
+    class Raises(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            if epoch == 1:
+                raise RuntimeError("mine")
+
+    tf.compat.v1.summary.FileWriterCache.clear()
+    before = set(threading.enumerate())
+    with pytest.raises(RuntimeError, match="mine"):
+        session_loop(
+            [Raises()],
+            session_options={
+                "checkpoint_dir": str(tmp_path),
+                "save_checkpoint_steps": 2,
+            },
+        )
+    latest = tf.train.latest_checkpoint(str(tmp_path))
+    assert tf.train.load_variable(latest, "global_step") > 0
+    # The saver hook of TensorFlow keeps its writer, and the writer's thread, cached.
+    tf.compat.v1.summary.FileWriterCache.clear()
+    assert set(threading.enumerate()) <= before
