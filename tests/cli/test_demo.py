@@ -185,7 +185,7 @@ class Deserter(ProgressCallback):  # type: ignore[misc]
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         super().on_epoch_begin(epoch, logs)
         if epoch == 1:
-            vars(self)["on_train_batch_end"] = lambda batch, logs=None: None
+            self.__dict__["on_train_batch_end"] = lambda batch, logs=None: None
 
 
 @pytest.mark.slow
