@@ -107,6 +107,7 @@ class CallbackGroup:
             run is None
             or run.graph is not graph
             or run.session is not None
+            or run.finished
             or any(m is member for m in run.members)
         ):
             run = self.run = self._new_run(graph)

@@ -71,6 +71,7 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             )
         self.callback = callback
         self._run: SessionRun | None = None
+        self._outer: SessionRun | None = None
         self._group = group = CallbackGroup(
             [callback],
             steps_per_epoch=steps_per_epoch,
@@ -91,6 +92,7 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         hook.callback = callback
         hook.called = called
         hook._run = None
+        hook._outer = None
         hook._group = group
         return hook
 
@@ -107,7 +109,11 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def begin(self) -> None:
         """Joins the run state of the graph that is being built."""
+        # An evaluation may begin in mid-training with the same hooks, as in
+        # `train_and_evaluate`; the training goes on after its `end`.
+        outer = self._run
         self._run = self._group.begin(self)
+        self._outer = outer if outer is not None and not outer.finished else None
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Delivers `on_train_begin`, `on_test_begin` or `on_predict_begin`."""
@@ -124,6 +130,9 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def end(self, session: Any) -> None:
         """Delivers the end of the run."""
         self._running().leave(self, session)
+        if self._outer is not None:
+            self._run, self._outer = self._outer, None
+            self._run.resume(self)
 
 
 def wrap_callbacks(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.adapters import log_sources
 from hookbridge.adapters.validation import ValidationReport
 
 
@@ -20,12 +21,18 @@ def _batch_reporter(report: ValidationReport) -> Any:
 
         def begin(self) -> None:
             self._batch = 0
+            graph = tf.compat.v1.get_default_graph()
+            self._metrics = {
+                source.key: source.tensor
+                for source in log_sources.find_eval_sources({}, graph)
+            }
 
-        def before_run(self, run_context: Any) -> None:
+        def before_run(self, run_context: Any) -> Any:
             report.batch_begin(self._batch)
+            return tf.compat.v1.train.SessionRunArgs(self._metrics)
 
         def after_run(self, run_context: Any, run_values: Any) -> None:
-            report.batch_end(self._batch, {})
+            report.batch_end(self._batch, run_values.results)
             self._batch += 1
 
     return Reporter()

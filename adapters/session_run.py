@@ -28,6 +28,8 @@ class SessionRun:
       members: the hooks that take part, in the order of the session's hooks.
       session: the raw session, or None before there is one.
       step: the global step as far as it is known.
+      started: whether training, evaluation or prediction has begun.
+      finished: whether its `end` was reached.
     """
 
     def __init__(self, group: CallbackGroup, graph: Any) -> None:
@@ -37,6 +39,7 @@ class SessionRun:
         self.session: Any = None
         self.step = 0
         self.started = False
+        self.finished = False
         self.calls: dict[str, guest_calls.Calls] = {}
         self.model: LiveModel
 
@@ -93,6 +96,16 @@ class SessionRun:
         self.session = session
         if member is self.members[-1]:
             self.finish()
+            self.finished = True
+
+    def resume(self, member: Any) -> None:
+        """Another session with the same member is over: this one is its again."""
+        callback = member.called
+        # Not `set_model`, which begins things (TensorBoard opens its writers).
+        for name in ("_model", "model"):
+            if name in vars(callback):
+                setattr(callback, name, self.model)
+        callback.params = self.params_for(callback)
 
     def finish(self) -> None:
         """The session is about to close after a clean run."""
