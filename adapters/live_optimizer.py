@@ -93,6 +93,7 @@ class LiveOptimizer:
     @property
     def learning_rate(self) -> Any:
         """The learning rate, an eager `tf.Variable`."""
+        self.push()  # what was assigned to it earlier in this event
         value = np.asarray(self._read())
         with compat.private("eager_mode")():
             if self._mirror is None:

@@ -55,6 +55,7 @@ class Mirrors:
                 shape = [d or 0 for d in variable.shape.as_list()]
                 blank = np.zeros(shape, dtype.as_numpy_dtype)
                 self.adopt(variable, eager_variable(blank, variable.op.name, dtype))
+        self.push()  # what was assigned to them earlier in this event
         self.pull(variables)
         return [self._eager[id(v)] for v in variables]
 
