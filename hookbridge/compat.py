@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 import re
 import sys
 from typing import Any, NamedTuple
@@ -145,7 +146,7 @@ def private(key: str) -> Any:
     module_name, _, attribute = row.path.partition(":")
     try:
         module = importlib.import_module(module_name)
-        return getattr(module, attribute) if attribute else module
+        return operator.attrgetter(attribute)(module) if attribute else module
     except (ImportError, AttributeError) as e:
         raise PrivateNameMovedError(
             f"hookbridge needs `{row.path}` ({row.why}), which TensorFlow "

@@ -11,11 +11,14 @@ from typing import Any
 def tower_collections(index: int, shard: Any) -> Iterator[None]:
     """What tower `index` adds to the collections, seen by itself only.
 
-    A tower's model function may ask for "the" losses or update ops of the graph
-    (`tf.compat.v1.losses.get_total_loss`, `UPDATE_OPS`). It must find its own.
-    After the context the collections hold what the first tower (and the code
-    before it) put there, so that batch-normalisation updates run once, and
-    summaries appear once.
+    A tower's model function may ask for "the" losses of the graph
+    (`tf.compat.v1.losses.get_total_loss`). It must find its own. After the context
+    the collections hold what the first tower (and the code before it) put there, so
+    that summaries appear once.
+
+    Update ops run once too, those of the first tower. The model functions of the
+    others find no `UPDATE_OPS` at all: they usually make their gradients wait for
+    them, and all towers' gradients are computed.
 
     Regularisation losses belong to the shared variables, which only the first
     tower creates: those stay visible in every tower, so that each tower's loss is
@@ -41,9 +44,16 @@ def tower_collections(index: int, shard: Any) -> Iterator[None]:
     for key in own:
         graph.clear_collection(key)
     _replace(graph, shared, [x for x in kept[shared] if not _reaches(x, inputs)])
+    get_collection = graph.get_collection
+
+    def without_updates(name: str, scope: str | None = None) -> Any:
+        return [] if name == keys.UPDATE_OPS else get_collection(name, scope)
+
+    graph.get_collection = without_updates
     try:
         yield
     finally:
+        del graph.get_collection
         for key, values in kept.items():
             _replace(graph, key, values)
 

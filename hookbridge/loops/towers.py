@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from hookbridge.loops.devices import device_setter
+from hookbridge.loops.shared_variables import SharedVariables
 from hookbridge.loops.tower_collections import tower_collections
 
 Result = TypeVar("Result")
@@ -39,8 +40,8 @@ def build_towers(
     """Calls `build` once for each tower, in the default graph.
 
     Every tower's operations run on its own device. The variables are made by the
-    first tower, on `variable_device`, and shared: the others get them by
-    `tf.compat.v1.get_variable` under `reuse=True`.
+    first tower, on `variable_device`, and shared: `tf.compat.v1.get_variable` is
+    under `reuse=True` in the others, and other variables go by order of creation.
 
     Args:
       build: called as `build(index, shard)`.
@@ -51,10 +52,14 @@ def build_towers(
 
     Returns:
       What `build` returned for each tower.
+
+    Raises:
+      errors.InvalidArgumentError: a tower makes other variables than the first.
     """
     import tensorflow as tf
 
     results = []
+    variables = SharedVariables()
     for index, (shard, device) in enumerate(zip(shards, devices, strict=True)):
         # By scope object, and without a name scope of its own: the object brings
         # back the counts of unnamed scopes, so that the second tower's unnamed
@@ -69,6 +74,7 @@ def build_towers(
             tower_name_scope(index),
             tf.compat.v1.device(device_setter(device, variable_device)),
             tower_collections(index, shards[0]),
+            variables.scope(index),
         ):
             results.append(build(index, shard))
     return results

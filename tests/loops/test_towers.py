@@ -75,7 +75,16 @@ def regularised_model(features: Any, labels: Any, mode: str) -> TowerSpec:
     return TowerSpec(loss=v1.losses.get_total_loss())
 
 
+def tf_variables_model(features: Any, labels: Any, mode: str) -> TowerSpec:
+    rng = np.random.default_rng(5)
+    kernel = tf.Variable(rng.normal(size=(FEATURES, CLASSES)).astype(np.float32))
+    bias = v1.get_variable("bias", [CLASSES], initializer=v1.zeros_initializer())
+    scale = tf.Variable(1.0, name="scale")
+    return loss_and_metrics((tf.matmul(features, kernel) + bias) * scale, labels)
+
+
 MODELS = {
+    "tf_variables": (tf_variables_model, dense_data),
     "dense": (dense_model, dense_data),
     "unnamed_layers": (unnamed_layers_model, dense_data),
     "indexed_slices": (embedding_model, token_data),
@@ -251,3 +260,20 @@ def test_a_schedule_is_read_through_the_learning_rate() -> None:
         learning_rate=lambda step: 0.5 / (1.0 + tf.cast(step, tf.float32)),
     ).train(dense_data, guests=seen, max_steps=1)
     np.testing.assert_allclose(seen.values[0]["learning_rate:0"], 0.5)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [((1, 2), "`scale` that tower 0 did not make"), ((2, 1), "Tower 1 did not make")],
+)
+def test_towers_that_make_different_variables_are_refused(
+    numbers: tuple[int, int], message: str
+) -> None:
+    wanted = iter(numbers)
+
+    def model(features: Any, labels: Any, mode: str) -> TowerSpec:
+        scales = [tf.Variable(1.0, name="scale") for _ in range(next(wanted))]
+        return TowerSpec(loss=dense_model(features, labels, mode).loss * scales[0])
+
+    with pytest.raises(hb.errors.InvalidArgumentError, match=message):
+        loop(model, num_towers=2).train(dense_data)

@@ -1,0 +1,107 @@
+"""Gives every tower the first tower's variables, however the model makes them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hookbridge import errors
+
+
+class SharedVariables:
+    """Records the variables of the first tower and hands them to the others.
+
+    `tf.compat.v1.get_variable` shares by name. `tf.Variable` and the layers of a
+    Keras 2 model make a new variable at each call: for those the n-th creation in a
+    tower gives the n-th variable of the first tower, as `MirroredStrategy` does.
+    Local variables (those of `tf.compat.v1.metrics`) stay each tower's own.
+    """
+
+    def __init__(self) -> None:
+        self._recorded: list[Any] = []
+        self._unnamed: list[Any] = []
+
+    @contextlib.contextmanager
+    def scope(self, index: int) -> Iterator[None]:
+        """The scope that tower `index` is built in; the first tower comes first.
+
+        Raises:
+          errors.InvalidArgumentError: on leaving, the tower made another number of
+            variables than the first tower.
+        """
+        import tensorflow as tf
+
+        if index == 0:
+            with tf.variable_creator_scope(self._record):
+                yield
+            self._unnamed = [v for v in self._recorded if not _is_named(v)]
+            return
+        waiting = iter(self._unnamed)
+
+        def reuse(creator: Callable[..., Any], **kwargs: Any) -> Any:
+            if _is_local(kwargs):
+                return creator(**kwargs)
+            return _same(next(waiting, None), kwargs)
+
+        with tf.variable_creator_scope(reuse):
+            yield
+        left = [variable.op.name for variable in waiting]
+        if left:
+            raise errors.InvalidArgumentError(
+                f"Tower {index} did not make the variables {left} that tower 0 made; "
+                "expected the same variables in each tower. Make a variable in each "
+                "call of the model function, or use `tf.compat.v1.get_variable`."
+            )
+
+    def _record(self, creator: Callable[..., Any], **kwargs: Any) -> Any:
+        variable = creator(**kwargs)
+        if not _is_local(kwargs):
+            self._recorded.append(variable)
+        return variable
+
+
+def _is_local(kwargs: dict[str, Any]) -> bool:
+    import tensorflow as tf
+
+    return tf.compat.v1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
+
+
+def _is_named(variable: Any) -> bool:
+    """Whether `get_variable` finds it again by its name."""
+    import tensorflow as tf
+
+    # From the root: the name has every scope in it already.
+    root = tf.compat.v1.VariableScope(reuse=True, name="")
+    try:
+        with tf.compat.v1.variable_scope(root, auxiliary_name_scope=False):
+            found = tf.compat.v1.get_variable(
+                variable.op.name, dtype=variable.dtype.base_dtype
+            )
+    except ValueError:
+        return False
+    return found is variable
+
+
+def _same(variable: Any, kwargs: dict[str, Any]) -> Any:
+    import tensorflow as tf
+
+    name = kwargs.get("name") or "Variable"
+    if variable is None:
+        raise errors.InvalidArgumentError(
+            f"A tower made the variable `{name}` that tower 0 did not make; expected "
+            "the same variables in each tower. Make a variable in each call of the "
+            "model function, or use `tf.compat.v1.get_variable`."
+        )
+    wanted = kwargs.get("shape")
+    if wanted is None and not callable(kwargs.get("initial_value")):
+        wanted = getattr(kwargs.get("initial_value"), "shape", None)
+    if wanted is not None and not variable.shape.is_compatible_with(
+        tf.TensorShape(wanted)
+    ):
+        raise errors.InvalidArgumentError(
+            f"A tower made the variable `{name}` of shape {wanted} where tower 0 made "
+            f"`{variable.op.name}` of shape {variable.shape}; expected the same "
+            "variables in the same order in each tower."
+        )
+    return variable
