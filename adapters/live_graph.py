@@ -32,6 +32,7 @@ class LiveGraph(tf.Graph):
 
     Attributes:
       handles: `{placeholder name: ModelVariable}` of all stand-ins.
+      self_assigns: `{initializer of a stand-in: the tensor it assigns}`.
       step_tensors: `{placeholder name: StepTensor}` of all that was looked up.
       step_op: the operation that stands for the step.
       global_step_name: the placeholder of the global step's variable.
@@ -50,6 +51,7 @@ class LiveGraph(tf.Graph):
         super().__init__()
         self.names = names
         self.handles: dict[str, ModelVariable] = {}
+        self.self_assigns: dict[str, str] = {}
         self.step_tensors: dict[str, StepTensor] = {}
         self.learning_rate_name: str | None = None
         with self.as_default():
@@ -73,6 +75,7 @@ class LiveGraph(tf.Graph):
     def _add(self, variable: ModelVariable, collections: tuple[str, ...] = ()) -> Any:
         stand_in = live_variables.stand_in(variable, collections)
         self.handles[stand_in.handle.op.name] = variable
+        self.self_assigns[stand_in.initializer.name] = stand_in.initial_value.name
         return stand_in
 
     def as_graph_element(

@@ -97,7 +97,8 @@ def model_variables(model: Any) -> list[ModelVariable]:
                 id(eager),
                 ModelVariable(
                     eager,
-                    _wanted_name(variable),
+                    # As in a v1 graph: by the layer, whatever holds the layer.
+                    _wanted_name(variable).removeprefix(f"{model.name}/"),
                     trainable=id(eager) in trainable,
                     local=False,
                 ),
@@ -108,9 +109,12 @@ def model_variables(model: Any) -> list[ModelVariable]:
         *([] if rate is None else [rate]),
     ]:
         name = _wanted_name(variable)
-        if "/" not in name:
-            # `learning_rate:0` has to be the value, which hooks fetch and feed.
-            name = f"{getattr(optimizer, 'name', 'optimizer')}/{name}"
+        scope = f"{getattr(optimizer, 'name', 'optimizer')}/"
+        if not name.startswith(scope):
+            # Keras 2 names slots with or without the optimizer's name, by where
+            # they were made; and `learning_rate:0` has to be the value, which hooks
+            # fetch and feed.
+            name = f"{scope}{name}"
         eager = tf_variable(variable)
         found.setdefault(
             id(eager), ModelVariable(eager, name, trainable=False, local=False)

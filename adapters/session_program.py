@@ -51,6 +51,7 @@ class Closure:
         handles: frozenset[str],
         step_ops: frozenset[str],
         step_op_name: str,
+        self_assigns: Mapping[str, str],
     ) -> None:
         ops: dict[str, Any] = {}
         self.step_tensors: set[str] = set()
@@ -62,7 +63,9 @@ class Closure:
         stack = list(roots)
         while stack:
             op = stack.pop()
-            if op.name in ops:
+            if op.name in ops or self_assigns.get(op.name, "") not in ("", *fed):
+                # Initializers of the model's variables write what is there: only a
+                # fed value (`Variable.load`) makes them an assignment.
                 continue
             if op.name == step_op_name:
                 self.runs_step = True
@@ -241,6 +244,7 @@ class SessionProgram:
             frozenset(graph.handles),
             frozenset(graph.step_tensors),
             graph.step_op.name,
+            graph.self_assigns,
         )
         targets = [op.name for op in roots]
         names = [t.name for t in self.tensors]

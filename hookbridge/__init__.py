@@ -18,6 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hookbridge import checkpoints as checkpoints
     from hookbridge import errors as errors
     from hookbridge import estimator as estimator
     from hookbridge import loops as loops
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from hookbridge.adapters.convert import as_hooks as as_hooks
     from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
     from hookbridge.explain import explain as explain
+    from hookbridge.loops.replicate_model_fn import (
+        replicate_model_fn as replicate_model_fn,
+    )
 
 __version__ = "0.1.0"
 
@@ -36,23 +40,27 @@ _WHERE = {
     "explain": "hookbridge.explain",
     "CallbackToHook": "hookbridge.adapters.callback_to_hook",
     "HookToCallback": "hookbridge.adapters.hook_to_callback",
+    "checkpoints": "hookbridge.checkpoints",
     "errors": "hookbridge.errors",
     "estimator": "hookbridge.estimator",
     "loops": "hookbridge.loops",
+    "replicate_model_fn": "hookbridge.loops.replicate_model_fn",
 }
 
 # Public names that are the module itself.
-_MODULES = frozenset({"errors", "estimator", "loops"})
+_MODULES = frozenset({"checkpoints", "errors", "estimator", "loops"})
 
 __all__ = (
     "CallbackToHook",
     "HookToCallback",
     "as_callbacks",
     "as_hooks",
+    "checkpoints",
     "errors",
     "estimator",
     "explain",
     "loops",
+    "replicate_model_fn",
 )
 
 

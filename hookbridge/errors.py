@@ -53,6 +53,10 @@ class LiveSessionError(HookBridgeError, RuntimeError):
     """Raised when a hook asks the live session for what it cannot do."""
 
 
+class CheckpointMismatchError(HookBridgeError, ValueError):
+    """Raised when a checkpoint has nothing that fits a weight of the model."""
+
+
 class MissingExtraError(HookBridgeError, ImportError):
     """Raised when an optional dependency is needed; names the `pip install`."""
 

@@ -46,6 +46,17 @@ def keras2() -> Any:
     return importlib.import_module(FLAVOURS[-1])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _two_logical_cpus() -> None:
+    """Two logical CPUs for `MirroredStrategy`, set before TensorFlow starts."""
+    import tensorflow as tf
+
+    (cpu, *_) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(
+        cpu, [tf.config.LogicalDeviceConfiguration()] * 2
+    )
+
+
 @pytest.fixture(scope="session")
 def repo_root() -> Path:
     """The root of the checkout."""

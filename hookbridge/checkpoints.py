@@ -1,0 +1,234 @@
+"""Reads checkpoints of TF1 graphs and Estimators into Keras models.
+
+    report = hb.checkpoints.restore(model, "estimator_dir")
+    print(report)
+
+The other direction needs no code: what `CheckpointSaverHook` writes under `fit`
+is a TF1 checkpoint whose weights have the names of the layers, which a `Saver`
+restores and an Estimator warm-starts from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters import live_variables
+from hookbridge.adapters.live_variables import ModelVariable
+
+# Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
+# v1 optimizer appends to the variable's name.
+_SLOTS: dict[tuple[str, str], str] = {
+    ("adam", "m"): "Adam",
+    ("adam", "momentum"): "Adam",
+    ("adam", "v"): "Adam_1",
+    ("adam", "velocity"): "Adam_1",
+    ("sgd", "m"): "Momentum",
+    ("sgd", "momentum"): "Momentum",
+    ("adagrad", "accumulator"): "Adagrad",
+    ("rmsprop", "velocity"): "RMSProp",
+    ("rmsprop", "momentum"): "RMSProp_1",
+    ("adadelta", "accumulated_grad"): "Adadelta",
+    ("adadelta", "accumulated_delta_var"): "Adadelta_1",
+    ("ftrl", "accumulator"): "Ftrl",
+    ("ftrl", "linear"): "Ftrl_1",
+}
+
+# Entries that Keras computes instead of storing.
+_DERIVED = ("beta1_power", "beta2_power", "signal_early_stopping/STOP")
+
+
+class RestoreReport(NamedTuple):
+    """What `restore` did.
+
+    Attributes:
+      restored: `{variable of the model: checkpoint entry}`.
+      kept: variables of the model that the checkpoint has nothing for; they keep
+        their values.
+      unused: entries of the checkpoint that went nowhere.
+      mismatched: `{variable: reason}` where an entry exists but does not fit.
+    """
+
+    restored: Mapping[str, str]
+    kept: tuple[str, ...]
+    unused: tuple[str, ...]
+    mismatched: Mapping[str, str]
+
+    def __str__(self) -> str:
+        lines = [f"restored {len(self.restored)} variables"]
+        lines += [f"  {name} <- {entry}" for name, entry in self.restored.items()]
+        for title, names in (
+            ("kept as they were (not in the checkpoint)", self.kept),
+            ("in the checkpoint, not in the model", self.unused),
+        ):
+            if names:
+                lines += [f"{title}: {len(names)}", *(f"  {name}" for name in names)]
+        if self.mismatched:
+            lines.append(f"did not fit: {len(self.mismatched)}")
+            lines += [f"  {name}: {why}" for name, why in self.mismatched.items()]
+        return "\n".join(lines)
+
+
+def restore(
+    model: Any,
+    checkpoint: str,
+    *,
+    names: Mapping[str, str] | Callable[[str], str | None] | None = None,
+    must_restore_weights: bool = True,
+) -> RestoreReport:
+    """Restores a checkpoint of a v1 graph or an Estimator into a Keras model.
+
+    Weights are looked up by the names of layers (`hidden/kernel`, with and without
+    the name of the model), slots of the optimizer by the names that the v1 optimizer
+    of the same kind gives them, `optimizer.iterations` from `global_step`.
+    A v1 `MomentumOptimizer` accumulates gradients and Keras's SGD accumulates
+    updates, so its slot is multiplied by minus the learning rate.
+
+    Args:
+      model: a built Keras model of any flavour. With a compiled optimizer its slots
+        are made and restored too.
+      checkpoint: a checkpoint prefix or a directory, of which the latest is taken.
+      names: `{variable of the model: checkpoint entry}`, or a function from the one
+        to the other (None for no entry), for what is named differently.
+      must_restore_weights: whether a weight without an entry is an error.
+
+    Returns:
+      What matched and what did not.
+
+    Raises:
+      errors.InvalidArgumentError: there is no checkpoint, the model is not built, or
+        `names` names an entry that does not exist.
+      errors.CheckpointMismatchError: a weight has no entry or one of another shape,
+        and `must_restore_weights` is set. Nothing is changed then.
+    """
+    path = _prefix(checkpoint)
+    if not model.built:
+        raise errors.InvalidArgumentError(
+            f"The model `{model.name}` is not built, so it has no weights yet. Call it "
+            "on a batch, or `model.build(input_shape)`, before restoring."
+        )
+    _build_optimizer(model)
+    reader = tf.train.load_checkpoint(path)
+    shapes = reader.get_variable_to_shape_map()
+    lookup = names.get if isinstance(names, Mapping) else names
+    variables = [v for v in live_variables.model_variables(model) if not v.local]
+    weights = {id(live_variables.tf_variable(w)) for w in model.weights}
+    plan: list[tuple[ModelVariable, str]] = []
+    kept, mismatched = [], {}
+    for variable in variables:
+        entry = _entry(model, variable, shapes, lookup, variables)
+        if entry is None:
+            kept.append(variable.name)
+            continue
+        shape = live_variables.components(variable.eager)[0].shape.as_list()
+        if list(shapes[entry]) != shape:
+            mismatched[variable.name] = (
+                f"`{entry}` has shape {list(shapes[entry])}, expected {shape}"
+            )
+            continue
+        plan.append((variable, entry))
+    lost = [v.name for v in variables if id(v.eager) in weights and v.name in kept]
+    lost += [n for n in mismatched if n in {v.name for v in variables if v.trainable}]
+    report = RestoreReport(
+        restored={v.name: entry for v, entry in plan},
+        kept=tuple(kept),
+        unused=tuple(sorted(set(shapes) - {e for _, e in plan} - set(_DERIVED))),
+        mismatched=mismatched,
+    )
+    if lost and must_restore_weights:
+        raise errors.CheckpointMismatchError(
+            f"{path} has nothing that fits {', '.join(f'`{n}`' for n in lost)} of the "
+            f"model `{model.name}`. Map the names with `names={{...}}`, or accept it "
+            f"with `must_restore_weights=False`.\n{report}"
+        )
+    for variable, entry in plan:
+        value = reader.get_tensor(entry)
+        variable.eager.assign(_converted(model, entry, value))
+    return report
+
+
+def _prefix(checkpoint: str) -> str:
+    path = checkpoint
+    if tf.io.gfile.isdir(checkpoint):
+        path = tf.train.latest_checkpoint(checkpoint)
+    if not path or not tf.io.gfile.exists(f"{path}.index"):
+        raise errors.InvalidArgumentError(
+            f"There is no checkpoint at {checkpoint!r}; expected a prefix such as "
+            "`dir/model.ckpt-100` or a directory with a `checkpoint` file."
+        )
+    return str(path)
+
+
+def _build_optimizer(model: Any) -> None:
+    optimizer = getattr(model, "optimizer", None)
+    build = getattr(optimizer, "build", None)
+    if build is not None and not getattr(optimizer, "built", False):
+        with model.distribute_strategy.scope():
+            build(model.trainable_variables)
+
+
+def _entry(
+    model: Any,
+    variable: ModelVariable,
+    shapes: Mapping[str, Any],
+    lookup: Callable[[str], str | None] | None,
+    variables: list[ModelVariable],
+) -> str | None:
+    """The checkpoint entry for a variable, or None."""
+    name = variable.name
+    if lookup is not None and (given := lookup(name)) is not None:
+        if given not in shapes:
+            raise errors.InvalidArgumentError(
+                f"`names` maps `{name}` to `{given}`, which the checkpoint does not "
+                f"have. It has: {', '.join(sorted(shapes))}."
+            )
+        return given
+    candidates = [name, f"{model.name}/{name}"]
+    if name.endswith(("/iterations", "/iteration", "/iter")):
+        candidates.append("global_step")
+    slot = _slot(model, name, variables)
+    if slot is not None:
+        weight, suffix = slot
+        mapped = (lookup(weight) if lookup is not None else None) or weight
+        candidates.append(f"{mapped}/{suffix}")
+    return next((c for c in candidates if c in shapes), None)
+
+
+def _kind(model: Any) -> str:
+    return type(model.optimizer).__name__.lower()
+
+
+def _slot(
+    model: Any, name: str, variables: list[ModelVariable]
+) -> tuple[str, str] | None:
+    """`(weight, v1 suffix)` of an optimizer's slot: Keras has two ways to name it.
+
+    Keras 2: `Adam/m/hidden/kernel`; Keras 3: `adam/model_hidden_kernel_momentum`.
+    """
+    optimizer, _, rest = name.partition("/")
+    if not rest or getattr(model, "optimizer", None) is None:
+        return None
+    for weight in (v.name for v in variables if v.trainable):
+        slot = None
+        if rest.endswith(f"/{weight}"):
+            slot = rest.removesuffix(f"/{weight}")
+        for flat in (weight, f"{model.name}/{weight}"):
+            prefix = flat.replace("/", "_") + "_"
+            if rest.startswith(prefix):
+                slot = rest.removeprefix(prefix)
+        suffix = _SLOTS.get((_kind(model), slot)) if slot else None
+        if suffix is not None:
+            return weight, suffix
+    return None
+
+
+def _converted(model: Any, entry: str, value: Any) -> Any:
+    if entry.endswith("/Momentum"):
+        rate = live_variables.learning_rate_variable(model.optimizer)
+        if rate is not None:
+            return -np.asarray(rate) * value
+    return value

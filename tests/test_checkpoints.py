@@ -1,0 +1,227 @@
+"""Checkpoints cross over: v1 graphs and Estimators to Keras, and back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+
+sys.path.insert(0, str(Path(__file__).parent / "adapters"))
+import hook_hosts as hosts
+
+v1 = tf.compat.v1
+
+
+def v1_optimizer(kind: str) -> Any:
+    return {
+        "frozen": lambda: v1.train.GradientDescentOptimizer(0.0),
+        "sgd": lambda: v1.train.GradientDescentOptimizer(0.1),
+        "momentum": lambda: v1.train.MomentumOptimizer(0.1, 0.9),
+        "adam": lambda: v1.train.AdamOptimizer(0.05, epsilon=1e-7),
+        "adagrad": lambda: v1.train.AdagradOptimizer(0.1, 0.1),
+        "rmsprop": lambda: v1.train.RMSPropOptimizer(0.01, 0.9, epsilon=1e-7),
+    }[kind]()
+
+
+def keras_optimizer(keras: Any, kind: str) -> Any:
+    make = keras.optimizers
+    return {
+        "sgd": lambda: make.SGD(0.1),
+        "momentum": lambda: make.SGD(0.1, momentum=0.9),
+        "adam": lambda: make.Adam(0.05, epsilon=1e-7),
+        "adagrad": lambda: make.Adagrad(0.1, initial_accumulator_value=0.1),
+        "rmsprop": lambda: make.RMSprop(0.01, rho=0.9, epsilon=1e-7),
+    }[kind]()
+
+
+def train_v1(kind: str, directory: str, steps: int) -> dict[str, Any]:
+    """Trains (further) in a v1 graph; returns the weights."""
+    with tf.Graph().as_default():
+        data = tf.data.Dataset.from_tensor_slices((hosts.X, hosts.Y))
+        x, y = v1.data.make_one_shot_iterator(data.batch(32).repeat()).get_next()
+        step = v1.train.get_or_create_global_step()
+        hidden = v1.get_variable("hidden/kernel", [4, 8], use_resource=True)
+        hidden_bias = v1.get_variable("hidden/bias", [8], use_resource=True)
+        out = v1.get_variable("out/kernel", [8, 3], use_resource=True)
+        out_bias = v1.get_variable("out/bias", [3], use_resource=True)
+        logits = tf.nn.relu(x @ hidden + hidden_bias) @ out + out_bias
+        loss = tf.reduce_mean(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)
+        )
+        train_op = v1_optimizer(kind).minimize(loss, global_step=step)
+        with v1.train.MonitoredTrainingSession(
+            checkpoint_dir=directory,
+            save_checkpoint_steps=1000,
+            save_summaries_steps=None,
+            save_summaries_secs=None,
+            log_step_count_steps=0,
+        ) as session:
+            for _ in range(steps):
+                session.run(train_op)
+            return dict(
+                zip(
+                    hosts.WEIGHTS,
+                    session.run([hidden, hidden_bias, out, out_bias]),
+                    strict=True,
+                )
+            )
+
+
+def keras_model(keras: Any, kind: str) -> Any:
+    model = hosts.keras_model(keras)
+    model.compile(
+        keras_optimizer(keras, kind),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    return model
+
+
+@pytest.mark.parametrize("kind", ["sgd", "momentum", "adam", "adagrad", "rmsprop"])
+def test_training_goes_on_in_keras_as_it_would_in_the_graph(
+    keras: Any, kind: str, tmp_path: Path
+) -> None:
+    directory = str(tmp_path)
+    weights = train_v1(kind, directory, 5)
+    model = keras_model(keras, kind)
+    report = hb.checkpoints.restore(model, directory)
+    for found, (name, value) in zip(
+        model.get_weights(), weights.items(), strict=True
+    ):
+        np.testing.assert_array_equal(found, value)
+        assert report.restored[name] == name
+    assert int(np.asarray(model.optimizer.iterations)) == 5
+    assert not report.mismatched
+    # v1's RMSProp keeps a momentum that Keras has only where it uses one.
+    assert all(name.endswith("/RMSProp_1") for name in report.unused)
+    # The slots came along if the next steps are the same ones.
+    model.fit(hosts.X, hosts.Y, batch_size=32, epochs=4, verbose=0, shuffle=False)
+    further = train_v1(kind, directory, 4)
+    for found, value in zip(model.get_weights(), further.values(), strict=True):
+        np.testing.assert_allclose(found, value, rtol=2e-3, atol=2e-4)
+
+
+def test_a_missing_weight_is_an_error_that_lists_it(
+    keras: Any, tmp_path: Path
+) -> None:
+    train_v1("sgd", str(tmp_path), 1)
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="other")])
+    before = model.get_weights()
+    with pytest.raises(hb.errors.CheckpointMismatchError, match="`other/kernel`"):
+        hb.checkpoints.restore(model, str(tmp_path))
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
+    report = hb.checkpoints.restore(
+        model, str(tmp_path), must_restore_weights=False
+    )
+    assert set(report.kept) == {"other/kernel", "other/bias"}
+    assert "hidden/kernel" in report.unused
+    assert "kept as they were" in str(report)
+
+
+def test_names_map_what_is_called_otherwise(keras: Any, tmp_path: Path) -> None:
+    weights = train_v1("adam", str(tmp_path), 2)
+    model = keras.Sequential(
+        [
+            keras.Input((4,)),
+            keras.layers.Dense(8, activation="relu", name="first"),
+            keras.layers.Dense(3, name="out"),
+        ]
+    )
+    model.compile(keras_optimizer(keras, "adam"), "mse")
+    names = {"first/kernel": "hidden/kernel", "first/bias": "hidden/bias"}
+    report = hb.checkpoints.restore(model, str(tmp_path), names=names)
+    np.testing.assert_array_equal(model.get_weights()[0], weights["hidden/kernel"])
+    assert "hidden/kernel/Adam" in report.restored.values()
+    with pytest.raises(hb.errors.InvalidArgumentError, match="nosuch"):
+        hb.checkpoints.restore(
+            model, str(tmp_path), names={"first/kernel": "nosuch"}
+        )
+
+
+def test_a_shape_that_differs_is_reported(keras: Any, tmp_path: Path) -> None:
+    train_v1("sgd", str(tmp_path), 1)
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(9, name="hidden")])
+    with pytest.raises(hb.errors.CheckpointMismatchError, match=r"\[4, 8\]"):
+        hb.checkpoints.restore(model, str(tmp_path))
+
+
+def test_no_checkpoint_and_no_weights(keras: Any, tmp_path: Path) -> None:
+    model = hosts.keras_model(keras)
+    with pytest.raises(hb.errors.InvalidArgumentError, match="no checkpoint"):
+        hb.checkpoints.restore(model, str(tmp_path))
+    train_v1("sgd", str(tmp_path), 1)
+    unbuilt = keras.Sequential([keras.layers.Dense(2)])
+    with pytest.raises(hb.errors.InvalidArgumentError, match="not built"):
+        hb.checkpoints.restore(unbuilt, str(tmp_path))
+
+
+def model_fn(
+    features: Any, labels: Any, mode: str, params: Mapping[str, Any]
+) -> Any:
+    estimator = hb.estimator
+    hidden = v1.get_variable("hidden/kernel", [4, 8], use_resource=True)
+    hidden_bias = v1.get_variable("hidden/bias", [8], use_resource=True)
+    out = v1.get_variable("out/kernel", [8, 3], use_resource=True)
+    out_bias = v1.get_variable("out/bias", [3], use_resource=True)
+    logits = tf.nn.relu(features @ hidden + hidden_bias) @ out + out_bias
+    if mode == "infer":
+        return estimator.EstimatorSpec(mode, predictions={"logits": logits})
+    loss = tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    )
+    train_op = v1_optimizer(params["kind"]).minimize(
+        loss, global_step=v1.train.get_global_step()
+    )
+    return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def input_fn() -> Any:
+    return tf.data.Dataset.from_tensor_slices((hosts.X, hosts.Y)).batch(8).repeat()
+
+
+def logits_of(estimator: Any) -> Any:
+    found = estimator.predict(
+        lambda: tf.data.Dataset.from_tensor_slices(hosts.X).batch(8)
+    )
+    return np.stack([row["logits"] for row in found])
+
+
+def test_an_estimators_checkpoint_restores_into_keras(
+    keras: Any, tmp_path: Path
+) -> None:
+    estimator = hb.estimator.Estimator(
+        model_fn, str(tmp_path), params={"kind": "adam"}
+    )
+    estimator.train(input_fn, steps=6)
+    model = keras_model(keras, "adam")
+    report = hb.checkpoints.restore(model, estimator.latest_checkpoint())
+    assert not report.kept or all("learning_rate" in name for name in report.kept)
+    np.testing.assert_allclose(
+        model.predict(hosts.X, verbose=0), logits_of(estimator), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_an_estimator_starts_from_a_checkpoint_of_fit(
+    keras: Any, tmp_path: Path
+) -> None:
+    model = keras_model(keras, "adam")
+    saver = v1.train.CheckpointSaverHook(str(tmp_path / "fit"), save_steps=100)
+    hosts.in_fit(keras, [saver], model=model)
+    estimator = hb.estimator.Estimator(
+        model_fn,
+        str(tmp_path / "estimator"),
+        params={"kind": "frozen"},
+        warm_start_from=tf.train.latest_checkpoint(str(tmp_path / "fit")),
+    )
+    estimator.train(input_fn, steps=1)
+    np.testing.assert_allclose(
+        logits_of(estimator), model.predict(hosts.X, verbose=0), rtol=1e-4, atol=1e-5
+    )
+    reader = tf.train.load_checkpoint(str(tmp_path / "estimator"))
+    assert reader.get_tensor("global_step") == 1
