@@ -15,13 +15,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
+from hookbridge import compat, errors
 from hookbridge.adapters import live_variables, refusals
 from hookbridge.adapters.global_step import GlobalStep
 from hookbridge.adapters.live_graph import LiveGraph
 from hookbridge.adapters.live_session import LiveSession
 from hookbridge.adapters.session_program import SessionProgram
-from hookbridge.adapters.step_function import MODES, TRAIN, Mode, StepFunction
+from hookbridge.adapters.step_function import MODES, PREDICT, TRAIN, Mode, StepFunction
 from hookbridge.adapters.step_names import StepNames
 
 v1 = tf.compat.v1
@@ -77,7 +77,9 @@ class FitRun:
         self._args: tuple[Any, ...] = ()
         self._outputs: Any = None
         self._keras_graph: Any = None
-        self._ended: set[int] = set()
+        self._ended = 0
+        self._has_outputs = False
+        self._data_ended = False
         self._is_over = False
         for mode in MODES:
             vars(model)[mode.make] = self._maker(mode)
@@ -118,6 +120,7 @@ class FitRun:
         assert self._step is not None
         self._keras_graph = v1.get_default_graph()
         self._args = args
+        self._data_ended = False
         try:
             if self._monitored is None:
                 self._start()
@@ -126,12 +129,31 @@ class FitRun:
                 self._monitored.run(self._graph.step_op)
                 if self._monitored.should_stop():
                     self._model.stop_training = True
-        except BaseException as e:
-            if not isinstance(e, (StopIteration, tf.errors.OutOfRangeError)):
+        except (StopIteration, tf.errors.OutOfRangeError) as e:
+            # By exact type, as in a MonitoredSession.
+            if type(e) not in (StopIteration, tf.errors.OutOfRangeError):
                 self.fail()
+                raise
+            if self._data_ended:
+                raise  # Keras ends the epoch
+            return self._stopped_by(e)
+        except BaseException:
+            self.fail()
             raise
+        self._has_outputs = True
         outputs, self._outputs = self._outputs, None
         return outputs
+
+    def _stopped_by(self, error: BaseException) -> Any:
+        """A hook ended the run cleanly by its error; Keras would end the epoch."""
+        self._model.stop_training = True
+        outputs, self._outputs = self._outputs, None
+        if outputs is not None:
+            return outputs  # the step was made: `after_run` raised
+        if not self._has_outputs and self._mode is not PREDICT:
+            # Without any logs Keras 2 blames the input pipeline.
+            return self._model.get_metrics_result()
+        raise error
 
     def _start(self) -> None:
         """Traces the step, then `begin` and `after_create_session`."""
@@ -153,11 +175,19 @@ class FitRun:
             self._global_step.variable,
             self._rate,
         )
-        with self._graph.as_default():
-            self._monitored = v1.train.MonitoredSession(
-                session_creator=_Creator(self._create_session, self._scaffold()),
-                hooks=[_Guest(hook) for hook in self.hooks],
-            )
+        try:
+            with self._graph.as_default():
+                self._monitored = v1.train.MonitoredSession(
+                    session_creator=_Creator(self._create_session, self._scaffold()),
+                    hooks=[_Guest(hook) for hook in self.hooks],
+                )
+        except (StopIteration, tf.errors.OutOfRangeError) as e:
+            raise errors.LiveSessionError(
+                f"A hook raised {type(e).__name__} in `begin` or "
+                f"`after_create_session`: {e}. It escapes under this name, because "
+                "Keras would take it for the end of the data. Handle it in the hook; "
+                "to train no step, do not call `fit`."
+            ) from e
 
     def _scaffold(self) -> Any:
         for hook in self.hooks:
@@ -184,9 +214,13 @@ class FitRun:
         # `fit` runs under; hooks run under the live graph.
         with self._keras_graph.as_default(), compat.private("eager_mode")():
             before = self._counted_steps() if self._several else 0
-            outputs, fetched, values = self._step.run(
-                self._args, program, feeds, retained, override
-            )
+            try:
+                outputs, fetched, values = self._step.run(
+                    self._args, program, feeds, retained, override
+                )
+            except (StopIteration, tf.errors.OutOfRangeError):
+                self._data_ended = True
+                raise
             self._global_step.add(self._steps_of_a_call(before))
         self._retained.update(values)
         self._outputs = outputs
@@ -214,10 +248,14 @@ class FitRun:
         """The `end` of one hook, after a clean finish."""
         if self._graph is None or self._is_over:
             return
-        with self._graph.as_default():
-            hook.end(self._session)
-        self._ended.add(id(hook))
-        if all(id(h) in self._ended for h in self.hooks):
+        try:
+            with self._graph.as_default():
+                hook.end(self._session)
+        except BaseException:
+            self.fail()
+            raise
+        self._ended += 1
+        if self._ended == len(self.hooks):
             self._close()
 
     def _close(self) -> None:
