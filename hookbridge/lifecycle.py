@@ -345,6 +345,7 @@ def expected_events(
             steps_per_execution,
             ending,
             validation_batches,
+            host,
         )
     else:
         scope = "test" if mode == "evaluate" else "predict"
@@ -387,6 +388,7 @@ def _training(
     size: int,
     ending: Ending,
     validation_batches: int | None,
+    host: Host,
 ) -> Iterator[Delivery]:
     yield Delivery("set_model")
     yield Delivery("set_params")
@@ -409,12 +411,16 @@ def _training(
         return
     if ending != "clean":
         epoch, batch = divmod(last, epoch_size)
-        if not is_open:
+        is_empty = not is_open
+        if is_empty:
             yield Delivery("on_epoch_begin", epoch)
         yield Delivery("on_train_batch_begin", batch)
         if ending == "error_in_step":
             return
-        yield from _end_of_epoch(epoch, validation_batches)
+        # Keras ends an epoch without a step too, with a loss of 0 in its logs; in a
+        # session that would look like the best epoch of all.
+        if host == "fit" or not is_empty:
+            yield from _end_of_epoch(epoch, validation_batches)
     yield Delivery("on_train_end")
 
 
@@ -490,7 +496,8 @@ def event_map_markdown(names: Collection[str] | None = None) -> str:
       names: the events to show; None for all.
     """
     rows = [
-        "| guest event | in its own loop: by whom, when | in the other loop | counterpart |",
+        "| guest event | in its own loop: who calls it, when | in the other loop | "
+        "counterpart |",
         "|---|---|---|---|",
     ]
     for e in EVENTS.values():

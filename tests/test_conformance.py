@@ -1,0 +1,246 @@
+"""Guests in the other loop see exactly what `lifecycle.expected_events` says."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge.testing import (
+    EventLog,
+    RecordingCallback,
+    RecordingHook,
+    assert_conforms,
+)
+
+v1: Any = tf.compat.v1
+X, Y = np.ones((24, 2), "float32"), np.ones((24, 1), "float32")
+
+
+def model_of(keras: Any, **compile_args: Any) -> Any:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse", **compile_args)
+    return model
+
+
+class Failing:
+    """A callback's batch end that raises in the n-th batch."""
+
+    def __init__(self, after: int, error: Exception) -> None:
+        self.left, self.error = after, error
+
+    def __call__(self, batch: int, logs: Any = None) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise self.error
+
+
+# Name -> what `fit` is given beside data and batch size 4 (6 steps an epoch), and
+# the facts of the run for `expected_events`.
+FIT: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "one_epoch": ({}, {}, {"steps": 6}),
+    "three_epochs": ({"epochs": 3}, {}, {"steps": 18}),
+    "initial_epoch": ({"epochs": 3, "initial_epoch": 2}, {}, {"steps": 6}),
+    "validation": ({"validation_data": (X, Y), "epochs": 2}, {}, {"steps": 12}),
+    "steps_per_execution": (
+        {},
+        {"steps_per_execution": 3},
+        {"steps": 6, "steps_per_execution": 3},
+    ),
+    "class_weight": ({"class_weight": {0: 1.0, 1: 2.0}}, {}, {"steps": 6}),
+}
+
+
+@pytest.mark.parametrize("case", FIT)
+def test_hook_in_fit(keras: Any, case: str) -> None:
+    fit_args, compile_args, facts = FIT[case]
+    log = EventLog()
+    guests = [RecordingHook(log, "a"), RecordingHook(log, "b", fetches="loss:0")]
+    model_of(keras, **compile_args).fit(
+        X, Y, batch_size=4, verbose=0, callbacks=hb.as_callbacks(guests), **fit_args
+    )
+    for name in ("a", "b"):
+        assert_conforms(log, name, guest="hook", host="fit", **facts)
+
+
+def test_hook_that_stops_fit(keras: Any) -> None:
+    log = EventLog()
+    guests = [
+        RecordingHook(log, "hook", stop_after_runs=4),
+        RecordingCallback(log, "callback"),
+    ]
+    model_of(keras).fit(
+        X, Y, batch_size=4, epochs=2, verbose=0, callbacks=hb.as_callbacks(guests)
+    )
+    facts = {"steps": 4, "steps_per_epoch": 6}
+    assert_conforms(log, "hook", guest="hook", host="fit", **facts)
+    assert_conforms(log, "callback", guest="callback", host="fit", **facts)
+
+
+def test_error_in_fit_leaves_no_end(keras: Any) -> None:
+    log = EventLog()
+    failing = keras.callbacks.LambdaCallback(
+        on_train_batch_end=Failing(3, ValueError("stop here"))
+    )
+    with pytest.raises(ValueError, match="stop here"):
+        model_of(keras).fit(
+            X,
+            Y,
+            batch_size=4,
+            verbose=0,
+            callbacks=hb.as_callbacks([RecordingHook(log, "a"), failing]),
+        )
+    facts = {"steps": 3, "ending": "error_between_steps"}
+    assert_conforms(log, "a", guest="hook", host="fit", **facts)
+
+
+@pytest.mark.parametrize("mode", ["evaluate", "predict"])
+def test_hook_in_evaluate_and_predict(keras: Any, mode: str) -> None:
+    log = EventLog()
+    data = (X, Y) if mode == "evaluate" else (X,)
+    callbacks = hb.as_callbacks(RecordingHook(log, "a"))
+    getattr(model_of(keras), mode)(*data, batch_size=4, verbose=0, callbacks=callbacks)
+    assert_conforms(log, "a", guest="hook", host="fit", steps=6, mode=mode)
+
+
+def test_second_fit_starts_clean(keras: Any) -> None:
+    log = EventLog()
+    callbacks = hb.as_callbacks(RecordingHook(log, "a"))
+    model = model_of(keras)
+    for _ in range(2):
+        log.clear()
+        model.fit(X, Y, batch_size=4, verbose=0, callbacks=callbacks)
+        assert_conforms(log, "a", guest="hook", host="fit", steps=6)
+
+
+@pytest.mark.parametrize("batches", [8, 6])
+def test_end_of_data_in_fit(keras: Any, batches: int) -> None:
+    log = EventLog()
+    guests = [RecordingCallback(log, "callback"), RecordingHook(log, "hook")]
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(1).take(batches)
+    model_of(keras).fit(
+        data.filter(lambda x, y: True),  # a dataset that does not know its size
+        steps_per_epoch=3,
+        epochs=3,  # the data ends in the last; Keras 3 would start it anew
+        verbose=0,
+        callbacks=hb.as_callbacks(guests),
+    )
+    facts: dict[str, Any] = {"steps": batches, "ending": "end_of_data"}
+    assert_conforms(log, "hook", guest="hook", host="fit", **facts)
+    facts["steps_per_epoch"] = 3
+    assert_conforms(log, "callback", guest="callback", host="fit", **facts)
+
+
+def run_session(
+    hooks: list[Any],
+    *,
+    data_steps: int | None = None,
+    user_code: Callable[[Any, int], None] = lambda session, run: None,
+    checkpoint_dir: str | None = None,
+) -> None:
+    """Trains `w` for 7 steps, on data that may end before."""
+    with tf.Graph().as_default():
+        data = tf.data.Dataset.from_tensors(np.float32(1.0)).repeat(data_steps)
+        value = v1.data.make_one_shot_iterator(data).get_next()
+        weight = v1.get_variable("w", [], initializer=v1.zeros_initializer())
+        loss = tf.square(weight - value, name="loss")
+        v1.losses.add_loss(loss)
+        step = v1.train.get_or_create_global_step()
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        tf.constant(1.0, name="other")
+        last = v1.train.StopAtStepHook(num_steps=7)
+        with v1.train.MonitoredTrainingSession(
+            checkpoint_dir=checkpoint_dir,
+            hooks=[*hooks, last],
+            save_checkpoint_steps=1,
+            save_checkpoint_secs=None,
+            log_step_count_steps=None,
+            save_summaries_steps=None,
+            save_summaries_secs=None,
+        ) as session:
+            run = 0
+            while not session.should_stop():
+                run += 1
+                user_code(session, run)
+                session.run(train_op)
+
+
+def test_callback_in_session_with_a_partial_epoch() -> None:
+    log = EventLog()
+    run_session(hb.as_hooks(RecordingCallback(log, "a"), steps_per_epoch=3))
+    facts = {"steps": 7, "steps_per_epoch": 3}
+    assert_conforms(log, "a", guest="callback", host="session", **facts)
+
+
+def test_runs_that_are_no_steps_are_none() -> None:
+    log = EventLog()
+    guests = [RecordingCallback(log, "callback"), RecordingHook(log, "hook")]
+    run_session(
+        hb.as_hooks(guests, steps_per_epoch=3),
+        user_code=lambda session, run: session.run("other:0"),
+    )
+    facts = {"steps": 7, "steps_per_epoch": 3}
+    assert_conforms(log, "callback", guest="callback", host="session", **facts)
+    assert_conforms(log, "hook", guest="hook", host="session", steps=14)
+
+
+def test_resumed_callback_goes_on_in_its_epoch(tmp_path: Any) -> None:
+    directory = str(tmp_path)
+    run_session([], checkpoint_dir=directory)
+    log = EventLog()
+    hooks = hb.as_hooks(RecordingCallback(log, "a"), steps_per_epoch=5)
+    run_session(hooks, checkpoint_dir=directory)
+    facts = {"steps": 7, "steps_per_epoch": 5, "first_step": 7}
+    assert_conforms(log, "a", guest="callback", host="session", **facts)
+
+
+def test_callback_that_stops_a_session() -> None:
+    log = EventLog()
+    guests = [
+        RecordingCallback(log, "callback", stop_in=("on_train_batch_end", 4)),
+        RecordingHook(log, "hook"),
+    ]
+    run_session(hb.as_hooks(guests, steps_per_epoch=3))
+    facts = {"steps": 4, "steps_per_epoch": 3}
+    assert_conforms(log, "callback", guest="callback", host="session", **facts)
+    assert_conforms(log, "hook", guest="hook", host="session", steps=4)
+
+
+@pytest.mark.parametrize("data_steps", [4, 6])
+def test_end_of_data_in_a_session(data_steps: int) -> None:
+    log = EventLog()
+    guests = [RecordingCallback(log, "callback"), RecordingHook(log, "hook")]
+    run_session(hb.as_hooks(guests, steps_per_epoch=3), data_steps=data_steps)
+    facts: dict[str, Any] = {"steps": data_steps, "ending": "end_of_data"}
+    assert_conforms(log, "hook", guest="hook", host="session", **facts)
+    facts["steps_per_epoch"] = 3
+    assert_conforms(log, "callback", guest="callback", host="session", **facts)
+
+
+def test_error_between_steps_of_a_session() -> None:
+    def fail(session: Any, run: int) -> None:
+        if run == 5:
+            raise ValueError("stop here")
+
+    log = EventLog()
+    guests = [RecordingCallback(log, "callback"), RecordingHook(log, "hook")]
+    with contextlib.suppress(ValueError):
+        run_session(hb.as_hooks(guests, steps_per_epoch=3), user_code=fail)
+    facts: dict[str, Any] = {"steps": 4, "ending": "error_between_steps"}
+    assert_conforms(log, "hook", guest="hook", host="session", **facts)
+    facts["steps_per_epoch"] = 3
+    assert_conforms(log, "callback", guest="callback", host="session", **facts)
+
+
+def test_callback_of_every_flavour_in_a_session(keras: Any) -> None:
+    seen = []
+    callback = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append((epoch, sorted(logs)))
+    )
+    run_session(hb.as_hooks(callback, steps_per_epoch=4))
+    assert seen == [(0, ["loss"]), (1, ["loss"])]
