@@ -99,12 +99,16 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def __repr__(self) -> str:
         return f"CallbackToHook({guests.name_of(self.callback)})"
 
+    def _unused(self) -> errors.LiveSessionError:
+        return errors.LiveSessionError(
+            f"{self!r} was used in a session that never called its `begin()` or "
+            "`after_create_session()`. Give it to MonitoredTrainingSession or an "
+            "Estimator as one of `hooks`."
+        )
+
     def _running(self) -> SessionRun:
         if self._run is None:
-            raise errors.LiveSessionError(
-                f"{self!r} was used in a session that never called its `begin()`. "
-                "Give it to MonitoredTrainingSession or an Estimator as one of `hooks`."
-            )
+            raise self._unused()
         return self._run
 
     def begin(self) -> None:
@@ -119,13 +123,14 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Delivers `on_train_begin`, `on_test_begin` or `on_predict_begin`."""
         self._running().enter(self, session, coord)
 
+    # Within a session the run state puts its own functions over these two.
     def before_run(self, run_context: Any) -> Any:
         """Delivers the begin events of a step."""
-        return self._running().before(self, run_context)
+        raise self._unused()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Delivers the end events of a step."""
-        self._running().after(self, run_context, run_values)
+        raise self._unused()
 
     def end(self, session: Any) -> None:
         """Delivers the end of the run."""

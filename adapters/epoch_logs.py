@@ -36,6 +36,7 @@ class FetchPlan:
         self._scalars = [s for s in sources if s.scalar]
         self._others = [s for s in sources if not s.scalar]
         self._vectors: dict[Any, Any] = {}
+        self._arguments: dict[step_graph.Step, Any] = {}
         with tf.name_scope("hookbridge"):
             numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
             for tail in tails if counter is not None else ():
@@ -44,26 +45,43 @@ class FetchPlan:
                 self._vectors[tail] = tf.stack([*numbers, step])
             self._plain = tf.stack(numbers) if numbers else None
 
-    def fetches(self, step: step_graph.Step) -> Any:
-        """What to fetch in a run that is `step`; None for nothing."""
-        vector = self._vectors.get(step.tail, self._plain)
-        if not self._others:
-            return vector
-        return [vector if vector is not None else [], [s.tensor for s in self._others]]
+    def arguments(self, step: step_graph.Step, feeds: Mapping[Any, Any]) -> Any:
+        """The `SessionRunArgs` of a run that is `step`.
 
-    def unpack(
-        self, step: step_graph.Step, results: Any
-    ) -> tuple[int | None, dict[str, Any]]:
-        """The counter after the step, if it was read with it, and the values."""
+        Args:
+          step: what the run is.
+          feeds: learning rates that a callback has set.
+        """
+        arguments = self._arguments.get(step)
+        if arguments is None:
+            import tensorflow as tf
+
+            vector = self._vectors.get(step.tail, self._plain)
+            fetches = vector if vector is not None else []
+            if self._others:
+                fetches = [fetches, [s.tensor for s in self._others]]
+            arguments = tf.compat.v1.train.SessionRunArgs(fetches)
+            self._arguments[step] = arguments
+        return arguments._replace(feed_dict=dict(feeds)) if feeds else arguments
+
+    def count(self, step: step_graph.Step, results: Any) -> int | None:
+        """The counter after the step, if it was read with it."""
+        if step.tail not in self._vectors:
+            return None
+        return int((results[0] if self._others else results)[-1])
+
+    def unpack(self, step: step_graph.Step, results: Any) -> dict[str, Any]:
+        """The fetched values of the entries of `logs`."""
         rest: list[Any] = []
         if self._others:
             results, rest = results
         numbers = results.tolist() if isinstance(results, np.ndarray) else []
-        count = int(numbers.pop()) if step.tail in self._vectors else None
+        if step.tail in self._vectors:
+            numbers.pop()
         found = dict(zip([s.key for s in self._scalars], numbers, strict=True))
         for source, value in zip(self._others, rest, strict=True):
             found[source.key] = value
-        return count, found
+        return found
 
 
 class EpochLogs:
@@ -105,4 +123,4 @@ class EpochLogs:
                 else values.as_log_value(value)
             )
         self.current = logs
-        return dict(logs)
+        return logs

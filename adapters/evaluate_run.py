@@ -53,6 +53,7 @@ class TestRun(SessionRun):
     def before_step(self, run_context: Any) -> Any:
         import tensorflow as tf
 
+        self.session = run_context.session
         fetches = run_context.original_args.fetches
         self._now = self._steps.step_of(fetches) is not None
         if not self._now:
@@ -113,6 +114,7 @@ class PredictRun(SessionRun):
     def before_step(self, run_context: Any) -> Any:
         import tensorflow as tf
 
+        self.session = run_context.session
         fetches = run_context.original_args.fetches
         self._now = _has_tensor(fetches)
         if not self._now:

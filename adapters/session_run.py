@@ -62,30 +62,45 @@ class SessionRun:
         if member is self.members[-1]:
             if not self.calls:
                 self._collect_calls()
+            self._bind()
             self.created(coord)
+
+    def _bind(self) -> None:
+        """Puts each member's part of a run where the session calls it.
+
+        A session calls `before_run` and `after_run` of every hook at every run. The
+        first member acts for all before it and the last one after it; for the others
+        nothing is left but the call.
+        """
+        for member in self.members:
+            member.before_run = member.after_run = _nothing
+        first, last = self.members[0], self.members[-1]
+        first.before_run = self.before_step
+        if first is last:
+            first.after_run = self._take_and_step
+        else:
+            first.after_run = self._take
+            last.after_run = self._step
+
+    def _take(self, run_context: Any, run_values: Any) -> None:
+        del run_context
+        self.results = run_values.results
+
+    def _step(self, run_context: Any, run_values: Any) -> None:
+        del run_values
+        self.after_step(run_context)
+
+    def _take_and_step(self, run_context: Any, run_values: Any) -> None:
+        self.results = run_values.results
+        self.after_step(run_context)
 
     def created(self, coord: Any) -> None:
         """All members have the session, for the first time or after a recovery."""
         raise NotImplementedError
 
-    def before(self, member: Any, run_context: Any) -> Any:
-        """`before_run` of one member; the first one acts for all."""
-        if member is not self.members[0]:
-            return None
-        self.session = run_context.session
-        return self.before_step(run_context)
-
     def before_step(self, run_context: Any) -> Any:
         """The first `before_run` of a run."""
         raise NotImplementedError
-
-    def after(self, member: Any, run_context: Any, run_values: Any) -> None:
-        """`after_run` of one member; the last one acts for all."""
-        if member is self.members[0]:
-            self.results = run_values.results
-        if member is self.members[-1]:
-            self.session = run_context.session
-            self.after_step(run_context)
 
     def after_step(self, run_context: Any) -> None:
         """The last `after_run` of a run."""
@@ -106,6 +121,7 @@ class SessionRun:
             if name in vars(callback):
                 setattr(callback, name, self.model)
         callback.params = self.params_for(callback)
+        self._bind()
 
     def finish(self) -> None:
         """The session is about to close after a clean run."""
@@ -203,3 +219,7 @@ class SessionRun:
             graph=self.graph,
             evaluate=evaluate,
         )
+
+
+def _nothing(*arguments: Any) -> None:
+    """Takes the place of a method that has nothing to do."""

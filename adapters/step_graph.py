@@ -8,7 +8,7 @@ initializing an iterator or asking a queue for its size is not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 # Ops that hand gradients over instead of moving the step themselves; the chief's
 # queue runner moves it (tf.compat.v1.train.SyncReplicasOptimizer).
@@ -16,8 +16,8 @@ _PUSHES = ("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 _PASSES = ("Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch")
 
 
-class Step(NamedTuple):
-    """What a run that is a step reaches.
+class Step:
+    """What a run that is a step reaches; one object for each fetch structure.
 
     Attributes:
       tail: the op after which the counter has its new value, or None if only a
@@ -25,8 +25,11 @@ class Step(NamedTuple):
       ops: every op that the fetches need.
     """
 
-    tail: Any
-    ops: frozenset[Any]
+    __slots__ = ("ops", "tail")
+
+    def __init__(self, tail: Any, ops: frozenset[Any]) -> None:
+        self.tail = tail
+        self.ops = ops
 
 
 def ancestors(ops: Iterable[Any]) -> frozenset[Any]:
@@ -74,6 +77,7 @@ class StepGraph:
         self._tokens = [op for op in ops if _takes_token(op)]
         self._conditional = any(op.type in ("Switch", "RefSwitch") for op in ops)
         self._cache: dict[Any, tuple[Any, Step | None]] = {}
+        self._last: tuple[Any, Step | None] = (object(), None)
 
     @property
     def trains(self) -> bool:
@@ -87,14 +91,16 @@ class StepGraph:
           fetches: what was given to `Session.run`, of any structure. The answer is
             remembered, so that asking again costs a dictionary look-up.
         """
+        if fetches is self._last[0]:
+            return self._last[1]
         key = _key(fetches)
-        try:
-            return self._cache[key][1]
-        except KeyError:
-            step = self._analyse(fetches)
+        if key not in self._cache:
             # The fetches are kept so that their ids stay theirs.
-            self._cache[key] = (fetches, step)
-            return step
+            self._cache[key] = (_frozen(fetches), self._analyse(fetches))
+        # A list may be changed and given again; what it holds decides.
+        if not isinstance(fetches, (list, dict)):
+            self._last = (fetches, self._cache[key][1])
+        return self._cache[key][1]
 
     def tails(self) -> list[Any]:
         """The ops after which a read of the counter can be ordered."""
@@ -226,6 +232,13 @@ def _key(fetches: Any) -> Any:
     if isinstance(fetches, Mapping):
         return tuple((k, _key(v)) for k, v in fetches.items())
     return id(fetches)
+
+
+def _frozen(fetches: Any) -> Any:
+    """The leaves of a structure that may be changed, or the leaf itself."""
+    if isinstance(fetches, (list, tuple, Mapping)):
+        return list(_leaves(fetches))
+    return fetches
 
 
 def _leaves(fetches: Any) -> Iterable[Any]:

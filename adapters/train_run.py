@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from hookbridge.adapters.callback_group import CallbackGroup
 
 
+_MOST_PENDING = 1000
+
+
 class TrainRun(SessionRun):
     """A run on a training graph.
 
@@ -57,6 +60,11 @@ class TrainRun(SessionRun):
         self._in_epoch = False
         self._batch = -1  # number of the open batch, -1 if none is open
         self._now: Step | None = None
+        # Results of steps that are not in the logs yet: the sums can wait until
+        # somebody looks.
+        self._pending: list[tuple[Step, Any]] = []
+        self._waiting = False  # for the step of the open batch to be applied
+        self._batch_begin = self._batch_end = True
         self._epoch_logs: dict[str, Any] = {}
         self._batches_in_epoch = 0
 
@@ -82,6 +90,8 @@ class TrainRun(SessionRun):
                 self._first_epoch = self._first_step = 0
             return
         self.started = True
+        self._batch_begin = bool(self.calls["on_train_batch_begin"])
+        self._batch_end = bool(self.calls["on_train_batch_end"])
         self._logs.begin_epoch()
         self.deliver("on_train_begin", {})
         self._restored()
@@ -104,9 +114,10 @@ class TrainRun(SessionRun):
             self.step = int(self.session.run(self._counter))
 
     def before_step(self, run_context: Any) -> Any:
-        self._now = self._steps.step_of(run_context.original_args.fetches)
-        if self._now is None:
+        now = self._now = self._steps.step_of(run_context.original_args.fetches)
+        if now is None:
             return None
+        self.session = run_context.session
         if self._batch >= 0 and not self._waiting:
             # The last step raised and the loop went on: its data had ended, which
             # ends the epoch, as in `fit` with a dataset of unknown size.
@@ -118,29 +129,18 @@ class TrainRun(SessionRun):
             if not self._in_epoch:
                 self._begin_epoch()
             self._batch = self.step - self._epoch_start
-            self.deliver("on_train_batch_begin", self._batch, {})
+            if self._batch_begin:
+                self.deliver("on_train_batch_begin", self._batch, {})
         self._waiting = False
-        fetches = self._plan.fetches(self._now)
-        feeds = self.model.optimizer.feeds
-        if fetches is None and not feeds:
-            return None
-        return self._args(fetches, feeds)
-
-    _waiting = False
-
-    def _args(self, fetches: Any, feeds: dict[Any, Any]) -> Any:
-        import tensorflow as tf
-
-        return tf.compat.v1.train.SessionRunArgs(
-            fetches if fetches is not None else [], feed_dict=dict(feeds) or None
-        )
+        return self._plan.arguments(now, self.model.optimizer.feeds)
 
     def after_step(self, run_context: Any) -> None:
         now, self._now = self._now, None
         if now is None:
             return
+        self.session = run_context.session
         before = self.step
-        count, fetched = self._plan.unpack(now, self.results)
+        count = self._plan.count(now, self.results)
         if count is not None:
             self.step = count
         elif self._counter is not None and (self._steps.movers or self._steps.pushes):
@@ -152,16 +152,20 @@ class TrainRun(SessionRun):
             # (SyncReplicasOptimizer): the step goes on in the next run.
             self._waiting = True
             return
-        logs = self._logs.update(fetched)
+        self._pending.append((now, self.results))
         self._batches_in_epoch += 1
         batch = max(self._batch, self.step - 1 - self._epoch_start)
         self._batch = -1
-        self.model._live_counters.count("predict", 0)
-        self.deliver("on_train_batch_end", batch, logs)
+        if self._batch_end:
+            self._take_pending()
+            self.deliver("on_train_batch_end", batch, dict(self._logs.current))
+        elif len(self._pending) >= _MOST_PENDING:
+            self._take_pending()
         per_epoch = self.group.steps_per_epoch
-        over = bool(per_epoch) and self.step - self._epoch_start >= (per_epoch or 0)
-        if over or self.model.stop_training:
-            self._end_epoch()
+        over = per_epoch is not None and self.step - self._epoch_start >= per_epoch
+        if not over and not self.model.stop_training:
+            return
+        self._end_epoch()
         epochs = self.group.epochs
         if self.model.stop_training or (
             over and epochs is not None and self._epoch + 1 >= epochs
@@ -174,6 +178,11 @@ class TrainRun(SessionRun):
             self._end_epoch()
         self.deliver("on_train_end", dict(self._epoch_logs))
 
+    def _take_pending(self) -> None:
+        for step, results in self._pending:
+            self._logs.update(self._plan.unpack(step, results))
+        self._pending.clear()
+
     # --- epochs -------------------------------------------------------------
 
     def _begin_epoch(self) -> None:
@@ -183,6 +192,7 @@ class TrainRun(SessionRun):
         self._epoch_start = self._first_step + passed * (per_epoch or 0)
         self._in_epoch = True
         self._batches_in_epoch = 0
+        self._pending.clear()
         self._logs.begin_epoch()
         if self._logs.resets:
             self.session.run(self._logs.resets)
@@ -190,6 +200,7 @@ class TrainRun(SessionRun):
 
     def _end_epoch(self) -> None:
         self._in_epoch = False
+        self._take_pending()
         logs = dict(self._logs.current)
         if self.validation and self.group.steps_per_epoch:
             result = self.validation.run()
