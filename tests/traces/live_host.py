@@ -14,7 +14,6 @@ from typing import Any
 from unittest import mock
 
 from hookbridge import compat
-
 from hookbridge.adapters import live_variables
 from hookbridge.adapters.global_step import GlobalStep
 from hookbridge.adapters.live_graph import LiveGraph

@@ -7,17 +7,9 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import tensorflow as tf
-from trace_loop import (
-    SCENARIOS,
-    Trace,
-    increment_global_step,
-    scenario,
-    session,
-    train_graph,
-)
-
-from hookbridge import compat
+from trace_loop import SCENARIOS, Trace, scenario
 
 v1 = tf.compat.v1
 errors = tf.errors
@@ -39,7 +31,7 @@ def unavailable() -> Exception:
 
 def _user_raises(t: Trace, make: Factory, *others: str) -> None:
     """The loop's own code fails in its second turn."""
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     def body(monitored: Any, turn: int) -> None:
         if turn == 2:
@@ -47,7 +39,7 @@ def _user_raises(t: Trace, make: Factory, *others: str) -> None:
         monitored.run(op)
 
     hooks = [t.recorder("A"), *(t.recorder(name) for name in others)]
-    t.drive(session(hooks), op, body=body)
+    t.drive(t.session(hooks), op, body=body)
 
 
 @scenario
@@ -109,8 +101,8 @@ def failing_hooks(t: Trace, event: str, call: int, make: Factory) -> list[Any]:
 
 def _hook_raises(event: str, call: int, make: Factory) -> Callable[[Trace], None]:
     def run(t: Trace) -> None:
-        op = train_graph().train_op
-        t.drive(session(failing_hooks(t, event, call, make)), op, runs=3)
+        op = t.train_graph().train_op
+        t.drive(t.session(failing_hooks(t, event, call, make)), op, runs=3)
 
     return run
 
@@ -122,38 +114,34 @@ for _event, _call in MOMENTS.items():
 
 @scenario
 def exception_in_op(t: Trace) -> None:
-    step = v1.train.get_or_create_global_step()
-    compat.private("global_step_read")()
-    limit = tf.constant(2, tf.int64)
-    check = v1.assert_less(step, limit, message="boom")
-    with tf.control_dependencies([check]):
-        op = increment_global_step()
-    t.drive(session([t.recorder("A"), t.recorder("B")]), op)
+    def loss(step: Any) -> Any:
+        limit = tf.constant(2, step.dtype)
+        check = v1.assert_less(step, limit, message="boom")
+        with tf.control_dependencies([check]):
+            return tf.constant(1.0)
+
+    op = t.train_graph(loss=loss).train_op
+    t.drive(t.session([t.recorder("A"), t.recorder("B")]), op)
 
 
 @scenario
 def exception_in_op_valueerror_in_py_func(t: Trace) -> None:
-    step = v1.train.get_or_create_global_step()
-    compat.private("global_step_read")()
-
     def fail(value: Any) -> Any:
         if value >= 1:
             raise StopIteration("py")
-        return value
+        return np.float32(1)
 
-    checked = v1.py_func(fail, [step], tf.int64)
-    with tf.control_dependencies([checked]):
-        op = increment_global_step()
-    t.drive(session([t.recorder("A")]), op)
+    op = t.train_graph(loss=lambda step: v1.py_func(fail, [step], tf.float32)).train_op
+    t.drive(t.session([t.recorder("A")]), op)
 
 
 def _nan(t: Trace, *, fail: bool) -> None:
-    nan = tf.constant(float("nan"))
-    op, loss = train_graph(
-        loss=lambda step: tf.where(tf.less(step, 2), tf.constant(1.0), nan)
-    )
+    def of_step(step: Any) -> Any:
+        return tf.where(tf.less(step, 2), 1.0, float("nan"))
+
+    op, loss = t.train_graph(loss=of_step)
     hook = v1.train.NanTensorHook(loss, fail_on_nan_loss=fail)
-    t.drive(session([t.recorder("A"), hook, t.recorder("B")]), op)
+    t.drive(t.session([t.recorder("A"), hook, t.recorder("B")]), op)
 
 
 @scenario
@@ -173,8 +161,8 @@ def _recovers(event: str, call: int, make: Factory, *, saves: bool) -> Any:
             if saves
             else {}
         )
-        op = train_graph().train_op
-        t.drive(session(failing_hooks(t, event, call, make), **config), op, runs=4)
+        op = t.train_graph().train_op
+        t.drive(t.session(failing_hooks(t, event, call, make), **config), op, runs=4)
 
     return run
 
@@ -191,7 +179,7 @@ for _event, _call in RECOVERY_MOMENTS.items():
 
 @scenario
 def recover_aborted_in_before_run_singular(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     hooks = failing_hooks(t, "before_run", 2, aborted)
     t.drive(lambda: v1.train.SingularMonitoredSession(hooks=hooks), op, runs=4)
 
@@ -200,7 +188,7 @@ def recover_aborted_in_before_run_singular(t: Trace) -> None:
 def recover_aborted_by_session_run(t: Trace) -> None:
     """The error comes out of `Session.run` itself, as from a lost server."""
     directory = t.directory()
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     hooks = [t.recorder("A"), t.recorder("B")]
     run = t.host.session_class.run  # type: ignore[attr-defined]
     calls = 0
@@ -215,14 +203,14 @@ def recover_aborted_by_session_run(t: Trace) -> None:
         return run(self, fetches, *args, **kwargs)
 
     with mock.patch.object(t.host.session_class, "run", failing):
-        make = session(hooks, checkpoint_dir=directory, save_checkpoint_steps=2)
+        make = t.session(hooks, checkpoint_dir=directory, save_checkpoint_steps=2)
         t.drive(make, op, runs=4)
 
 
 @scenario
 def recover_in_step_fn(t: Trace) -> None:
     directory = t.directory()
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     calls = 0
 
     def body(monitored: Any, turn: int) -> Any:
@@ -237,14 +225,16 @@ def recover_in_step_fn(t: Trace) -> None:
 
         return monitored.run_step_fn(step_fn)
 
-    make = session([t.recorder("A")], checkpoint_dir=directory, save_checkpoint_steps=1)
+    make = t.session(
+        [t.recorder("A")], checkpoint_dir=directory, save_checkpoint_steps=1
+    )
     t.drive(make, op, runs=3, body=body)
 
 
 @scenario
 def recover_coord_thread_aborted(t: Trace) -> None:
     """An AbortedError reported by a coordinator thread: seen by `should_stop`."""
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     a = t.recorder("A")
 
     def body(monitored: Any, turn: int) -> Any:
@@ -257,15 +247,15 @@ def recover_coord_thread_aborted(t: Trace) -> None:
             t.note("COORD_ABORTED")
         return result
 
-    t.drive(session([a]), op, runs=3, body=body)
+    t.drive(t.session([a]), op, runs=3, body=body)
 
 
 @scenario
 def recover_stop_flag_lost(t: Trace) -> None:
     """A stop asked for in a run that is then aborted and repeated is lost."""
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     hooks = [
         t.recorder("A", stops=[("before_run", 2)]),
         t.recorder("X", raises={("after_run", 2): aborted}),
     ]
-    t.drive(session(hooks), op, runs=4)
+    t.drive(t.session(hooks), op, runs=4)

@@ -8,21 +8,21 @@ from typing import Any
 import tensorflow as tf
 from trace_events import describe
 from trace_hooks import EventWriter
-from trace_loop import Trace, data_graph, scenario, session, train_graph
+from trace_loop import Trace, scenario
 
 v1 = tf.compat.v1
 
 
 @scenario
 def same_hook_instance_twice(t: Trace) -> None:
-    op, loss = train_graph()
+    op, loss = t.train_graph()
     hook = t.recorder("A", args=lambda: v1.train.SessionRunArgs(loss))
-    t.drive(session([hook, hook]), op, runs=1)
+    t.drive(t.session([hook, hook]), op, runs=1)
 
 
 @scenario
 def non_hook_in_hooks(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     class Duck:
         def begin(self) -> None:
@@ -40,12 +40,12 @@ def non_hook_in_hooks(t: Trace) -> None:
         def end(self, session: Any) -> None:
             t.note("duck.end")
 
-    t.drive(session([Duck()]), op, runs=1)
+    t.drive(t.session([Duck()]), op, runs=1)
 
 
 @scenario
 def checkpoint_listeners(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     scaffold = v1.train.Scaffold()
     saver = v1.train.CheckpointSaverHook(
         t.directory(),
@@ -54,12 +54,12 @@ def checkpoint_listeners(t: Trace) -> None:
         listeners=[t.listener("L1"), t.listener("L2")],
     )
     hooks = [t.recorder("A"), saver, t.recorder("B")]
-    t.drive(session(hooks, scaffold=scaffold), op, runs=5)
+    t.drive(t.session(hooks, scaffold=scaffold), op, runs=5)
 
 
 @scenario
 def checkpoint_listener_requests_stop(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     scaffold = v1.train.Scaffold()
     saver = v1.train.CheckpointSaverHook(
         t.directory(),
@@ -68,13 +68,13 @@ def checkpoint_listener_requests_stop(t: Trace) -> None:
         listeners=[t.listener("L1", stop_at=2), t.listener("L2")],
     )
     hooks = [t.recorder("A"), saver, t.recorder("B")]
-    t.drive(session(hooks, scaffold=scaffold), op)
+    t.drive(t.session(hooks, scaffold=scaffold), op)
 
 
 @scenario
 def checkpoint_listener_requests_stop_at_first_save(t: Trace) -> None:
     """What `after_save` returns in `after_create_session` is ignored."""
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     scaffold = v1.train.Scaffold()
     saver = v1.train.CheckpointSaverHook(
         t.directory(),
@@ -82,13 +82,13 @@ def checkpoint_listener_requests_stop_at_first_save(t: Trace) -> None:
         scaffold=scaffold,
         listeners=[t.listener("L1", stop_at=0)],
     )
-    t.drive(session([t.recorder("A"), saver], scaffold=scaffold), op, runs=2)
+    t.drive(t.session([t.recorder("A"), saver], scaffold=scaffold), op, runs=2)
 
 
 @scenario
 def logging_hook_triggers(t: Trace) -> None:
     """It counts its own runs, and the first always logs."""
-    op, loss = train_graph()
+    op, loss = t.train_graph()
     seen: list[float] = []
 
     def note(values: Any) -> str:
@@ -98,58 +98,62 @@ def logging_hook_triggers(t: Trace) -> None:
     hook = v1.train.LoggingTensorHook(
         {"loss": loss}, every_n_iter=2, at_end=True, formatter=note
     )
-    t.drive(session([hook]), op, runs=5)
+    t.drive(t.session([hook]), op, runs=5)
     t.note("LOGGED", losses=seen)
 
 
 @scenario
 def step_counter_summaries(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     writer = EventWriter(t.log)
     hook = v1.train.StepCounterHook(every_n_steps=2, summary_writer=writer)
-    t.drive(session([hook]), op, runs=5)
+    t.drive(t.session([hook]), op, runs=5)
 
 
 @scenario
 def summary_saver(t: Trace) -> None:
-    op, loss = train_graph()
-    v1.summary.scalar("loss", loss)
+    op, loss = t.train_graph()
+
+    def summaries() -> Any:
+        return v1.summary.scalar("loss", t.tensor(loss))
+
+    t.late(summaries)
+    scaffold = v1.train.Scaffold()
     hook = v1.train.SummarySaverHook(
-        save_steps=2,
-        summary_writer=EventWriter(t.log),
-        summary_op=v1.summary.merge_all(),
+        save_steps=2, summary_writer=EventWriter(t.log), scaffold=scaffold
     )
-    t.drive(session([hook]), op, runs=5)
+    t.drive(t.session([hook], scaffold=scaffold), op, runs=5)
 
 
 @scenario
 def final_ops(t: Trace) -> None:
-    op, loss = train_graph()
+    op, loss = t.train_graph()
     hook = v1.train.FinalOpsHook({"l": loss})
-    t.drive(session([hook]), op, runs=3)
+    t.drive(t.session([hook]), op, runs=3)
     t.note("FINAL", v=describe(hook.final_ops_values))
 
 
 @scenario
 def final_ops_outofrange(t: Trace) -> None:
-    element, op = data_graph(2)
+    element, op = t.data_graph(2)
     hook = v1.train.FinalOpsHook(element)
-    t.drive(session([t.recorder("A"), hook, t.recorder("B")]), op)
+    t.drive(t.session([t.recorder("A"), hook, t.recorder("B")]), op)
 
 
 @scenario
 def global_step_waiter(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     hooks = [t.recorder("A"), v1.train.GlobalStepWaiterHook(0)]
-    t.drive(session(hooks), op, runs=1)
+    t.drive(t.session(hooks), op, runs=1)
 
 
 @scenario
 def profiler_hook(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     directory = t.directory()
-    hook = v1.train.ProfilerHook(save_steps=2, output_dir=directory)
-    t.drive(session([hook]), op, runs=6)
+    with tf.Graph().as_default():  # its FileWriter wants one
+        hook = v1.train.ProfilerHook(save_steps=2, output_dir=directory)
+    t.drive(t.session([hook]), op, runs=6)
     files = [f for f in os.listdir(directory) if f.startswith("timeline")]
     t.note("FILES", files=sorted(files))
 
@@ -157,30 +161,30 @@ def profiler_hook(t: Trace) -> None:
 @scenario
 def end_order_with_builtin_hooks_exception(t: Trace) -> None:
     """When one `end` fails, later hooks get none; the session is closed."""
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     hook = v1.train.FinalOpsHook("nosuch:0")
-    t.drive(session([t.recorder("A"), hook, t.recorder("B")]), op, runs=1)
+    t.drive(t.session([t.recorder("A"), hook, t.recorder("B")]), op, runs=1)
 
 
 @scenario
 def nested_monitored_sessions(t: Trace) -> None:
     """A monitored session in a graph of its own inside `after_run`."""
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
         def after_run(self, run_context: Any, run_values: Any) -> None:
             with t.host.graph():
-                inner = train_graph().train_op
-                with session([t.recorder("INNER")])() as monitored:
+                inner = t.train_graph().train_op
+                with t.session([t.recorder("INNER")])() as monitored:
                     monitored.run(inner)
 
-    t.drive(session([t.recorder("A"), Hook()]), op, runs=1)
+    t.drive(t.session([t.recorder("A"), Hook()]), op, runs=1)
 
 
 @scenario
 def worker_non_chief(t: Trace) -> None:
     """A worker that is not the chief gets `hooks` and nothing else."""
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     server = v1.train.Server.create_local_server()
     init = v1.global_variables_initializer()
     with v1.Session(server.target) as other:

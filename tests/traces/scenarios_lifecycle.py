@@ -10,45 +10,45 @@ from typing import Any
 import tensorflow as tf
 from trace_events import describe
 from trace_hooks import CoordStop, Recorder
-from trace_loop import Trace, data_graph, scenario, session, train_graph
+from trace_loop import Trace, scenario
 
 v1 = tf.compat.v1
 
 
 @scenario
 def normal(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     hooks = [t.recorder("A", more=True), t.recorder("B")]
-    t.drive(session(hooks), op, runs=3)
+    t.drive(t.session(hooks), op, runs=3)
 
 
 @scenario
 def normal_close_without_with(t: Trace) -> None:
-    op = train_graph().train_op
-    t.drive(session([t.recorder("A")]), op, runs=2, use_with=False)
+    op = t.train_graph().train_op
+    t.drive(t.session([t.recorder("A")]), op, runs=2, use_with=False)
 
 
 @scenario
 def zero_runs(t: Trace) -> None:
-    t.drive(session([t.recorder("A")]), train_graph().train_op, runs=0)
+    t.drive(t.session([t.recorder("A")]), t.train_graph().train_op, runs=0)
 
 
 @scenario
 def no_global_step(t: Trace) -> None:
     w = v1.get_variable("w", shape=[], initializer=v1.zeros_initializer())
-    t.drive(session([t.recorder("A")]), v1.assign_add(w, 1.0).op, runs=1)
+    t.drive(t.session([t.recorder("A")]), v1.assign_add(w, 1.0).op, runs=1)
 
 
 @scenario
 def user_result(t: Trace) -> None:
-    op, loss = train_graph()
+    op, loss = t.train_graph()
     fetches = {"op": op, "l": loss, "n": [loss, (loss, {"z": loss})]}
-    t.drive(session([t.recorder("A")]), fetches, runs=1, log_result=True)
+    t.drive(t.session([t.recorder("A")]), fetches, runs=1, log_result=True)
 
 
 @scenario
 def default_hooks_order(t: Trace) -> None:
-    op, loss = train_graph()
+    op, loss = t.train_graph()
     v1.summary.scalar("loss", loss)
     directory = t.directory()
     monitored = v1.train.MonitoredTrainingSession(
@@ -73,7 +73,7 @@ def default_hooks_order(t: Trace) -> None:
 
 @scenario
 def hook_creates_variable_in_begin(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
         def begin(self) -> None:
@@ -88,37 +88,37 @@ def hook_creates_variable_in_begin(t: Trace) -> None:
         def after_run(self, run_context: Any, run_values: Any) -> None:
             t.note("hook_var", v=describe(run_values.results))
 
-    t.drive(session([Hook()]), op, runs=1)
+    t.drive(t.session([Hook()]), op, runs=1)
 
 
 @scenario
 def hook_creates_op_after_create_session(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
         def after_create_session(self, session: Any, coord: Any) -> None:
             tf.constant(1.0)
 
-    t.drive(session([t.recorder("A"), Hook(), t.recorder("B")]), op, runs=1)
+    t.drive(t.session([t.recorder("A"), Hook(), t.recorder("B")]), op, runs=1)
 
 
 @scenario
 def stop_at_step_num_steps(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     stop = v1.train.StopAtStepHook(num_steps=3)
-    t.drive(session([t.recorder("A"), stop, t.recorder("B")]), op)
+    t.drive(t.session([t.recorder("A"), stop, t.recorder("B")]), op)
 
 
 @scenario
 def stop_at_step_last_step_increment_2(t: Trace) -> None:
-    op = train_graph(increment=2).train_op
-    t.drive(session([t.recorder("A"), v1.train.StopAtStepHook(last_step=3)]), op)
+    op = t.train_graph(increment=2).train_op
+    t.drive(t.session([t.recorder("A"), v1.train.StopAtStepHook(last_step=3)]), op)
 
 
 def _resume(t: Trace, stop: Any) -> None:
     directory = t.checkpoint(5)
-    op = train_graph().train_op
-    t.drive(session([t.recorder("A"), stop], checkpoint_dir=directory), op)
+    op = t.train_graph().train_op
+    t.drive(t.session([t.recorder("A"), stop], checkpoint_dir=directory), op)
 
 
 @scenario
@@ -134,15 +134,15 @@ def stop_at_step_already_past_last_step(t: Trace) -> None:
 @scenario
 def stop_at_step_same_hook_instance_reused(t: Trace) -> None:
     hook = v1.train.StopAtStepHook(num_steps=2)
-    t.drive(session([t.recorder("A"), hook]), train_graph().train_op)
+    t.drive(t.session([t.recorder("A"), hook]), t.train_graph().train_op)
     with t.host.graph():
-        t.drive(session([t.recorder("A2"), hook]), train_graph().train_op)
+        t.drive(t.session([t.recorder("A2"), hook]), t.train_graph().train_op)
 
 
 def _stop_in(t: Trace, event: str) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     hooks = [t.recorder("A"), t.recorder("X", stops=[(event, 2)]), t.recorder("B")]
-    t.drive(session(hooks), op)
+    t.drive(t.session(hooks), op)
 
 
 @scenario
@@ -157,20 +157,20 @@ def request_stop_in_after_run(t: Trace) -> None:
 
 @scenario
 def run_after_stop(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     def body(monitored: Any, turn: int) -> None:
         monitored.run(op)
         t.note("SECOND_RUN")
         monitored.run(op)
 
-    t.drive(session([t.recorder("A", stops=[("after_run", 1)])]), op, body=body)
+    t.drive(t.session([t.recorder("A", stops=[("after_run", 1)])]), op, body=body)
 
 
 def _coordinator_stop(t: Trace, stop: CoordStop, *others: str) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     hooks = [t.recorder("A", coord_stop=stop), *(t.recorder(n) for n in others)]
-    t.drive(session(hooks), op)
+    t.drive(t.session(hooks), op)
 
 
 @scenario
@@ -198,7 +198,7 @@ def coord_request_stop_with_bare_exception(t: Trace) -> None:
 @scenario
 def coord_thread_raises(t: Trace) -> None:
     """A thread registered with the coordinator fails between two runs."""
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     a = t.recorder("A")
 
     def body(monitored: Any, turn: int) -> Any:
@@ -216,13 +216,13 @@ def coord_thread_raises(t: Trace) -> None:
             t.note("THREAD_RAISED")
         return result
 
-    t.drive(session([a]), op, body=body)
+    t.drive(t.session([a]), op, body=body)
 
 
 @scenario
 def should_stop_and_run_after_close(t: Trace) -> None:
-    op = train_graph().train_op
-    monitored = t.drive(session([t.recorder("A")]), op, runs=1)
+    op = t.train_graph().train_op
+    monitored = t.drive(t.session([t.recorder("A")]), op, runs=1)
     calls = {"run": lambda: monitored.run(op), "close": lambda: monitored.close()}
     for name, call in calls.items():
         try:
@@ -234,11 +234,11 @@ def should_stop_and_run_after_close(t: Trace) -> None:
 
 @scenario
 def out_of_range(t: Trace) -> None:
-    _, op = data_graph(3)
-    t.drive(session([t.recorder("A"), t.recorder("B")]), op)
+    _, op = t.data_graph(3)
+    t.drive(t.session([t.recorder("A"), t.recorder("B")]), op)
 
 
 @scenario
 def out_of_range_no_with(t: Trace) -> None:
-    _, op = data_graph(2)
-    t.drive(session([t.recorder("A")]), op, use_with=False)
+    _, op = t.data_graph(2)
+    t.drive(t.session([t.recorder("A")]), op, use_with=False)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 from trace_events import describe_options, type_name
-from trace_loop import Trace, scenario, session, train_graph
+from trace_loop import Trace, scenario
 
 from hookbridge import compat
 
@@ -29,12 +29,12 @@ def _step_fns(
         return monitored.run_step_fn(lambda step_context: step_fn(step_context, turn))
 
     hooks = [t.recorder("A", stops=stops)]
-    t.drive(session(hooks), op, runs=runs, body=body, log_result=log_result)
+    t.drive(t.session(hooks), op, runs=runs, body=body, log_result=log_result)
 
 
 @scenario
 def run_step_fn(t: Trace) -> None:
-    op, loss = train_graph()
+    op, loss = t.train_graph()
 
     def step_fn(step_context: Any, turn: int) -> Any:
         t.note("IN_STEP_FN", session=type_name(step_context.session))
@@ -47,7 +47,7 @@ def run_step_fn(t: Trace) -> None:
 
 @scenario
 def run_step_fn_twice_with_hooks(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     def step_fn(step_context: Any, turn: int) -> Any:
         step_context.run_with_hooks(op)
@@ -59,7 +59,7 @@ def run_step_fn_twice_with_hooks(t: Trace) -> None:
 
 @scenario
 def run_step_fn_request_stop(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     def step_fn(step_context: Any, turn: int) -> Any:
         if turn == 2:
@@ -71,7 +71,7 @@ def run_step_fn_request_stop(t: Trace) -> None:
 
 @scenario
 def run_step_fn_hook_stops_inside(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     def step_fn(step_context: Any, turn: int) -> Any:
         step_context.run_with_hooks(op)
@@ -82,12 +82,12 @@ def run_step_fn_hook_stops_inside(t: Trace) -> None:
 
 
 def _bad_step_fn(t: Trace, step_fn: Any) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     def body(monitored: Any, turn: int) -> Any:
         return monitored.run_step_fn(step_fn)
 
-    t.drive(session([t.recorder("A")]), op, body=body)
+    t.drive(t.session([t.recorder("A")]), op, body=body)
 
 
 @scenario
@@ -107,39 +107,52 @@ class NT(NamedTuple):
     b: Any
 
 
+class _Tensors(NamedTuple):
+    variable: Any
+    sparse: Any
+    c: Any
+
+
 @scenario
 def nested_fetches(t: Trace) -> None:
-    op, loss = train_graph()
-    variable = v1.get_variable("cv", shape=[], initializer=v1.constant_initializer(3.0))
-    sparse = tf.SparseTensor(indices=[[0, 1]], values=[5.0], dense_shape=[2, 2])
-    c = tf.constant([[1, 2], [3, 4]], name="c")
+    op, loss = t.train_graph()
+
+    def tensors() -> _Tensors:
+        initial = v1.constant_initializer(3.0)
+        return _Tensors(
+            v1.get_variable("cv", shape=[], initializer=initial),
+            tf.SparseTensor(indices=[[0, 1]], values=[5.0], dense_shape=[2, 2]),
+            tf.constant([[1, 2], [3, 4]], name="c"),
+        )
+
+    g = t.late(tensors)
     forms: dict[str, Callable[[], Any]] = {
         "tensor": lambda: SessionRunArgs(loss),
         "name": lambda: SessionRunArgs("loss:0"),
         "op": lambda: SessionRunArgs(op),
-        "op_name": lambda: SessionRunArgs(c.op.name),
+        "op_name": lambda: SessionRunArgs(g().c.op.name),
         "none": lambda: None,
         "args_none": lambda: SessionRunArgs(None),
-        "variable": lambda: SessionRunArgs(variable),
-        "list": lambda: SessionRunArgs([loss, c]),
-        "tuple": lambda: SessionRunArgs((loss, [c, (loss,)])),
-        "dict": lambda: SessionRunArgs({"a": loss, "b": {"c": c, "d": [loss, op]}}),
+        "variable": lambda: SessionRunArgs(g().variable),
+        "list": lambda: SessionRunArgs([loss, g().c]),
+        "tuple": lambda: SessionRunArgs((loss, [g().c, (loss,)])),
+        "dict": lambda: SessionRunArgs({"a": loss, "b": {"c": g().c, "d": [loss, op]}}),
         "odict": lambda: SessionRunArgs(
-            collections.OrderedDict([("z", loss), ("a", c)])
+            collections.OrderedDict([("z", loss), ("a", g().c)])
         ),
-        "namedtuple": lambda: SessionRunArgs(NT(a=loss, b={"x": c})),
-        "sparse": lambda: SessionRunArgs(sparse),
+        "namedtuple": lambda: SessionRunArgs(NT(a=loss, b={"x": g().c})),
+        "sparse": lambda: SessionRunArgs(g().sparse),
         "empty_list": lambda: SessionRunArgs([]),
         "empty_dict": lambda: SessionRunArgs({}),
         "dup": lambda: SessionRunArgs([loss, loss]),
     }
     hooks = [t.recorder(name, args=args) for name, args in forms.items()]
-    t.drive(session(hooks), op, runs=1)
+    t.drive(t.session(hooks), op, runs=1)
 
 
 def _one_fetch(t: Trace, args: Callable[[Any], Any]) -> None:
-    op, loss = train_graph()
-    t.drive(session([t.recorder("A", args=lambda: args(loss))]), op, runs=1)
+    op, loss = t.train_graph()
+    t.drive(t.session([t.recorder("A", args=lambda: args(loss))]), op, runs=1)
 
 
 @scenario
@@ -154,12 +167,12 @@ def fetch_invalid_name(t: Trace) -> None:
 
 @scenario
 def before_run_returns_non_args(t: Trace) -> None:
-    _one_fetch(t, lambda loss: loss)
+    _one_fetch(t, t.tensor)
 
 
 @scenario
 def stale_global_step_fetch(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
         def begin(self) -> None:
@@ -172,96 +185,94 @@ def stale_global_step_fetch(t: Trace) -> None:
             fresh = int(run_context.session.run(self.read))
             t.note("STALE", fetched=int(run_values.results), fresh=fresh)
 
-    t.drive(session([Hook()]), op, runs=3)
+    t.drive(t.session([Hook()]), op, runs=3)
 
 
 class _Feeds(NamedTuple):
-    train_op: Any
     p: Any
     q: Any
     out: Any
 
 
-def _feed_graph() -> _Feeds:
-    op = train_graph().train_op
+def _feeds() -> _Feeds:
     p = v1.placeholder_with_default(tf.constant(0.0), [], name="p")
     q = v1.placeholder_with_default(tf.constant(0.0), [], name="q")
-    return _Feeds(op, p, q, tf.add(p * 10.0, q, name="out"))
+    return _Feeds(p, q, tf.add(p * 10.0, q, name="out"))
 
 
 @scenario
 def feeds_merge(t: Trace) -> None:
-    op, p, q, out = _feed_graph()
+    op, g = t.train_graph().train_op, t.late(_feeds)
     hooks = [
-        t.recorder("A", args=lambda: SessionRunArgs(out, feed_dict={p: 1.0})),
+        t.recorder("A", args=lambda: SessionRunArgs(g().out, feed_dict={g().p: 1.0})),
         t.recorder("B", more=True),
     ]
 
     def body(monitored: Any, turn: int) -> Any:
-        return monitored.run([op, out], feed_dict={q: 2.0})
+        return monitored.run([op, g().out], feed_dict={g().q: 2.0})
 
-    t.drive(session(hooks), op, runs=1, body=body, log_result=True)
+    t.drive(t.session(hooks), op, runs=1, body=body, log_result=True)
 
 
 @scenario
 def feeds_two_hooks_same_tensor(t: Trace) -> None:
-    op, p, _, _ = _feed_graph()
+    op, g = t.train_graph().train_op, t.late(_feeds)
     hooks = [
-        t.recorder("A", args=lambda: SessionRunArgs(None, feed_dict={p: 1.0})),
-        t.recorder("X", args=lambda: SessionRunArgs(None, feed_dict={p: 2.0})),
+        t.recorder("A", args=lambda: SessionRunArgs(None, feed_dict={g().p: 1.0})),
+        t.recorder("X", args=lambda: SessionRunArgs(None, feed_dict={g().p: 2.0})),
         t.recorder("B"),
     ]
-    t.drive(session(hooks), op, runs=1)
+    t.drive(t.session(hooks), op, runs=1)
 
 
 @scenario
 def feeds_hook_and_user_same_tensor(t: Trace) -> None:
-    op, p, _, _ = _feed_graph()
+    op, g = t.train_graph().train_op, t.late(_feeds)
     hooks = [
-        t.recorder("A", args=lambda: SessionRunArgs(None, feed_dict={p: 1.0})),
+        t.recorder("A", args=lambda: SessionRunArgs(None, feed_dict={g().p: 1.0})),
         t.recorder("B"),
     ]
 
     def body(monitored: Any, turn: int) -> Any:
-        return monitored.run(op, feed_dict={p: 2.0})
+        return monitored.run(op, feed_dict={g().p: 2.0})
 
-    t.drive(session(hooks), op, runs=1, body=body)
+    t.drive(t.session(hooks), op, runs=1, body=body)
 
 
 @scenario
 def feeds_same_tensor_by_name_and_object(t: Trace) -> None:
-    op, p, _, out = _feed_graph()
+    op, g = t.train_graph().train_op, t.late(_feeds)
     hooks = [
-        t.recorder("A", args=lambda: SessionRunArgs(out, feed_dict={p: 1.0})),
-        t.recorder("B", args=lambda: SessionRunArgs(out, feed_dict={"p:0": 2.0})),
+        t.recorder("A", args=lambda: SessionRunArgs(g().out, feed_dict={g().p: 1.0})),
+        t.recorder("B", args=lambda: SessionRunArgs(g().out, feed_dict={"p:0": 2.0})),
     ]
-    t.drive(session(hooks), op, runs=1)
+    t.drive(t.session(hooks), op, runs=1)
 
 
 @scenario
 def feeds_user_dict_not_mutated(t: Trace) -> None:
-    op, p, q, _ = _feed_graph()
-    hook = t.recorder("A", args=lambda: SessionRunArgs(None, feed_dict={p: 1.0}))
+    op, g = t.train_graph().train_op, t.late(_feeds)
+    hook = t.recorder("A", args=lambda: SessionRunArgs(None, feed_dict={g().p: 1.0}))
 
     def body(monitored: Any, turn: int) -> None:
-        feed = {q: 2.0}
+        feed = {g().q: 2.0}
         monitored.run(op, feed_dict=feed)
         t.note("USER_FEED_AFTER", keys=sorted(k.name for k in feed))
 
-    t.drive(session([hook]), op, runs=1, body=body)
+    t.drive(t.session([hook]), op, runs=1, body=body)
 
 
 @scenario
 def feed_fn_hook(t: Trace) -> None:
-    op, p, _, out = _feed_graph()
-    feeding = v1.train.FeedFnHook(lambda: {p: 3.0})
-    reading = t.recorder("A", args=lambda: SessionRunArgs(out))
-    t.drive(session([feeding, reading]), op, runs=1)
+    op, g = t.train_graph().train_op, t.late(_feeds)
+    feeding = v1.train.FeedFnHook(lambda: {g().p: 3.0})
+    reading = t.recorder("A", args=lambda: SessionRunArgs(g().out))
+    t.drive(t.session([feeding, reading]), op, runs=1)
 
 
 @scenario
 def options_merge(t: Trace) -> None:
-    op, loss = train_graph()
+    op, loss = t.train_graph()
     soft, full = v1.RunOptions.SOFTWARE_TRACE, v1.RunOptions.FULL_TRACE
     first = v1.RunOptions(trace_level=soft, timeout_in_ms=60000)
     second = v1.RunOptions(
@@ -287,13 +298,13 @@ def options_merge(t: Trace) -> None:
         t.recorder("B", args=lambda: SessionRunArgs(loss, options=second), more=True),
         t.recorder("C", more=True),
     ]
-    t.drive(session(hooks), op, runs=1, body=body)
+    t.drive(t.session(hooks), op, runs=1, body=body)
 
 
 @scenario
 def options_not_sticky(t: Trace) -> None:
     """What a hook asks for in one run is not asked for in the next."""
-    op = train_graph().train_op
+    op = t.train_graph().train_op
     options = iter([v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)])
 
     def args() -> Any:
@@ -301,12 +312,12 @@ def options_not_sticky(t: Trace) -> None:
             return SessionRunArgs(None, options=found)
         return None
 
-    t.drive(session([t.recorder("A", args=args, more=True)]), op, runs=2)
+    t.drive(t.session([t.recorder("A", args=args, more=True)]), op, runs=2)
 
 
 @scenario
 def options_debug_watch_merge(t: Trace) -> None:
-    op = train_graph().train_op
+    op = t.train_graph().train_op
 
     def watching(node: str) -> Any:
         options = v1.RunOptions()
@@ -326,4 +337,4 @@ def options_debug_watch_merge(t: Trace) -> None:
         t.recorder("B", args=lambda: watching("w")),
         Hook(),
     ]
-    t.drive(session(hooks), op, runs=1)
+    t.drive(t.session(hooks), op, runs=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import tensorflow as tf
 from trace_events import Event, describe, describe_exception
@@ -14,6 +14,8 @@ from trace_hooks import Listener, Recorder
 from hookbridge import compat
 
 v1 = tf.compat.v1
+
+T = TypeVar("T")
 
 Scenario = Callable[["Trace"], None]
 SCENARIOS: dict[str, Scenario] = {}
@@ -98,14 +100,58 @@ class Trace:
             finally:
                 v1.summary.FileWriterCache.clear()
 
+    def session(self, hooks: list[Any], **config: Any) -> Callable[[], Any]:
+        """Makes a `MonitoredTrainingSession` with no hooks but `hooks`."""
+        config = {
+            "save_checkpoint_secs": None,
+            "save_checkpoint_steps": None,
+            "save_summaries_steps": None,
+            "save_summaries_secs": None,
+            "log_step_count_steps": 0,
+            **config,
+        }
+        return lambda: v1.train.MonitoredTrainingSession(hooks=hooks, **config)
+
+    def train_graph(
+        self, *, increment: int = 1, loss: Callable[[Any], Any] | None = None
+    ) -> Ops:
+        """A global step, a weight `w` that grows by 1, a loss of `2 * w`."""
+        step = v1.train.get_or_create_global_step()
+        compat.private("global_step_read")()
+        w = v1.get_variable("w", shape=[], initializer=v1.zeros_initializer())
+        value = loss(step) if loss else tf.identity(w * 2.0, name="loss")
+        with tf.control_dependencies([value]):
+            grown = v1.assign_add(w, 1.0)
+        with tf.control_dependencies([grown]):
+            return Ops(increment_global_step(increment), value)
+
+    def data_graph(self, count: int) -> tuple[Any, Any]:
+        """A pipeline of `count` elements: `(element, train_op)`."""
+        data = tf.data.Dataset.range(count)
+        element = v1.data.make_one_shot_iterator(data).get_next()
+        v1.train.get_or_create_global_step()
+        compat.private("global_step_read")()
+        with tf.control_dependencies([element]):
+            return element, increment_global_step()
+
+    def late(self, build: Callable[[], T]) -> Callable[[], T]:
+        """Builds ops where the host has its graph; returns what gives them."""
+        built = build()
+        return lambda: built
+
+    def tensor(self, tensor: Any) -> Any:
+        """The tensor that a tensor or its name means in the default graph."""
+        return v1.get_default_graph().as_graph_element(tensor)
+
     def checkpoint(self, upto: int) -> str:
         """A directory with the checkpoint of a run of `upto` steps."""
         directory = self.directory()
         with self.host.graph():
-            op = train_graph().train_op
-            with session([], checkpoint_dir=directory, save_checkpoint_steps=1)() as s:
+            op = self.train_graph().train_op
+            make = self.session([], checkpoint_dir=directory, save_checkpoint_steps=1)
+            with make() as monitored:
                 for _ in range(upto):
-                    s.run(op)
+                    monitored.run(op)
         return directory
 
     def drive(
@@ -179,19 +225,6 @@ class _Turns(NamedTuple):
         self.trace.note("LOOP_EXIT", i=turn, should_stop=stop)
 
 
-def session(hooks: list[Any], **config: Any) -> Callable[[], Any]:
-    """Makes a `MonitoredTrainingSession` with no hooks but `hooks`."""
-    config = {
-        "save_checkpoint_secs": None,
-        "save_checkpoint_steps": None,
-        "save_summaries_steps": None,
-        "save_summaries_secs": None,
-        "log_step_count_steps": 0,
-        **config,
-    }
-    return lambda: v1.train.MonitoredTrainingSession(hooks=hooks, **config)
-
-
 def increment_global_step(by: int = 1) -> Any:
     """The operation that adds to the global step.
 
@@ -204,24 +237,3 @@ def increment_global_step(by: int = 1) -> Any:
         read = compat.private("global_step_read")()
     with tf.control_dependencies([read]):
         return tf.group(v1.assign_add(v1.train.get_or_create_global_step(), by))
-
-
-def train_graph(*, increment: int = 1, loss: Callable[[Any], Any] | None = None) -> Ops:
-    """A global step, a weight `w` that grows by 1, a loss of `2 * w`."""
-    step = v1.train.get_or_create_global_step()
-    compat.private("global_step_read")()
-    w = v1.get_variable("w", shape=[], initializer=v1.zeros_initializer())
-    value = loss(step) if loss else tf.identity(w * 2.0, name="loss")
-    with tf.control_dependencies([value]):
-        grown = v1.assign_add(w, 1.0)
-    with tf.control_dependencies([grown]):
-        return Ops(increment_global_step(increment), value)
-
-
-def data_graph(count: int) -> tuple[Any, Any]:
-    """A pipeline of `count` elements: `(element, train_op)`."""
-    element = v1.data.make_one_shot_iterator(tf.data.Dataset.range(count)).get_next()
-    v1.train.get_or_create_global_step()
-    compat.private("global_step_read")()
-    with tf.control_dependencies([element]):
-        return element, increment_global_step()

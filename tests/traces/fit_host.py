@@ -1,0 +1,155 @@
+"""A host in which a run of a scenario is a batch of `Model.fit`.
+
+The model has one weight `w`, at first 0, that grows by 1 in each batch, and a
+loss of `2 * w` or any function of the number of the batch: what the scenarios'
+own graph has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from trace_events import Event
+from trace_loop import Ops, SessionHost, T, Trace
+
+from hookbridge.adapters.hook_to_callback import HookToCallback
+from hookbridge.adapters.live_session import LiveSession
+
+v1 = tf.compat.v1
+
+# What only a loop that calls `session.run` itself has.
+LOOP_EVENTS = {"CREATED", "RUN", "RAN", "LOOP_EXIT", "EXIT_OK", "AFTER", "CLOSE"}
+
+
+def in_fit(log: list[Event]) -> list[Event]:
+    """The events of a log that `fit` has too."""
+    return [event for event in log if event["e"] not in LOOP_EVENTS]
+
+
+class NotInFitError(Exception):
+    """A scenario asks for what `fit` has not."""
+
+
+class _Late(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Builds the scenario's ops in `begin`, where a graph exists under `fit`."""
+
+    def __init__(self, builds: list[Callable[[], None]]) -> None:
+        self._builds = builds
+
+    def begin(self) -> None:
+        for build in self._builds:
+            build()
+
+
+class FitTrace(Trace):
+    """One run of one scenario in `Model.fit`.
+
+    Args:
+      keras: the Keras flavour.
+      root: an empty directory for its files.
+    """
+
+    def __init__(self, keras: Any, root: Path) -> None:
+        super().__init__(_NoGraph(), root)
+        self._keras = keras
+        self._builds: list[Callable[[], None]] = []
+        self._model: Any = None
+        self._data: Any = None
+        self._resumes = False
+
+    def checkpoint(self, upto: int) -> str:
+        """Trains `upto` steps; the scenario's `fit` goes on with that model."""
+        directory = self.directory()
+        self.train_graph()
+        saver = v1.train.CheckpointSaverHook(directory, save_steps=1)
+        callback = HookToCallback(saver)
+        self._model.fit(_batches(upto), callbacks=[callback], verbose=0)
+        self._resumes = True
+        return directory
+
+    def train_graph(
+        self, *, increment: int = 1, loss: Callable[[Any], Any] | None = None
+    ) -> Ops:
+        if increment != 1:
+            raise NotInFitError("A batch is one step.")
+        if not self._resumes:
+            self._model = self._compiled(loss)
+        return Ops("train_step", "loss:0")
+
+    def data_graph(self, count: int) -> tuple[Any, Any]:
+        self._model = self._compiled(None)
+        # A pipeline whose end only its last element tells.
+        self._data = _batches(count).filter(lambda *_: True)
+        return None, "train_step"
+
+    def _compiled(self, loss: Callable[[Any], Any] | None) -> Any:
+        keras = self._keras
+        dense = keras.layers.Dense(
+            1, use_bias=False, kernel_initializer="zeros", name="w"
+        )
+        model = keras.Sequential([keras.Input([1]), dense], name="tiny")
+
+        def batch_loss(batch: Any, w: Any) -> Any:
+            if loss is None:
+                return 2.0 * w[:, 0]
+            step = tf.cast(tf.reshape(batch, [])[...], tf.int64)
+            return tf.reshape(loss(step), [1]) + 0.0 * w[:, 0]
+
+        # The gradient of the loss is 2: this adds 1 to the weight.
+        model.compile(keras.optimizers.SGD(-0.5), batch_loss)
+        return model
+
+    def late(self, build: Callable[[], T]) -> Callable[[], T]:
+        built: list[T] = []
+        self._builds.append(lambda: built.append(build()))
+        return lambda: built[-1]
+
+    def session(self, hooks: list[Any], **config: Any) -> Callable[[], Any]:
+        every = config.get("save_checkpoint_steps")
+        if every:
+            directory = config["checkpoint_dir"]
+            saver = v1.train.CheckpointSaverHook(directory, save_steps=every)
+            hooks = [saver, *hooks]
+        return lambda: hooks
+
+    def drive(
+        self,
+        make: Callable[[], Any],
+        fetch: Any,
+        *,
+        runs: int | None = None,
+        use_with: bool = True,
+        body: Callable[[Any, int], Any] | None = None,
+        log_result: bool = False,
+    ) -> Any:
+        if body is not None or not use_with or fetch != "train_step" or runs == 0:
+            raise NotInFitError("Only a loop of its own does that.")
+        # A run that is repeated takes a batch more.
+        data, steps = _batches(30), 20 if runs is None else runs
+        if self._data is not None:
+            data, steps = self._data, None
+        hooks = [_Late(self._builds), *make()] if self._builds else make()
+        callbacks = [HookToCallback(hook) for hook in hooks]
+        try:
+            self._model.fit(data, steps_per_epoch=steps, callbacks=callbacks, verbose=0)
+        except BaseException as e:
+            self.note("ESCAPED", **self.exception(e))
+
+
+def _batches(count: int) -> Any:
+    """Batches of one sample whose label is the number of the batch."""
+    indices = tf.data.Dataset.range(count)
+    return indices.map(lambda i: (tf.ones([1, 1]), tf.reshape(i, [1, 1])))
+
+
+class _NoGraph(SessionHost):
+    """Under `fit` the graph is the live graph, and comes later."""
+
+    session_class: type = LiveSession
+
+    def graph(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext()

@@ -1,0 +1,73 @@
+"""The table of the scenarios in `docs/trace-scenarios.md`.
+
+`python tests/traces/trace_table.py` writes it anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import classification as c
+from trace_events import RECORDED
+
+PATH = Path(__file__).resolve().parents[2] / "docs" / "trace-scenarios.md"
+
+_HEAD = """\
+# Recorded hook scenarios in `Model.fit`
+
+{total} scenarios were recorded on `MonitoredTrainingSession`s of TensorFlow 1.15,
+2.15 and 2.21: which hook method ran with which global step and stop flag, what it
+fetched, what was raised and what escaped. This is what each of them is when a Keras
+model is the host.
+
+| class | scenarios |
+|---|---|
+| same in fit | {same} |
+| different because ... | {different} |
+| has no meaning in fit | {meaningless} |
+
+*Same* means that a test runs the scenario and compares its events with the recorded
+ones. Where the table says **fit**, each run of the scenario is a batch of `Model.fit`,
+on every Keras flavour; what only a loop of one's own has (its calls of `session.run`,
+`should_stop` and `close`) is left out of the comparison. Where it says **live
+session**, `fit` has no such event, for the reason given: TensorFlow's own
+`MonitoredTrainingSession` then runs the scenario over a live session of a Keras model.
+Of the first kind, those marked \u2020 are compared in both places. A message counts as
+equal when it starts with TensorFlow's text. *Different* scenarios run too, and are
+compared with the events that this table promises.
+
+This file is written by `tests/traces/trace_table.py` from the data of the tests.
+
+"""
+
+
+def text() -> str:
+    """The whole file."""
+    head = _HEAD.format(
+        total=len(RECORDED),
+        same=len(c.with_verdict(c.SAME)),
+        different=len(c.with_verdict(c.DIFFERENT)),
+        meaningless=len(c.with_verdict(c.NO_MEANING)),
+    )
+    rows = ["| scenario | class | tested in | |", "|---|---|---|---|"]
+    rows += [_row(name) for name in RECORDED]
+    return head + "\n".join(rows) + "\n"
+
+
+def _row(name: str) -> str:
+    kind, where, remark = c.verdict(name), "fit", ""
+    if kind == c.NO_MEANING:
+        where, remark = "", c.MEANINGLESS[name]
+    elif kind == c.DIFFERENT:
+        difference = c.DIFFERENCES[name]
+        kind, remark = "different because", difference.because
+        where = {"fit": "fit", "session": "live session"}[difference.where]
+    elif name in c.SESSION_ONLY:
+        where, remark = "live session", c.SESSION_ONLY[name]
+    elif name in c.same_in_session():
+        where = "fit \u2020"
+    return f"| `{name}` | {kind} | {where} | {remark} |"
+
+
+if __name__ == "__main__":
+    PATH.write_text(text(), "utf-8")
