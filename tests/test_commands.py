@@ -1,0 +1,109 @@
+"""What stands behind `make demo` and `make test`: finding Pythons, running suites."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+VERSION = "{}.{}".format(*sys.version_info)
+
+
+def find_python(
+    root: Path, folder: Path, *versions: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(root / ".ci" / "find_python.sh"), *versions],
+        env={"PATH": f"{folder}{os.pathsep}{os.defpath}", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def executable(file: Path, script: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+
+
+def version_of(python: str) -> str:
+    code = "import sys; print('{}.{}'.format(*sys.version_info))"
+    return subprocess.check_output([python, "-c", code], text=True).strip()
+
+
+def test_python_that_does_not_run_is_passed_over(
+    repo_root: Path, tmp_path: Path
+) -> None:
+    executable(tmp_path / f"python{VERSION}", "echo not selected >&2; exit 127")
+    executable(tmp_path / "python3", f'exec "{sys.executable}" "$@"')
+    done = find_python(repo_root, tmp_path, VERSION)
+    assert done.returncode == 0, done.stderr
+    assert version_of(done.stdout.strip()) == VERSION
+
+
+def test_pyenv_versions_behind_shims_are_found(repo_root: Path, tmp_path: Path) -> None:
+    shims = tmp_path / "pyenv" / "shims"
+    broken = "echo the shim has no version >&2; exit 127"
+    for name in (f"python{VERSION}", "python3", "python"):
+        executable(shims / name, broken)
+    real = tmp_path / "pyenv" / "versions" / f"{VERSION}.0" / "bin" / "python"
+    executable(real, f'exec "{sys.executable}" "$@"')
+    done = find_python(repo_root, shims, VERSION)
+    assert done.returncode == 0, done.stderr
+    assert version_of(done.stdout.strip()) == VERSION
+
+
+def test_no_python_is_said_plainly(repo_root: Path, tmp_path: Path) -> None:
+    done = find_python(repo_root, tmp_path, "2.0", "2.1")
+    assert done.returncode == 1
+    assert done.stderr == "No working Python of version 2.0 2.1 was found.\n"
+
+
+def make(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # `-o`: without the lint and the environments, which are not in question here.
+    command = ["make", "-o", "lint", "-o", ".venv/newest/.installed", *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
+
+
+def test_without_a_python_for_tf_2_15_ci_fails(repo_root: Path) -> None:
+    done = make(repo_root, "test", "PYTHON_215=", "CI=true")
+    assert done.returncode != 0
+    assert "TF 2.15.1 needs Python 3.10 or 3.11 and none was found" in done.stdout
+    assert "In CI this is a failure." in done.stdout
+
+
+def test_without_a_python_for_tf_2_15_the_newest_is_tested(repo_root: Path) -> None:
+    done = make(repo_root, "-n", "test", "PYTHON_215=", "CI=")
+    assert done.returncode == 0, done.stderr
+    (command,) = (line for line in done.stdout.splitlines() if "suites.py" in line)
+    assert "tf-newest=" in command
+    assert "tf-2.15.1=" not in command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--version"], 0, "passed: pytest "),
+        (["nowhere.py"], 1, "FAILED (exit code 4)"),
+    ],
+)
+def test_suites_report_each_environment(
+    arguments: list[str], code: int, words: str, repo_root: Path, tmp_path: Path
+) -> None:
+    suites = [sys.executable, str(repo_root / ".ci" / "suites.py")]
+    environments = [f"one={sys.executable}", f"two={sys.executable}"]
+    done = subprocess.run(
+        [*suites, *environments, "--", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == code
+    last = done.stdout.splitlines()[-2:]
+    assert [line.split(":")[0] for line in last] == ["one", "two"]
+    assert all(words in line for line in last)
