@@ -33,6 +33,10 @@ class PrivateName(NamedTuple):
 
 
 PRIVATE: dict[str, PrivateName] = {
+    "add_control_inputs": PrivateName(
+        "tensorflow.python.framework.ops:Operation._add_control_inputs",
+        "make a tower's deferred update wait for the update with averaged gradients",
+    ),
     "eager_mode": PrivateName(
         "tensorflow.python.eager.context:eager_mode",
         "run callbacks eagerly while a v1 graph is the default graph",
@@ -125,7 +129,7 @@ class PrivateNameMovedError(ImportError):
     """Raised when a private TF or Keras name is not where it used to be."""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def tf_version() -> tuple[int, int]:
     """The running TensorFlow's `(major, minor)`."""
     import tensorflow as tf
@@ -135,7 +139,7 @@ def tf_version() -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def private(key: str) -> Any:
     """The private object filed under `key` in `PRIVATE`.
 

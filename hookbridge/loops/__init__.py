@@ -13,6 +13,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hookbridge.loops.devices import session_config as session_config
+    from hookbridge.loops.devices import tower_devices as tower_devices
     from hookbridge.loops.session_loop import TowerLoop as TowerLoop
     from hookbridge.loops.session_loop import TrainingResult as TrainingResult
     from hookbridge.loops.tower_spec import TowerSpec as TowerSpec
@@ -21,9 +23,17 @@ _WHERE = {
     "TowerLoop": "hookbridge.loops.session_loop",
     "TowerSpec": "hookbridge.loops.tower_spec",
     "TrainingResult": "hookbridge.loops.session_loop",
+    "session_config": "hookbridge.loops.devices",
+    "tower_devices": "hookbridge.loops.devices",
 }
 
-__all__ = ("TowerLoop", "TowerSpec", "TrainingResult")
+__all__ = (
+    "TowerLoop",
+    "TowerSpec",
+    "TrainingResult",
+    "session_config",
+    "tower_devices",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -34,6 +34,22 @@ def average_gradients(
     return merged
 
 
+def computed(pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
+    """What an update has to wait for so that it happens as a whole or not at all.
+
+    Parts of an optimizer's update need no gradient, such as the decay of Adam's
+    sparse moments. Without waiting they run in the step that meets the end of the
+    data, too.
+    """
+    import tensorflow as tf
+
+    return [
+        gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+        for gradient, _ in pairs
+        if gradient is not None
+    ]
+
+
 def _average(gradients: list[Any], divisor: float) -> Any:
     import tensorflow as tf
 

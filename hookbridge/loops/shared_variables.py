@@ -73,14 +73,17 @@ def _is_named(variable: Any) -> bool:
 
     # From the root: the name has every scope in it already.
     root = tf.compat.v1.VariableScope(reuse=True, name="")
-    try:
-        with tf.compat.v1.variable_scope(root, auxiliary_name_scope=False):
-            found = tf.compat.v1.get_variable(
-                variable.op.name, dtype=variable.dtype.base_dtype
-            )
-    except ValueError:
-        return False
-    return found is variable
+    name = variable.op.name
+    # Slots of optimizers and averages are filed with a slash at the end.
+    for key in (name, f"{name}/"):
+        try:
+            with tf.compat.v1.variable_scope(root, auxiliary_name_scope=False):
+                found = tf.compat.v1.get_variable(key, dtype=variable.dtype.base_dtype)
+        except ValueError:
+            continue
+        if found is variable:
+            return True
+    return False
 
 
 def _same(variable: Any, kwargs: dict[str, Any]) -> Any:

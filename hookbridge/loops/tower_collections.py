@@ -40,7 +40,7 @@ def tower_collections(index: int, shard: Any) -> Iterator[None]:
         return
     shared = keys.REGULARIZATION_LOSSES
     kept = {key: graph.get_collection(key) for key in (*own, shared)}
-    inputs = {tensor.op for tensor in tf.nest.flatten(shard)}
+    inputs = {tensor.op for tensor in tf.nest.flatten(shard) if tensor is not None}
     for key in own:
         graph.clear_collection(key)
     _replace(graph, shared, [x for x in kept[shared] if not _reaches(x, inputs)])

@@ -9,7 +9,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.loops import towers
 from hookbridge.loops.batch import split_batch
-from hookbridge.loops.gradients import average_gradients
+from hookbridge.loops.gradients import average_gradients, computed
 from hookbridge.loops.tower_spec import TRAIN, ModelFn, TowerSpec, call_model_fn
 
 NO_VARIABLES = (
@@ -83,7 +83,7 @@ def build_training(
         if not any(gradient is not None for gradient, _ in gradients):
             raise errors.InvalidArgumentError(NO_VARIABLES)
         updates = graph.get_collection(tf.compat.v1.GraphKeys.UPDATE_OPS)
-        with tf.control_dependencies(updates):
+        with tf.control_dependencies([*updates, *computed(gradients)]):
             train_op = opt.apply_gradients(gradients, global_step=global_step)
         # The trailing slash takes the name as it is: it was reserved above.
         loss = tf.identity(_mean([spec.loss for spec in specs]), name="loss/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +194,7 @@ def test_a_callback_stops_the_loop_and_restores_the_best_weights() -> None:
     assert final["loss"] == pytest.approx(best, rel=1e-5)
 
 
-BAD = {
+BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "num_towers": (lambda: loop(num_towers=0), "num_towers=0"),
     "num_towers_type": (lambda: loop(num_towers="2"), "num_towers='2'"),
     "devices": (

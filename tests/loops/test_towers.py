@@ -201,6 +201,17 @@ def test_update_ops_run_once_for_each_step() -> None:
     assert result.variables["seen"] == STEPS
 
 
+def test_the_step_without_data_updates_nothing() -> None:
+    # Adam decays its moments whether or not there are sparse gradients.
+    adam = {"optimizer": v1.train.AdamOptimizer, "num_towers": 2}
+    by_data = loop(embedding_model, **adam).train(token_data).variables
+    by_steps = loop(embedding_model, **adam).train(
+        lambda: token_data().repeat(), max_steps=STEPS
+    )
+    for name, value in by_steps.variables.items():
+        np.testing.assert_array_equal(by_data[name], value, err_msg=name)
+
+
 def test_a_hook_feeds_the_learning_rate() -> None:
     class Feed(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def before_run(self, run_context: Any) -> Any:

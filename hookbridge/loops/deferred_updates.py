@@ -1,0 +1,144 @@
+"""Catches the updates of towers so that one update with averaged gradients runs."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hookbridge import compat, errors
+from hookbridge.loops.gradients import average_gradients, computed
+
+
+@dataclass(frozen=True)
+class Update:
+    """One call of `apply_gradients` in one tower.
+
+    Attributes:
+      apply: the optimizer's own `apply_gradients`, bound.
+      pairs: its `(gradient, variable)` pairs.
+      args: its further positional arguments.
+      kwargs: its keyword arguments, among them the global step.
+      done: what the tower got instead: an operation that does nothing yet.
+    """
+
+    apply: Callable[..., Any]
+    pairs: list[tuple[Any, Any]]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    done: Any
+
+
+def optimizer_bases() -> list[Any]:
+    """The classes whose `apply_gradients` updates variables of a v1 graph."""
+    import tensorflow as tf
+
+    bases: list[Any] = [tf.compat.v1.train.Optimizer]
+    for keras in compat.keras_flavours():
+        if not compat.is_keras3(keras):
+            bases += [keras.optimizers.Optimizer, keras.optimizers.legacy.Optimizer]
+    return bases
+
+
+@contextlib.contextmanager
+def catch_updates(graph: Any) -> Iterator[list[Update]]:
+    """Catches every `apply_gradients` in `graph` on this thread.
+
+    The methods of the optimizer classes are replaced for as long as the tower is
+    built, so that an unmodified model function can be replicated; a call in another
+    graph or thread goes through.
+
+    Yields:
+      The updates, in the order of the calls.
+    """
+    caught: list[Update] = []
+    thread = threading.get_ident()
+    classes = {cls for base in optimizer_bases() for cls in _with_own_apply(base)}
+    originals = {cls: vars(cls)["apply_gradients"] for cls in classes}
+    try:
+        for cls, original in originals.items():
+            cls.apply_gradients = _catching(original, caught, graph, thread)
+        yield caught
+    finally:
+        for cls, original in originals.items():
+            cls.apply_gradients = original
+
+
+def _with_own_apply(base: Any) -> Iterator[Any]:
+    if "apply_gradients" in vars(base):
+        yield base
+    for sub in base.__subclasses__():
+        yield from _with_own_apply(sub)
+
+
+def _catching(
+    original: Callable[..., Any], caught: list[Update], graph: Any, thread: int
+) -> Callable[..., Any]:
+    import tensorflow as tf
+
+    def apply_gradients(
+        self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        if (
+            threading.get_ident() != thread
+            or tf.compat.v1.get_default_graph() is not graph
+        ):
+            return original(self, grads_and_vars, *args, **kwargs)
+        done = tf.no_op(name="deferred_update")
+        bound = original.__get__(self)
+        caught.append(Update(bound, list(grads_and_vars), args, kwargs, done))
+        return done
+
+    return apply_gradients
+
+
+def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
+    """Applies the towers' updates as one, through the first tower's optimizers.
+
+    What the first tower's train op waits for (`Update.done`) then waits for the
+    real update, so that whatever its model function put after the update, such as
+    moving averages, still comes after it.
+
+    Args:
+      towers: the updates of each tower.
+      divisor: as in `average_gradients`.
+
+    Raises:
+      errors.InvalidArgumentError: there is no update, or the towers differ.
+    """
+    import tensorflow as tf
+
+    numbers = {len(updates) for updates in towers}
+    if numbers == {0}:
+        raise errors.InvalidArgumentError(
+            "`model_fn` applied no gradients in mode `train`; expected a call of "
+            "`optimizer.minimize` or `optimizer.apply_gradients` of a "
+            "`tf.compat.v1.train.Optimizer` (or a Keras 2 optimizer), whose gradients "
+            "can be averaged over the towers."
+        )
+    if len(numbers) > 1:
+        raise errors.InvalidArgumentError(
+            f"The towers applied gradients {sorted(numbers)} times; expected the same "
+            "number of updates in each tower."
+        )
+    add_control_inputs = compat.private("add_control_inputs")
+    for same in zip(*towers, strict=True):
+        _check_variables(same)
+        pairs = average_gradients([update.pairs for update in same], divisor=divisor)
+        first = same[0]
+        # The model function's own control dependencies, such as update ops.
+        before = [*first.done.control_inputs, *computed(pairs)]
+        with tf.control_dependencies(before):
+            applied = first.apply(pairs, *first.args, **first.kwargs)
+        add_control_inputs(first.done, [getattr(applied, "op", applied)])
+
+
+def _check_variables(updates: Sequence[Update]) -> None:
+    names = [[variable.name for _, variable in u.pairs] for u in updates]
+    if any(other != names[0] for other in names):
+        raise errors.InvalidArgumentError(
+            f"The towers update different variables, {names}; expected the same "
+            "variables in the same order in each tower."
+        )

@@ -1,0 +1,123 @@
+"""The `EstimatorSpec`s of the towers as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hookbridge import errors
+
+
+def merged_loss(losses: Sequence[Any], weights: Sequence[Any] | None) -> Any:
+    """The loss of the whole batch.
+
+    Args:
+      losses: `[]` of each tower.
+      weights: each tower's number of examples for a loss that is a mean; None for
+        a loss that is a sum.
+    """
+    import tensorflow as tf
+
+    if weights is None:
+        return tf.add_n(list(losses))
+    total = tf.add_n(list(weights))
+    parts = []
+    for loss, weight in zip(losses, weights, strict=True):
+        share = tf.cast(weight, loss.dtype) / tf.cast(total, loss.dtype)
+        # The mean over no example is NaN, and NaN times nothing is NaN.
+        parts.append(tf.where(weight > 0, loss * share, tf.zeros_like(loss)))
+    return tf.add_n(parts)
+
+
+def merged_predictions(towers: Sequence[Any]) -> Any:
+    """Predictions `[N / num_towers, ...]` of each tower as `[N, ...]`."""
+    import tensorflow as tf
+
+    if towers[0] is None:
+        return None
+    return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *towers)
+
+
+def merged_export_outputs(towers: Sequence[Any]) -> Any:
+    """Export outputs of each tower as those of the whole batch.
+
+    Raises:
+      errors.InvalidArgumentError: an output is of a class that cannot be merged.
+    """
+    if towers[0] is None:
+        return None
+    return {
+        name: _export_output(name, [outputs[name] for outputs in towers])
+        for name in towers[0]
+    }
+
+
+def _export_output(name: str, towers: Sequence[Any]) -> Any:
+    kind = type(towers[0])
+    # Predict, Classification and Regression outputs of every Estimator version
+    # keep what they were made of under the names of their arguments.
+    for fields in (("outputs",), ("scores", "classes"), ("value",)):
+        if all(hasattr(towers[0], field) for field in fields):
+            values = {
+                field: merged_predictions([getattr(tower, field) for tower in towers])
+                for field in fields
+            }
+            return kind(**values)
+    raise errors.InvalidArgumentError(
+        f"The export output `{name}` is a `{kind.__name__}`; expected a "
+        "PredictOutput, ClassificationOutput or RegressionOutput, which can be "
+        "merged over towers. Export with one tower."
+    )
+
+
+def merged_metrics(towers: Sequence[Any], variables: Sequence[Sequence[Any]]) -> Any:
+    """`eval_metric_ops` over the examples of all towers.
+
+    The metrics of `tf.compat.v1.metrics` keep sums in local variables. After each
+    update those of the first tower get the towers' sums and the others start from
+    zero again, so that the first tower's values are those of all.
+
+    Args:
+      towers: each tower's `{name: (value, update_op)}` or `{name: Keras metric}`.
+      variables: each tower's local variables, in the order of their creation.
+
+    Raises:
+      errors.InvalidArgumentError: the towers have different metric variables.
+    """
+    import tensorflow as tf
+
+    if not towers[0]:
+        return towers[0]
+    shapes = [[variable.shape.as_list() for variable in own] for own in variables]
+    if any(other != shapes[0] for other in shapes):
+        raise errors.InvalidArgumentError(
+            f"The towers' metrics have variables of the shapes {shapes}; expected the "
+            "same metrics in each tower."
+        )
+    pairs = [
+        {name: _value_and_update(metric) for name, metric in metrics.items()}
+        for metrics in towers
+    ]
+    updates = [update for metrics in pairs for _, update in metrics.values()]
+    with tf.control_dependencies(updates):
+        sums = [
+            tf.add_n([variable.read_value() for variable in same])
+            for same in zip(*variables, strict=True)
+        ]
+    with tf.control_dependencies(sums):
+        moved = [
+            variable.assign(total if tower == 0 else tf.zeros_like(total))
+            for tower, own in enumerate(variables)
+            for variable, total in zip(own, sums, strict=True)
+        ]
+    with tf.control_dependencies([*moved, *updates]):
+        done = tf.no_op(name="merged_metrics")
+    return {name: (value, done) for name, (value, _) in pairs[0].items()}
+
+
+def _value_and_update(metric: Any) -> tuple[Any, Any]:
+    import tensorflow as tf
+
+    if isinstance(metric, tuple):
+        return metric
+    return metric.result(), tf.group(*metric.updates)
