@@ -43,8 +43,8 @@ _NOT_LOST = (
     "session: after the recovery training goes on from them"
 )
 _NOT_RESTORED = (
-    f"{_NOT_LOST}, not from the last checkpoint (a live session restored by TensorFlow's "
-    "session manager gives the recorded events)"
+    f"{_NOT_LOST}, not from the last checkpoint (a live session that TensorFlow's "
+    "session manager restores gives the recorded events)"
 )
 _TAKEN_FOR_DATA = (
     "Keras would take the error for the end of the data: it escapes as "
@@ -52,8 +52,8 @@ _TAKEN_FOR_DATA = (
 )
 _LAST_STEP = (
     "outside of a step, a tensor of the step has the value of the last step: there is "
-    "no batch to compute it from (a live session gives the recorded events for ops that "
-    "hooks make)"
+    "no batch to compute it from (a live session gives the recorded events for ops "
+    "that hooks make)"
 )
 DIFFERENCES: dict[str, Difference] = {
     **{
