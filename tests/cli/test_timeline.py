@@ -43,9 +43,7 @@ def run(host: Host, *, steps: int, steps_per_epoch: int) -> LoopRun:
         test_accuracy=0.5,
         test_loss=1.0,
         seconds=1.0,
-        history=[
-            {"val_loss": 1 / (e + 1), "learning_rate": 0.1} for e in epochs
-        ],
+        history=[{"val_loss": 1 / (e + 1), "learning_rate": 0.1} for e in epochs],
         activity={},
         directory=Path(),
     )
