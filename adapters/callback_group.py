@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from absl import logging
+
 from hookbridge import errors
-from hookbridge.adapters import callback_checks, guest_calls, shadow_model, stand_ins
+from hookbridge.adapters import (
+    callback_checks,
+    guest_calls,
+    guests,
+    roles,
+    shadow_model,
+    stand_ins,
+)
 from hookbridge.adapters.evaluate_run import PredictRun, TestRun
 from hookbridge.adapters.session_run import SessionRun
 from hookbridge.adapters.step_graph import StepGraph
@@ -53,6 +62,7 @@ class CallbackGroup:
         self.params = _mapping("params", params)
         self.flavours = frozenset(map(guest_calls.flavour_of, callbacks))
         self.run: SessionRun | None = None
+        self._skipped: set[str] = set()
         self._check()
 
     def _check(self) -> None:
@@ -95,7 +105,17 @@ class CallbackGroup:
 
     def takes_part(self, member: Any) -> bool:
         """Whether a member's callback is called on this worker."""
-        return True
+        if member.role == "all" or roles.is_chief():
+            return True
+        name = guests.name_of(member.callback)
+        if name not in self._skipped:
+            self._skipped.add(name)
+            logging.info(
+                "hookbridge: `%s` runs on the chief only; this process is not the "
+                'chief and skips it. Set `hook.role = "all"` to run it here too.',
+                name,
+            )
+        return False
 
     def begin(self, member: Any) -> SessionRun:
         """`begin` of a member: joins the session's run or starts a new one."""

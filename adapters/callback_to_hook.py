@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters import guests
+from hookbridge.adapters import guests, roles
 from hookbridge.adapters.callback_group import CallbackGroup
 from hookbridge.adapters.session_run import SessionRun
 
@@ -45,6 +45,7 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
       callback: the guest.
       called: the object whose methods are called: the guest, except where Keras
         itself had put an object of `tf.compat.v1.keras` in its place.
+      role: "chief" or "all": which workers of a cluster call it.
 
     Raises:
       errors.NotAGuestError: `callback` is no callback.
@@ -83,6 +84,7 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             params=params,
         )
         self.called = group.callbacks[0]
+        self._role = roles.default_role(callback)
 
     @classmethod
     def _member(
@@ -91,6 +93,7 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         hook = cls.__new__(cls)
         hook.callback = callback
         hook.called = called
+        hook._role = roles.default_role(callback)
         hook._run = None
         hook._outer = None
         hook._group = group
@@ -98,6 +101,19 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"CallbackToHook({guests.name_of(self.callback)})"
+
+    @property
+    def role(self) -> roles.Role:
+        """Which workers call the callback: "chief" or "all".
+
+        By default "chief" for what writes files, "all" for what acts on the loop.
+        May be set until the session begins.
+        """
+        return self._role
+
+    @role.setter
+    def role(self, role: roles.Role) -> None:
+        self._role = roles.check_role(role)
 
     def _unused(self) -> errors.LiveSessionError:
         return errors.LiveSessionError(

@@ -107,6 +107,17 @@ class EpochLogs:
             mean.reset()
         self.current = {}
 
+    def state(self) -> dict[str, list[float]]:
+        """The sums of the epoch so far, as JSON."""
+        return {key: mean.state() for key, mean in self._means.items()}
+
+    def restore(self, state: Any) -> None:
+        """Goes on from what `state` returned; what does not fit is left out."""
+        if isinstance(state, dict):
+            for key, numbers in state.items():
+                if key in self._means:
+                    self._means[key].restore(*map(float, numbers))
+
     def update(self, fetched: Mapping[str, Any] | None) -> dict[str, Any]:
         """Takes the values of one step; returns the means so far."""
         fetched = fetched or {}

@@ -164,6 +164,17 @@ class LiveOptimizer:
             with compat.private("eager_mode")():
                 self._mirror.assign(value)
 
+    def state(self) -> dict[str, float]:
+        """The rates that are fed: a checkpoint of the variables has not got them."""
+        return {tensor.name: float(value) for tensor, value in self.feeds.items()}
+
+    def restore(self, state: Any) -> None:
+        """Feeds the rates that `state` returned, where the graph still has them."""
+        for rate in self._rates:
+            if isinstance(state, dict) and rate.tensor.name in state:
+                dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
+                self.feeds[rate.tensor] = np.asarray(state[rate.tensor.name], dtype)
+
     def build(self, variables: Any) -> None:
         """Does nothing: a graph's optimizer has its variables."""
 

@@ -26,6 +26,7 @@ class SessionRun:
 
     Attributes:
       members: the hooks that take part, in the order of the session's hooks.
+      called: the callbacks of those that are called on this worker.
       session: the raw session, or None before there is one.
       step: the global step as far as it is known.
       started: whether training, evaluation or prediction has begun.
@@ -36,6 +37,7 @@ class SessionRun:
         self.group = group
         self.graph = graph
         self.members: list[Any] = []
+        self.called: list[Any] = []
         self.session: Any = None
         self.step = 0
         self.started = False
@@ -48,6 +50,9 @@ class SessionRun:
     def join(self, member: Any) -> None:
         """`begin` of one member."""
         self.members.append(member)
+        if not self.group.takes_part(member):
+            return
+        self.called.append(member.called)
         self.check(member.called)
         with compat.private("eager_mode")():
             member.called.set_model(self.model)
@@ -144,7 +149,7 @@ class SessionRun:
         model._live_weights.mirrors.push()
 
     def _collect_calls(self) -> None:
-        callbacks = [m.called for m in self.members if self.group.takes_part(m)]
+        callbacks = self.called
         for mode in ("train", "test", "predict"):
             for event in (
                 f"on_{mode}_begin",

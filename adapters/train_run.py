@@ -13,6 +13,7 @@ from hookbridge.adapters import (
 )
 from hookbridge.adapters.epoch_logs import SIZE, EpochLogs, FetchPlan
 from hookbridge.adapters.session_run import SessionRun
+from hookbridge.adapters.state_keeper import StateKeeper
 from hookbridge.adapters.step_graph import Step, StepGraph
 from hookbridge.adapters.validation_run import ValidationRun
 
@@ -63,6 +64,8 @@ class TrainRun(SessionRun):
         # Results of steps that are not in the logs yet: the sums can wait until
         # somebody looks.
         self._pending: list[tuple[Step, Any]] = []
+        self._state = StateKeeper(self)
+        self._kept: Any = None  # means of the epoch that a restart interrupted
         self._waiting = False  # for the step of the open batch to be applied
         self._batch_begin = self._batch_end = True
         self._epoch_logs: dict[str, Any] = {}
@@ -77,6 +80,11 @@ class TrainRun(SessionRun):
             rates=self._rates,
         )
 
+    @property
+    def in_step(self) -> bool:
+        """Whether a training step is running whose events are not all delivered."""
+        return self._now is not None
+
     # --- the session --------------------------------------------------------
 
     def created(self, coord: Any) -> None:
@@ -88,6 +96,7 @@ class TrainRun(SessionRun):
             if self.step < self._epoch_start:
                 self._in_epoch = False
                 self._first_epoch = self._first_step = 0
+            self._state.restore()
             return
         self.started = True
         self._batch_begin = bool(self.calls["on_train_batch_begin"])
@@ -95,6 +104,7 @@ class TrainRun(SessionRun):
         self._logs.begin_epoch()
         self.deliver("on_train_begin", {})
         self._restored()
+        self._state.begin()
         epochs, per_epoch = self.group.epochs, self.group.steps_per_epoch
         if epochs is not None and per_epoch and self.step >= epochs * per_epoch:
             # Nothing is left to do, as when `fit` begins behind its last epoch.
@@ -108,6 +118,20 @@ class TrainRun(SessionRun):
             step = epoch * (self.group.steps_per_epoch or 0)
             session_variables.write(self.session, [(self._counter, step)])
         self._read_step()
+
+    def loop_state(self) -> dict[str, Any]:
+        """What belongs to a checkpoint beside the callbacks' own state, as JSON."""
+        self._take_pending()
+        return {
+            "learning_rates": self.model.optimizer.state(),
+            "epoch_logs": self._logs.state() if self._in_epoch else None,
+        }
+
+    def set_loop_state(self, state: Any) -> None:
+        """Goes on from what `loop_state` returned."""
+        if isinstance(state, dict):
+            self.model.optimizer.restore(state.get("learning_rates"))
+            self._kept = state.get("epoch_logs")
 
     def _read_step(self) -> None:
         if self._counter is not None:
@@ -135,9 +159,13 @@ class TrainRun(SessionRun):
         return self._plan.arguments(now, self.model.optimizer.feeds)
 
     def after_step(self, run_context: Any) -> None:
-        now, self._now = self._now, None
-        if now is None:
+        if self._now is None:
             return
+        self._finish_step(self._now, run_context)
+        self._now = None
+        self._state.step_is_over()
+
+    def _finish_step(self, now: Step, run_context: Any) -> None:
         self.session = run_context.session
         before = self.step
         count = self._plan.count(now, self.results)
@@ -177,6 +205,7 @@ class TrainRun(SessionRun):
         if self._in_epoch and self._batches_in_epoch:
             self._end_epoch()
         self.deliver("on_train_end", dict(self._epoch_logs))
+        self._state.end()
 
     def _take_pending(self) -> None:
         for step, results in self._pending:
@@ -194,6 +223,10 @@ class TrainRun(SessionRun):
         self._batches_in_epoch = 0
         self._pending.clear()
         self._logs.begin_epoch()
+        if self._kept is not None:
+            # This epoch was begun before the restart.
+            self._logs.restore(self._kept)
+            self._kept = None
         if self._logs.resets:
             self.session.run(self._logs.resets)
         self.deliver("on_epoch_begin", self._epoch, {})

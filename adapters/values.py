@@ -88,6 +88,14 @@ class RunningMean:
         self._count += np.float32(weight)
         return float(self._total / self._count) if self._count else 0.0
 
+    def state(self) -> list[float]:
+        """Sum and weight so far."""
+        return [float(self._total), float(self._count)]
+
+    def restore(self, total: float, count: float) -> None:
+        """Goes on from what `state` returned."""
+        self._total, self._count = np.float32(total), np.float32(count)
+
     def reset(self) -> None:
         """Forgets everything, as at the beginning of an epoch."""
         self._total = np.float32(0.0)

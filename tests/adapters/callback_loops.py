@@ -168,7 +168,11 @@ def session_loop(
         with tf.compat.v1.train.MonitoredTrainingSession(
             hooks=[*hooks, final], **(session_options or {})
         ) as session:
-            while not session.should_stop() and steps < max_steps:
+            # A restarted run goes on with the batch it was at.
+            if not session.should_stop():
+                steps = int(session.run(tf.compat.v1.train.get_global_step()))
+            last = steps + max_steps
+            while not session.should_stop() and steps < last:
                 session.run(net.train_op, feeds(net, steps))
                 steps += 1
     return Loop(history.history, final.weights, final.step)

@@ -1,0 +1,199 @@
+"""What callbacks count in, saved beside each checkpoint and restored with it."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from absl import logging
+
+from hookbridge.adapters import state_codec
+
+VERSION = 1
+SUFFIX = ".hookbridge.json"
+_ARRAYS = ".hookbridge.npz"
+
+
+class CallbackState:
+    """Keeps the state of callbacks together with a session's checkpoints.
+
+    Beside `model.ckpt-120.index` stands `model.ckpt-120.hookbridge.json`: for each
+    callback the attributes that changed since `on_train_begin`, numbers and texts as
+    JSON, arrays (such as the best weights of `EarlyStopping`) in an `.npz` file of
+    the same name.
+
+    Args:
+      callbacks: those that are called on this worker.
+      extra: a function that returns what else belongs to the state, JSON only.
+    """
+
+    def __init__(self, callbacks: Sequence[Any], extra: Callable[[], Any]) -> None:
+        self._callbacks = list(callbacks)
+        self._extra = extra
+        # A user's callback is saved as far as it differs from this; what a callback
+        # of Keras counts in is saved whole.
+        self._base = [
+            {} if state_codec.is_stock(c) else state_codec.storable(c)
+            for c in self._callbacks
+        ]
+
+    # --- writing -----------------------------------------------------------------
+
+    def save(self, prefix: str, step: int) -> None:
+        """Writes the state that belongs to a checkpoint.
+
+        Args:
+          prefix: path of the checkpoint without suffix.
+          step: its global step.
+        """
+        import tensorflow as tf
+
+        arrays: dict[str, Any] = {}
+        entries = []
+        for callback, base in zip(self._callbacks, self._base, strict=True):
+            state = {}
+            for name, now in state_codec.storable(callback).items():
+                if name not in base or not state_codec.same(now, base[name]):
+                    state[name] = state_codec.encode(getattr(callback, name), arrays)
+            entries.append({"class": type(callback).__name__, "state": state})
+        document = {
+            "version": VERSION,
+            "step": step,
+            "callbacks": entries,
+            "loop": self._extra(),
+        }
+        if arrays:
+            buffer = io.BytesIO()
+            np.savez(buffer, **arrays)
+            _write(prefix + _ARRAYS, buffer.getvalue())
+        elif tf.io.gfile.exists(prefix + _ARRAYS):
+            tf.io.gfile.remove(prefix + _ARRAYS)
+        _write(prefix + SUFFIX, json.dumps(document, indent=1).encode())
+        _remove_orphans(prefix)
+
+    # --- reading -----------------------------------------------------------------
+
+    def restore(self, prefix: str, step: int) -> Any:
+        """Reads the state that belongs to a checkpoint, if there is one.
+
+        A file that cannot be used is reported and left alone: training goes on from
+        the checkpoint with callbacks that begin anew.
+
+        Args:
+          prefix: path of the checkpoint without suffix.
+          step: the global step of the session.
+
+        Returns:
+          What `extra` returned when it was saved, or None.
+        """
+        import tensorflow as tf
+
+        path = prefix + SUFFIX
+        if not tf.io.gfile.exists(path):
+            return None
+        try:
+            with tf.io.gfile.GFile(path, "rb") as file:
+                document = json.loads(file.read().decode())
+            if document["version"] != VERSION:
+                raise ValueError(
+                    f"it has version {document['version']}, expected {VERSION}"
+                )
+            if document["step"] != step:
+                raise ValueError(
+                    f"it belongs to step {document['step']}, the session is at {step}"
+                )
+            arrays = {}
+            if tf.io.gfile.exists(prefix + _ARRAYS):
+                with tf.io.gfile.GFile(prefix + _ARRAYS, "rb") as file:
+                    loaded = np.load(io.BytesIO(file.read()), allow_pickle=False)
+                    arrays = {k: loaded[k] for k in loaded.files}
+            states = [
+                (str(e["class"]), state_codec.decode(e["state"], arrays))
+                for e in document["callbacks"]
+            ]
+            extra = document["loop"]
+        except Exception as e:  # whatever a damaged file makes of itself
+            logging.warning(
+                "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
+                "Training goes on from the checkpoint; callbacks begin anew.",
+                path,
+                type(e).__name__,
+                e,
+            )
+            return None
+        self._apply(states, path)
+        return extra
+
+    def _apply(self, states: list[tuple[str, dict[str, Any]]], path: str) -> None:
+        left = list(self._callbacks)
+        for name, state in states:
+            target = next((c for c in left if type(c).__name__ == name), None)
+            if target is None:
+                if state:
+                    logging.warning(
+                        "hookbridge: %s has the state of a `%s` that is no longer "
+                        "among the callbacks; it is left out.",
+                        path,
+                        name,
+                    )
+                continue
+            left = [c for c in left if c is not target]
+            base = self._base[
+                next(i for i, c in enumerate(self._callbacks) if c is target)
+            ]
+            for attribute, value in state.items():
+                setattr(target, attribute, value)
+                base.pop(attribute, None)  # to be saved again with the next checkpoint
+
+
+def watch(saver: Any, saved: Callable[[str], None]) -> Callable[[], None]:
+    """Calls `saved(prefix)` after each `saver.save`; returns what ends it.
+
+    The saver is the one in the collection `SAVERS`: that of the loop's
+    `CheckpointSaverHook`.
+
+    Args:
+      saver: a `tf.compat.v1.train.Saver`.
+      saved: called on the thread that saves.
+    """
+    original = saver.save
+
+    @functools.wraps(original)
+    def save(*args: Any, **kwargs: Any) -> Any:
+        path = original(*args, **kwargs)
+        if path:
+            saved(path)
+        return path
+
+    saver.save = save
+
+    def end() -> None:
+        saver.save = original
+
+    return end
+
+
+def _write(path: str, data: bytes) -> None:
+    import tensorflow as tf
+
+    # Aside first: a process that is killed leaves the old file or the new one.
+    with tf.io.gfile.GFile(path + ".part", "wb") as file:
+        file.write(data)
+    tf.io.gfile.rename(path + ".part", path, overwrite=True)
+
+
+def _remove_orphans(prefix: str) -> None:
+    """Removes states whose checkpoints the saver has removed."""
+    import tensorflow as tf
+
+    folder, _, name = prefix.rpartition("/")
+    stem = name.rsplit("-", 1)[0]
+    for suffix in (SUFFIX, _ARRAYS):
+        pattern = f"{folder}/{stem}-*{suffix}" if folder else f"{stem}-*{suffix}"
+        for path in tf.io.gfile.glob(pattern):
+            if not tf.io.gfile.exists(path.removesuffix(suffix) + ".index"):
+                tf.io.gfile.remove(path)
