@@ -143,7 +143,7 @@ def train_and_evaluate(
       ValueError: the `RunConfig` has no coordinator mode.
     """
     config = estimator.config
-    mode = config._distribute_coordinator_mode
+    mode = getattr(config, "_distribute_coordinator_mode", None)
     if not mode:
         raise ValueError(
             "Received a `RunConfig` without a distribute coordinator mode; expected "

@@ -1,0 +1,85 @@
+"""Starts the processes of an Estimator job on this machine and ends all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+Processes = Mapping[str, "subprocess.Popen[bytes]"]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on at this moment."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+@contextlib.contextmanager
+def job(
+    script: str, folder: Path, tasks: Sequence[str], arguments: Sequence[str]
+) -> Iterator[Processes]:
+    """Starts `script` once for each task; no process outlives the block.
+
+    Each gets `arguments` and the path of its report, `<folder>/<task>.json`; what it
+    prints goes to `<folder>/<task>.log`. An evaluator is no part of the cluster. A
+    single task gets no `TF_CONFIG`.
+    """
+    members = [task for task in tasks if task != "evaluator"]
+    ports = free_ports(len(members))
+    spec = {task: [f"127.0.0.1:{port}"] for task, port in zip(members, ports)}  # noqa: B905
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        for task in tasks:
+            config = {"cluster": spec, "task": {"type": task, "index": 0}}
+            environment = {
+                **os.environ,
+                "TF_CPP_MIN_LOG_LEVEL": "3",
+                "CUDA_VISIBLE_DEVICES": "-1",
+            }
+            if len(tasks) > 1:
+                environment["TF_CONFIG"] = json.dumps(config)
+            with (folder / f"{task}.log").open("wb") as log:
+                processes[task] = subprocess.Popen(
+                    [
+                        *(sys.executable, str(HERE / script)),
+                        *(*arguments, str(folder / f"{task}.json")),
+                    ],
+                    env=environment,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        yield processes
+    finally:
+        for process in processes.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
+
+
+def codes_when_done(
+    processes: Processes, tasks: Sequence[str], timeout_secs: float
+) -> dict[str, int | None]:
+    """Waits for `tasks`; exit codes of all processes, None for those that run."""
+    deadline = time.monotonic() + timeout_secs
+    for task in tasks:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            processes[task].wait(max(1.0, deadline - time.monotonic()))
+    return {task: process.poll() for task, process in processes.items()}
+
+
+def log(folder: Path, task: str) -> str:
+    """The end of what a task printed."""
+    return (folder / f"{task}.log").read_text(errors="replace")[-3000:]
