@@ -47,7 +47,7 @@ class LiveOptimizer:
         self.feeds: dict[Any, Any] = {}
 
     # A property named `__class__` answers `isinstance`, as mocks with a spec do.
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:  # type: ignore[override]
         return self.__dict__.get("_poses_as") or LiveOptimizer
 

@@ -173,6 +173,10 @@ class SessionRun:
         if params["epochs"] is None and type(callback).__name__ == "ProgbarLogger":
             # It compares the number; one epoch is what makes it print no number.
             params["epochs"] = 1
+        if type(callback).__name__ == "BaseLogger":
+            # It averages what Keras has averaged itself since TF 2, and fails without
+            # the list of what to average.
+            params.setdefault("metrics", [])
         return params
 
     def _optimizer_class(self, rates: list[LearningRate]) -> type | None:

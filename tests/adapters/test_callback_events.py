@@ -296,7 +296,7 @@ def test_reinitialised_iterator_begins_the_next_epoch(keras: Any) -> None:
 
 def test_resumed_run_begins_at_its_epoch_and_batch(keras: Any, tmp_path: Any) -> None:
     log: list[Any] = []
-    options = {"session_options": {"checkpoint_dir": str(tmp_path)}}
+    options: dict[str, Any] = {"session_options": {"checkpoint_dir": str(tmp_path)}}
     session_loop([recorder(keras, [], "A")], max_steps=4, **options)
     session_loop([recorder(keras, log, "A")], validate=False, epochs=3, **options)
     assert [(e[0], e[2], e[3]) for e in log][:4] == [
@@ -309,7 +309,7 @@ def test_resumed_run_begins_at_its_epoch_and_batch(keras: Any, tmp_path: Any) ->
 
 
 def test_finished_run_takes_no_further_step(keras: Any, tmp_path: Any) -> None:
-    options = {"session_options": {"checkpoint_dir": str(tmp_path)}}
+    options: dict[str, Any] = {"session_options": {"checkpoint_dir": str(tmp_path)}}
     session_loop([recorder(keras, [], "A")], epochs=2, **options)
     log: list[Any] = []
     run = session_loop([recorder(keras, log, "A")], epochs=2, **options)
@@ -363,8 +363,11 @@ def test_same_callback_serves_fit_before_and_after(keras: Any) -> None:
     log: list[Any] = []
     callback = recorder(keras, log, "A")
     runs = []
-    for run in (lambda: fit(keras, [callback]), lambda: session_loop([callback])) * 2:
-        run()
+    for native in (True, False, True, False):
+        if native:
+            fit(keras, [callback])
+        else:
+            session_loop([callback])
         runs.append(list(log))
         log.clear()
     assert runs[0] == runs[1] == runs[2] == runs[3]

@@ -24,7 +24,7 @@ def stopping(keras: Any) -> Any:
 
 def interrupted(keras: Any, make: Any, folder: Path, at: int, **options: Any) -> Any:
     """A run that ends after `at` steps and is started again with new objects."""
-    kept = {
+    kept: dict[str, Any] = {
         "session_options": {
             "checkpoint_dir": str(folder),
             "save_checkpoint_steps": 1,
