@@ -20,6 +20,7 @@ from hookbridge import errors
 # Name -> module with SUMMARY, USAGE, define_flags(values) and run(values, args).
 COMMANDS = {
     "demo": "hookbridge.cli.demo",
+    "cluster": "hookbridge.cli.cluster",
 }
 
 USAGE_ERROR = 2

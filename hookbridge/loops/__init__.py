@@ -13,13 +13,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hookbridge.loops.cluster import ClusterConfig as ClusterConfig
     from hookbridge.loops.devices import session_config as session_config
     from hookbridge.loops.devices import tower_devices as tower_devices
+    from hookbridge.loops.local_cluster import LocalCluster as LocalCluster
     from hookbridge.loops.session_loop import TowerLoop as TowerLoop
     from hookbridge.loops.session_loop import TrainingResult as TrainingResult
     from hookbridge.loops.tower_spec import TowerSpec as TowerSpec
 
 _WHERE = {
+    "ClusterConfig": "hookbridge.loops.cluster",
+    "LocalCluster": "hookbridge.loops.local_cluster",
     "TowerLoop": "hookbridge.loops.session_loop",
     "TowerSpec": "hookbridge.loops.tower_spec",
     "TrainingResult": "hookbridge.loops.session_loop",
@@ -28,6 +32,8 @@ _WHERE = {
 }
 
 __all__ = (
+    "ClusterConfig",
+    "LocalCluster",
     "TowerLoop",
     "TowerSpec",
     "TrainingResult",

@@ -112,7 +112,12 @@ def test_every_guest_wrote_the_same_kind_of_files_in_both_loops(
     files = {guest["name"]: guest["files"] for guest in result["guests"]}
     for host in ("session", "fit"):
         for name in files:
-            assert len(files[name]["session"]) == len(files[name]["fit"]), name
+            # A session keeps the callbacks' state beside each checkpoint.
+            ours, theirs = (
+                [f for f in files[name][h] if "checkpoints" not in f or ".index" in f]
+                for h in ("session", "fit")
+            )
+            assert len(ours) == len(theirs), name
         checkpoint = str(directory / host / "checkpoints" / f"model.ckpt-{steps}")
         saved = dict(tf.train.list_variables(checkpoint))
         assert [64, 64] in saved.values() and [64, 10] in saved.values()

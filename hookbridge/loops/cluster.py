@@ -1,0 +1,158 @@
+"""The cluster that `TF_CONFIG` describes, checked before any server starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hookbridge import errors
+
+CHIEF_TYPES = ("chief", "master")
+SERVER_TYPES = (*CHIEF_TYPES, "worker", "ps")
+# An evaluator talks to nobody: it may be left out of the cluster it evaluates.
+TASK_TYPES = (*SERVER_TYPES, "evaluator")
+_ADDRESS = re.compile(r"^.+:\d{1,5}$")
+_EXAMPLE = (
+    '{"cluster": {"chief": ["host0:2222"], "worker": ["host1:2222"], '
+    '"ps": ["host2:2222"]}, "task": {"type": "worker", "index": 0}}'
+)
+
+
+@dataclass(frozen=True)
+class ClusterConfig:
+    """A cluster and this process's place in it.
+
+    Attributes:
+      cluster: `{job: ["host:port", ...]}`; empty for a job of one process.
+      task_type: `"chief"`, `"master"`, `"worker"`, `"ps"` or `"evaluator"`.
+      task_index: which task of its type, from 0.
+    """
+
+    cluster: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    task_type: str = "worker"
+    task_index: int = 0
+
+    @classmethod
+    def from_environment(
+        cls, environment: Mapping[str, str] | None = None
+    ) -> ClusterConfig:
+        """Reads `TF_CONFIG`; without it, or if it is empty, the job is local.
+
+        Args:
+          environment: the variables; None takes the process's.
+
+        Raises:
+          errors.InvalidArgumentError: `TF_CONFIG` is malformed; the message names
+            the key.
+        """
+        text = (os.environ if environment is None else environment).get("TF_CONFIG", "")
+        return cls.from_json(text) if text.strip() else cls()
+
+    @classmethod
+    def from_json(cls, text: str) -> ClusterConfig:
+        """Parses the value of `TF_CONFIG`.
+
+        Raises:
+          errors.InvalidArgumentError: it is malformed; the message names the key.
+        """
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError as e:
+            raise _wrong("TF_CONFIG", text, f"JSON ({e})") from e
+        if not isinstance(value, dict):
+            raise _wrong("TF_CONFIG", value, "a JSON object")
+        if not value.get("cluster") and not value.get("task"):
+            return cls()
+        if "cluster" not in value:
+            raise _wrong("TF_CONFIG", value, "the key `cluster`")
+        cluster = _cluster(value["cluster"])
+        if "task" not in value:
+            raise _wrong("TF_CONFIG", value, "the key `task`")
+        return cls(cluster, *_task(value["task"], cluster))
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this task initialises, saves and writes for all.
+
+        It is the chief, or the first worker of a cluster without one.
+        """
+        if any(job in self.cluster for job in CHIEF_TYPES):
+            return self.task_type in CHIEF_TYPES
+        return self.task_type == "worker" and self.task_index == 0
+
+    def to_json(self) -> str:
+        """This configuration as the value of `TF_CONFIG`."""
+        return json.dumps(
+            {
+                "cluster": {job: list(hosts) for job, hosts in self.cluster.items()},
+                "task": {"type": self.task_type, "index": self.task_index},
+            }
+        )
+
+
+def _cluster(value: Any) -> dict[str, tuple[str, ...]]:
+    key = "TF_CONFIG['cluster']"
+    if not isinstance(value, dict) or not value:
+        raise _wrong(key, value, "an object of jobs, `{job: [addresses]}`")
+    owners: dict[str, str] = {}
+    for job, hosts in value.items():
+        name = f"{key}['{job}']"
+        if job not in TASK_TYPES:
+            raise errors.InvalidArgumentError(
+                f"{key} has the job {job!r}; expected jobs out of "
+                f"{', '.join(TASK_TYPES)}."
+            )
+        if not isinstance(hosts, list) or not hosts:
+            raise _wrong(name, hosts, 'a list of addresses such as `["host:2222"]`')
+        for address in hosts:
+            if not isinstance(address, str) or not _ADDRESS.match(address):
+                raise _wrong(name, address, "an address `host:port`")
+            if address in owners:
+                raise errors.InvalidArgumentError(
+                    f"{name} has the address {address!r} that {owners[address]} has "
+                    "too; expected an address of its own for each task."
+                )
+            owners[address] = name
+    chiefs = [job for job in CHIEF_TYPES for _ in value.get(job, ())]
+    if len(chiefs) > 1:
+        raise errors.InvalidArgumentError(
+            f"{key} has {len(chiefs)} chiefs ({', '.join(chiefs)}); expected at most "
+            "one. Make the others workers."
+        )
+    return {job: tuple(hosts) for job, hosts in value.items()}
+
+
+def _task(value: Any, cluster: Mapping[str, tuple[str, ...]]) -> tuple[str, int]:
+    key = "TF_CONFIG['task']"
+    if not isinstance(value, dict):
+        raise _wrong(key, value, 'an object `{"type": ..., "index": ...}`')
+    kind, index = value.get("type"), value.get("index")
+    if kind not in TASK_TYPES:
+        raise _wrong(f"{key}['type']", kind, f"one of {', '.join(TASK_TYPES)}")
+    if kind not in cluster and kind != "evaluator":
+        raise errors.InvalidArgumentError(
+            f"{key}['type'] is {kind!r}, which TF_CONFIG['cluster'] does not have; "
+            f"expected one of its jobs: {', '.join(cluster)}."
+        )
+    # Schedulers write numbers as strings.
+    if isinstance(index, str) and index.isdigit():
+        index = int(index)
+    if isinstance(index, bool) or not isinstance(index, int) or index < 0:
+        raise _wrong(f"{key}['index']", index, "an integer of at least 0")
+    tasks = len(cluster.get(kind, ()))
+    if kind in cluster and index >= tasks:
+        raise errors.InvalidArgumentError(
+            f"{key}['index'] is {index}; expected less than {tasks}, the number of "
+            f"{kind!r} tasks in TF_CONFIG['cluster']."
+        )
+    return kind, index
+
+
+def _wrong(key: str, value: Any, expected: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        f"{key} is {value!r}; expected {expected}. For example {_EXAMPLE}."
+    )

@@ -1,0 +1,178 @@
+"""`hookbridge cluster` with real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hookbridge.cli import main
+
+FLAGS = ("--num_workers=2", "--num_ps=1", "--grace_secs=3")
+
+TASK = """
+import json, os, pathlib, sys, time
+config = json.loads(os.environ["TF_CONFIG"])
+task = f"{config['task']['type']} {config['task']['index']}"
+folder = pathlib.Path(sys.argv[1])
+(folder / f"{task}.json").write_text(json.dumps(config))
+(folder / f"{task}.pid").write_text(str(os.getpid()))
+"""
+
+
+def cluster(code: str, folder: Path, *flags: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "hookbridge", "cluster", *(flags or FLAGS), "--",
+         sys.executable, "-c", TASK + code, str(folder)],
+        cwd=Path(__file__).resolve().parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+
+
+def finished(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be reaped does not."""
+    done = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True
+    )
+    return done.stdout.strip()[:1] not in ("", "Z")
+
+
+def assert_nobody_left(folder: Path, *tasks: str) -> None:
+    assert runs(os.getpid())
+    left = [f.stem for f in folder.glob("*.pid") if runs(int(f.read_text()))]
+    assert left == []
+    assert {file.stem for file in folder.glob("*.json")} == set(tasks)
+
+
+def test_every_task_gets_its_configuration_and_a_prefix(tmp_path: Path) -> None:
+    code = """
+print("hello"); print("trouble", file=sys.stderr)
+if task.startswith("ps"): time.sleep(600)
+"""
+    status, out, err = finished(cluster(code, tmp_path, *FLAGS, "--evaluator"))
+    tasks = ["chief 0", "worker 0", "worker 1", "ps 0", "evaluator 0"]
+    assert status == 0
+    assert sorted(out.splitlines()) == sorted(f"[{task}] hello" for task in tasks)
+    assert sorted(err.splitlines()) == sorted(f"[{task}] trouble" for task in tasks)
+    assert_nobody_left(tmp_path, *tasks)
+    configs = [json.loads(f.read_text()) for f in tmp_path.glob("*.json")]
+    assert all(c["cluster"] == configs[0]["cluster"] for c in configs)
+    sizes = {job: len(hosts) for job, hosts in configs[0]["cluster"].items()}
+    assert sizes == {"chief": 1, "worker": 2, "ps": 1}
+    addresses = [a for hosts in configs[0]["cluster"].values() for a in hosts]
+    assert len(set(addresses)) == 4
+
+
+def test_one_failure_ends_all_and_gives_its_exit_code(tmp_path: Path) -> None:
+    code = """
+if task == "worker 1": sys.exit(7)
+time.sleep(600)
+"""
+    assert finished(cluster(code, tmp_path))[0] == 7
+    assert_nobody_left(tmp_path, "chief 0", "worker 0", "worker 1", "ps 0")
+
+
+def test_a_task_that_was_killed_gives_the_exit_code_of_a_shell(tmp_path: Path) -> None:
+    code = """
+if task == "ps 0": os.kill(os.getpid(), 9)
+time.sleep(600)
+"""
+    assert finished(cluster(code, tmp_path))[0] == 128 + signal.SIGKILL
+    assert_nobody_left(tmp_path, "chief 0", "worker 0", "worker 1", "ps 0")
+
+
+def test_tasks_that_do_not_listen_are_ended_too(tmp_path: Path) -> None:
+    code = """
+import signal, subprocess
+if task == "chief 0":
+    time.sleep(1); sys.exit(3)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+(folder / f"child of {task}.pid").write_text(str(child.pid))
+time.sleep(600)
+"""
+    process = cluster(code, tmp_path, "--num_workers=1", "--num_ps=0", "--grace_secs=1")
+    assert finished(process)[0] == 3
+    assert len(list(tmp_path.glob("child*.pid"))) == 1
+    assert_nobody_left(tmp_path, "chief 0", "worker 0")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_are_passed_on(number: int, tmp_path: Path) -> None:
+    code = """
+import signal
+def save(number, frame):
+    print("saved at", number); sys.exit(0)
+signal.signal(signal.SIGTERM, save); signal.signal(signal.SIGINT, save)
+(folder / f"{task}.ready").touch()
+time.sleep(600)
+"""
+    process = cluster(code, tmp_path, "--num_workers=1", "--num_ps=0")
+    deadline = time.monotonic() + 30
+    while len(list(tmp_path.glob("*.ready"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(number)
+    status, out, _ = finished(process)
+    assert status == 128 + number
+    assert sorted(out.splitlines()) == [
+        f"[chief 0] saved at {int(number)}",
+        f"[worker 0] saved at {int(number)}",
+    ]
+    assert_nobody_left(tmp_path, "chief 0", "worker 0")
+
+
+BAD = {
+    "no_command": ([], "expected one after `--`"),
+    "no_program": (["--", "no-such-program-here"], "cannot be found or run"),
+    "nobody": (["--nochief", "--num_workers=0", "--", "true"], "a chief or a worker"),
+    "workers": (["--num_workers=-1", "--", "true"], "--num_workers=-1"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_bad_flags_get_one_line(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, message = BAD[case]
+    assert main(["cluster", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
+
+
+SERVERS = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import tensorflow as tf
+from hookbridge.loops.cluster import ClusterConfig
+place = ClusterConfig.from_environment()
+server = tf.distribute.Server(
+    tf.train.ClusterSpec({k: list(v) for k, v in place.cluster.items()}),
+    job_name=place.task_type, task_index=place.task_index)
+if place.task_type == "ps":
+    server.join()
+with tf.Graph().as_default():
+    with tf.device("/job:ps/task:0"):
+        there = tf.constant(20) + 1
+    with tf.compat.v1.Session(server.target) as session:
+        print("twice", 2 * session.run(there))
+"""
+
+
+@pytest.mark.slow
+def test_tensorflow_servers_meet_in_the_cluster(tmp_path: Path) -> None:
+    process = cluster(SERVERS, tmp_path, "--num_workers=1", "--num_ps=1")
+    status, out, err = finished(process)
+    assert status == 0, err
+    assert sorted(out.splitlines()) == ["[chief 0] twice 42", "[worker 0] twice 42"]
+    assert_nobody_left(tmp_path, "chief 0", "worker 0", "ps 0")
