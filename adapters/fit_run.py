@@ -29,7 +29,7 @@ v1 = tf.compat.v1
 _RUNS: weakref.WeakKeyDictionary[Any, FitRun] = weakref.WeakKeyDictionary()
 
 
-class _Guest(v1.train.SessionRunHook):  # type: ignore[misc]
+class _Guest(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """A hook without its `end`, which comes at the place of its callback."""
 
     def __init__(self, hook: Any) -> None:
@@ -39,7 +39,7 @@ class _Guest(v1.train.SessionRunHook):  # type: ignore[misc]
         self.after_run = hook.after_run
 
 
-class _Creator(v1.train.SessionCreator):  # type: ignore[misc]
+class _Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
     """Gives `MonitoredSession` its sessions; called again in recovery."""
 
     def __init__(self, create: Callable[[], LiveSession], scaffold: Any) -> None:
@@ -54,6 +54,18 @@ class _Creator(v1.train.SessionCreator):  # type: ignore[misc]
         session.run(self._scaffold.init_op)
         session.run(self._scaffold.local_init_op)
         return session
+
+
+def _not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:
+    """What escapes in place of an error that Keras would swallow."""
+    result = errors.LiveSessionError(
+        f"A hook raised {type(error).__name__}: {error}. In a MonitoredSession it "
+        "escapes the loop, but Keras would take it for the end of the data, so it "
+        "comes as this error, with the hook's own as `hook_error`. Raise another "
+        "type, or ask for a clean stop with `run_context.request_stop()`."
+    )
+    result.hook_error = error
+    return result
 
 
 class FitRun:
@@ -130,13 +142,13 @@ class FitRun:
                 if self._monitored.should_stop():
                     self._model.stop_training = True
         except (StopIteration, tf.errors.OutOfRangeError) as e:
-            # By exact type, as in a MonitoredSession.
-            if type(e) not in (StopIteration, tf.errors.OutOfRangeError):
-                self.fail()
-                raise
             if self._data_ended:
                 raise  # Keras ends the epoch
-            return self._stopped_by(e)
+            # By exact type, as in a MonitoredSession.
+            if type(e) in (StopIteration, tf.errors.OutOfRangeError):
+                return self._stopped_by(e)
+            self.fail()
+            raise _not_the_end_of_data(e) from e
         except BaseException:
             self.fail()
             raise
@@ -182,12 +194,7 @@ class FitRun:
                     hooks=[_Guest(hook) for hook in self.hooks],
                 )
         except (StopIteration, tf.errors.OutOfRangeError) as e:
-            raise errors.LiveSessionError(
-                f"A hook raised {type(e).__name__} in `begin` or "
-                f"`after_create_session`: {e}. It escapes under this name, because "
-                "Keras would take it for the end of the data. Handle it in the hook; "
-                "to train no step, do not call `fit`."
-            ) from e
+            raise _not_the_end_of_data(e) from e
 
     def _scaffold(self) -> Any:
         for hook in self.hooks:
@@ -273,6 +280,8 @@ class FitRun:
             if self._monitored is not None and self._graph is not None:
                 with self._graph.as_default():
                     self._monitored.__exit__(*sys.exc_info())
+            elif self._session is not None:  # `after_create_session` failed
+                self._session.close()
         finally:
             self.leave()
 

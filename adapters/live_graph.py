@@ -15,7 +15,7 @@ from hookbridge.adapters.step_names import StepNames, StepTensor
 v1 = tf.compat.v1
 
 
-class LiveGraph(tf.Graph):
+class LiveGraph(tf.Graph):  # type: ignore[misc]
     """A graph whose variables and step tensors live in a Keras model.
 
     It holds a stand-in for each variable of the model, the global step, the

@@ -54,7 +54,7 @@ class _Plan:
         self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
     ) -> Any:
         by_name = {t.name: v for t, v in zip(self.program.tensors, values, strict=True)}
-        flat = []
+        flat: list[Any] = []
         for fetch in self.fetches:
             if isinstance(fetch, tf.Operation):
                 flat.append(None)
@@ -67,7 +67,7 @@ class _Plan:
         return self.mapper.build_results(flat)
 
 
-class LiveSession(v1.Session):
+class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
     """A `tf.compat.v1.Session` on the variables and steps of a Keras model.
 
     `run` takes what `Session.run` takes. Ops run on the model's own variables;

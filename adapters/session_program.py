@@ -314,16 +314,15 @@ class SessionProgram:
     def _trace(self, names: list[str], arguments: Sequence[Any]) -> Callable[..., Any]:
         count = len(self.feeds)
 
-        @tf.autograph.experimental.do_not_convert
+        @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
         def body(*args: Any) -> list[Any]:
             known = self.build_before(args[:count])
             return self.build_after(known, dict(zip(names, args[count:], strict=True)))
 
         shapes = [t.shape for t in self.feeds] + [tf.TensorShape(None)] * len(names)
-        return tf.function(
-            body,
-            input_signature=[
-                tf.TensorSpec(shape, a.dtype)
-                for shape, a in zip(shapes, arguments, strict=True)
-            ],
-        ).get_concrete_function()
+        signature = [
+            tf.TensorSpec(shape, a.dtype)
+            for shape, a in zip(shapes, arguments, strict=True)
+        ]
+        compiled: Any = tf.function(body, input_signature=signature)
+        return compiled.get_concrete_function()  # type: ignore[no-any-return]

@@ -61,8 +61,8 @@ class SessionResources:
         return self._iterators[name]
 
     def _function(self, names: list[str], destroy: bool = False) -> Any:
-        @tf.function
-        @tf.autograph.experimental.do_not_convert
+        @tf.function  # type: ignore[untyped-decorator]
+        @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
         def build() -> list[Any]:
             handles = []
             for name in names:

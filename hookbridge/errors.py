@@ -50,7 +50,14 @@ class LiveModelError(HookBridgeError, AttributeError):
 
 
 class LiveSessionError(HookBridgeError, RuntimeError):
-    """Raised when a hook asks the live session for what it cannot do."""
+    """Raised when a hook asks the live session for what it cannot do.
+
+    Attributes:
+      hook_error: the hook's own error, where this one stands for it. (Keras's
+        traceback filter removes `__cause__`.)
+    """
+
+    hook_error: BaseException | None = None
 
 
 class CheckpointMismatchError(HookBridgeError, ValueError):

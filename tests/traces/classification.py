@@ -48,7 +48,7 @@ _NOT_RESTORED = (
 )
 _TAKEN_FOR_DATA = (
     "Keras would take the error for the end of the data: it escapes as "
-    "`LiveSessionError` with the hook's error as its cause"
+    "`LiveSessionError` with the hook's own as `hook_error`"
 )
 _LAST_STEP = (
     "outside of a step, a tensor of the step has the value of the last step: there is "

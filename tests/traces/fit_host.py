@@ -34,7 +34,7 @@ class NotInFitError(Exception):
     """A scenario asks for what `fit` has not."""
 
 
-class _Late(v1.train.SessionRunHook):  # type: ignore[misc]
+class _Late(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Builds the scenario's ops in `begin`, where a graph exists under `fit`."""
 
     def __init__(self, builds: list[Callable[[], None]]) -> None:
@@ -129,7 +129,8 @@ class FitTrace(Trace):
         if body is not None or not use_with or fetch != "train_step" or runs == 0:
             raise NotInFitError("Only a loop of its own does that.")
         # A run that is repeated takes a batch more.
-        data, steps = _batches(30), 20 if runs is None else runs
+        data: Any = _batches(30)
+        steps: int | None = 20 if runs is None else runs
         if self._data is not None:
             data, steps = self._data, None
         hooks = [_Late(self._builds), *make()] if self._builds else make()

@@ -58,8 +58,12 @@ class LiveHost:
         with mock.patch(SESSIONS, sessions), graph.as_default():
             yield graph
 
-    def _session(self, target: str = "", graph: Any = None, config: Any = None) -> Any:
+    def session(self, graph: Any) -> LiveSession:
+        """A live session on a graph of this host."""
         return LiveSession(graph, self._steps[graph], _no_step, {})
+
+    def _session(self, target: str = "", graph: Any = None, config: Any = None) -> Any:
+        return self.session(graph)
 
 
 def _no_step(program: Any, feeds: Any) -> list[Any]:

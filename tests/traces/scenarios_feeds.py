@@ -151,7 +151,7 @@ def options_debug_watch_merge(t: Trace) -> None:
         watch.debug_urls.append(f"file://{t.directory()}")
         return SessionRunArgs(None, options=options)
 
-    class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
+    class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def after_run(self, run_context: Any, run_values: Any) -> None:
             watches = run_values.options.debug_options.debug_tensor_watch_opts
             t.note("WATCH", n=len(watches), nodes=[w.node_name for w in watches])

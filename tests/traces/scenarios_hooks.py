@@ -171,7 +171,7 @@ def nested_monitored_sessions(t: Trace) -> None:
     """A monitored session in a graph of its own inside `after_run`."""
     op = t.train_graph().train_op
 
-    class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
+    class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def after_run(self, run_context: Any, run_values: Any) -> None:
             with t.host.graph():
                 inner = t.train_graph().train_op

@@ -75,7 +75,7 @@ def default_hooks_order(t: Trace) -> None:
 def hook_creates_variable_in_begin(t: Trace) -> None:
     op = t.train_graph().train_op
 
-    class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
+    class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def begin(self) -> None:
             variable = v1.get_variable(
                 "hv", shape=[], initializer=v1.constant_initializer(7.0)
@@ -95,7 +95,7 @@ def hook_creates_variable_in_begin(t: Trace) -> None:
 def hook_creates_op_after_create_session(t: Trace) -> None:
     op = t.train_graph().train_op
 
-    class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
+    class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def after_create_session(self, session: Any, coord: Any) -> None:
             tf.constant(1.0)
 

@@ -174,7 +174,7 @@ def before_run_returns_non_args(t: Trace) -> None:
 def stale_global_step_fetch(t: Trace) -> None:
     op = t.train_graph().train_op
 
-    class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
+    class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def begin(self) -> None:
             self.read = compat.private("global_step_read")()
 

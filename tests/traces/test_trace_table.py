@@ -16,8 +16,7 @@ def test_the_document_is_what_the_tests_classify() -> None:
 
 
 def test_every_recorded_scenario_is_in_one_class() -> None:
-    tables = [c.MEANINGLESS, c.DIFFERENCES, c.SESSION_ONLY]
-    named = [name for table in tables for name in table]
+    named = [*c.MEANINGLESS, *c.DIFFERENCES, *c.SESSION_ONLY]
     assert len(named) == len(set(named))
     assert set(named) <= set(RECORDED)
     assert len(RECORDED) == 111

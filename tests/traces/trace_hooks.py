@@ -32,7 +32,7 @@ class CoordStop(NamedTuple):
     bare: bool = False
 
 
-class Recorder(v1.train.SessionRunHook):  # type: ignore[misc]
+class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Records every call it gets; fails, stops and fetches as it is told.
 
     Args:
@@ -164,7 +164,7 @@ class Recorder(v1.train.SessionRunHook):  # type: ignore[misc]
         self._event("end", session, **more)
 
 
-class Listener(v1.train.CheckpointSaverListener):  # type: ignore[misc]
+class Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
     """Records the calls of a `CheckpointSaverHook`.
 
     Args:

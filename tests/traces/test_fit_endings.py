@@ -1,0 +1,194 @@
+"""How a `fit` with hooks ends: who hears of it, what is closed, what is whole."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from trace_events import Event
+from trace_hooks import Recorder
+
+from hookbridge import errors
+from hookbridge.adapters.hook_to_callback import HookToCallback
+from hookbridge.adapters.live_session import LiveSession
+
+v1 = tf.compat.v1
+
+BATCHES = 3
+
+
+def model_of(keras: Any) -> Any:
+    model = keras.Sequential([keras.Input([2]), keras.layers.Dense(1, name="out")])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    return model
+
+
+def batches(*, known: bool) -> Any:
+    x, y = np.ones([2 * BATCHES, 2], "float32"), np.ones([2 * BATCHES, 1], "float32")
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(2)
+    return data if known else data.filter(lambda *_: True)
+
+
+def native(keras: Any, log: list[str]) -> Any:
+    """A callback of the flavour's own that notes what it hears."""
+
+    class Native(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            log.append(f"epoch {epoch}")
+
+        def on_train_end(self, logs: Any = None) -> None:
+            log.append("train")
+
+    return Native()
+
+
+def count(log: list[Event], event: str) -> int:
+    return sum(entry["e"] == event for entry in log)
+
+
+def out_of_range() -> Exception:
+    return tf.errors.OutOfRangeError(None, None, "hook")  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+@pytest.mark.parametrize("call", [1, 2, 4])
+@pytest.mark.parametrize("event", ["before_run", "after_run"])
+@pytest.mark.parametrize("make", [out_of_range, lambda: StopIteration("hook")])
+def test_end_of_data_from_a_hook_stops_the_whole_fit(
+    keras: Any, make: Callable[[], Exception], event: str, call: int, known: bool
+) -> None:
+    log: list[Event] = []
+    heard: list[str] = []
+    hook = Recorder(log, "A", raises={(event, call): make})
+    model_of(keras).fit(
+        batches(known=known),
+        epochs=5,
+        verbose=0,
+        callbacks=[HookToCallback(hook), native(keras, heard)],
+    )
+    # Without a known size, the call that meets the end of the data is one more.
+    calls = BATCHES + (event == "before_run" and not known)
+    last_epoch = (call - 1) // calls
+    assert heard == [*(f"epoch {e}" for e in range(last_epoch + 1)), "train"]
+    assert count(log, event) == call
+    assert count(log, "end") == 1
+
+
+def test_end_of_data_ends_only_the_epoch(keras: Any) -> None:
+    log: list[Event] = []
+    heard: list[str] = []
+    model_of(keras).fit(
+        batches(known=False),
+        epochs=2,
+        verbose=0,
+        callbacks=[HookToCallback(Recorder(log, "A")), native(keras, heard)],
+    )
+    assert heard == ["epoch 0", "epoch 1", "train"]
+    assert count(log, "after_run") == 2 * BATCHES
+    assert log[-1] == {"e": "end", "h": "A", "gs": 2 * BATCHES}
+
+
+def test_subclass_of_the_end_of_data_escapes(keras: Any) -> None:
+    class Mine(tf.errors.OutOfRangeError):  # type: ignore[misc]
+        pass
+
+    log: list[Event] = []
+    raises = {("after_run", 2): lambda: Mine(None, None, "mine")}
+    hook = Recorder(log, "A", raises=raises)
+    model = model_of(keras)
+    with pytest.raises(errors.LiveSessionError, match="mine") as caught:
+        model.fit(batches(known=True), verbose=0, callbacks=[HookToCallback(hook)])
+    assert type(caught.value.hook_error) is Mine
+    assert count(log, "end") == 0
+
+
+@pytest.mark.parametrize("event", ["begin", "after_create_session"])
+def test_end_of_data_before_the_first_step_is_the_cause(keras: Any, event: str) -> None:
+    hook = Recorder([], "A", raises={(event, 1): out_of_range})
+    model = model_of(keras)
+    with pytest.raises(errors.LiveSessionError, match="end of the data") as caught:
+        model.fit(batches(known=True), verbose=0, callbacks=[HookToCallback(hook)])
+    assert type(caught.value.hook_error) is tf.errors.OutOfRangeError
+
+
+class _Keeping(Recorder):
+    """Keeps the session of its run."""
+
+    session: Any = None
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self.session = session
+        super().after_create_session(session, coord)
+
+
+@pytest.mark.parametrize(
+    "event", ["begin", "after_create_session", "before_run", "after_run", "end"]
+)
+def test_after_a_failure_all_is_closed_and_usable(keras: Any, event: str) -> None:
+    log: list[Event] = []
+    error = ValueError("hook")
+    hook = _Keeping(log, "A", raises={(event, 1): lambda: error})
+    callback = HookToCallback(hook)
+    model = model_of(keras)
+    methods = set(vars(model))
+    threads = set(threading.enumerate())
+    with pytest.raises(ValueError, match="hook") as caught:
+        model.fit(batches(known=True), verbose=0, callbacks=[callback])
+    assert caught.value is error
+    assert set(threading.enumerate()) <= threads
+    assert not {m for m in set(vars(model)) - methods if m.startswith("make_")}
+    if event != "begin":
+        with pytest.raises(RuntimeError, match="closed Session"):
+            hook.session.run(hook.read)
+    # The same hook in a second fit, which goes on from the steps that were made.
+    steps_before = int(event in ("after_run", "end")) * (1 if event != "end" else 3)
+    del log[:]
+    model.fit(batches(known=True), verbose=0, callbacks=[callback])
+    steps = [e["gs"] for e in log if e["e"] == "after_run"]
+    assert steps == [steps_before + 1, steps_before + 2, steps_before + 3]
+    assert count(log, "end") == 1
+    model.fit(batches(known=True), verbose=0)
+
+
+def test_checkpoints_written_before_a_failure_are_whole(
+    keras: Any, tmp_path: Path
+) -> None:
+    saver = v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
+    failing = Recorder([], "X", raises={("before_run", 3): lambda: ValueError("hook")})
+    model = model_of(keras)
+    with pytest.raises(ValueError, match="hook"):
+        model.fit(
+            batches(known=True),
+            verbose=0,
+            callbacks=[HookToCallback(saver), HookToCallback(failing)],
+        )
+    reader = tf.train.load_checkpoint(str(tmp_path))
+    assert reader.get_tensor("global_step") == 2
+    kernel = reader.get_tensor("out/kernel")
+    np.testing.assert_array_equal(kernel, model.get_weights()[0])
+
+
+def test_recovery_closes_the_lost_session(keras: Any) -> None:
+    sessions: list[LiveSession] = []
+
+    class Hook(_Keeping):
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            sessions.append(session)
+            super().after_create_session(session, coord)
+
+    log: list[Event] = []
+    lost = {("after_run", 2): lambda: tf.errors.AbortedError(None, None, "lost")}
+    hook = Hook(log, "A", raises=lost)
+    model_of(keras).fit(
+        batches(known=True), verbose=0, callbacks=[HookToCallback(hook)]
+    )
+    assert len(sessions) == 2
+    assert count(log, "begin") == count(log, "end") == 1
+    for session in sessions:
+        with pytest.raises(RuntimeError, match="closed Session"):
+            session.run(hook.read)

@@ -1,0 +1,139 @@
+"""What `tf.compat.v1.Session` has beside `run`, and resources of hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from live_host import LiveHost
+
+from hookbridge import compat, errors
+from hookbridge.adapters.live_session import LiveSession
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture(scope="module")
+def host() -> LiveHost:
+    return LiveHost(tf.keras)
+
+
+@pytest.fixture
+def live_graph(host: LiveHost) -> Iterator[Any]:
+    with host.graph() as graph:
+        yield graph
+
+
+def counter(name: str) -> tuple[Any, Any]:
+    """A variable of a hook's own and the op that adds 1 to it."""
+    variable = v1.get_variable(name, shape=[], initializer=v1.zeros_initializer())
+    return variable, v1.assign_add(variable, 1.0)
+
+
+def test_each_session_has_its_own_variables(host: LiveHost, live_graph: Any) -> None:
+    variable, add = counter("mine")
+    first, second = host.session(live_graph), host.session(live_graph)
+    for session in (first, second):
+        session.run(variable.initializer)
+    assert [first.run(add), first.run(add), second.run(add)] == [1.0, 2.0, 1.0]
+    assert first.run(variable) == 2.0
+
+
+def test_variables_of_a_closed_session_are_freed(
+    host: LiveHost, live_graph: Any
+) -> None:
+    variable, add = counter("mine")
+    session = host.session(live_graph)
+    session.run(variable.initializer)
+    session.run(add)
+    program = list(session._plans.values())[-1].program
+    with compat.private("eager_mode")():
+        assert program.run_alone([], {})[0] == 2.0
+        session.close()
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            program.run_alone([], {})
+
+
+def test_iterators_and_queues_are_shared_by_runs(
+    host: LiveHost, live_graph: Any
+) -> None:
+    element = v1.data.make_one_shot_iterator(tf.data.Dataset.range(3)).get_next()
+    double = element * 2
+    named = v1.data.make_initializable_iterator(tf.data.Dataset.range(3).map(abs))
+    item = named.get_next()
+    negative = -item
+    queue = tf.queue.FIFOQueue(5, tf.int32, shapes=[[]])
+    put = queue.enqueue(7)
+    session = host.session(live_graph)
+    session.run([named.initializer, put])
+    assert [session.run(element), session.run(double)] == [0, 2]
+    assert [session.run(item), session.run(negative)] == [0, -1]
+    assert session.run(queue.size()) == 1
+    assert session.run(queue.dequeue()) == 7
+    assert session.run(element) == 2
+    with pytest.raises(tf.errors.OutOfRangeError):
+        session.run(double)
+
+
+def test_make_callable(host: LiveHost, live_graph: Any) -> None:
+    p = v1.placeholder(tf.float32, [])
+    session = host.session(live_graph)
+    double = session.make_callable(p * 2.0, [p])
+    assert double(3.0) == 6.0
+    with pytest.raises(ValueError, match="Expected 1 values"):
+        double()
+    with pytest.raises(TypeError, match="accept_options"):
+        double(3.0, options=v1.RunOptions())
+
+
+def test_partial_run_is_refused(host: LiveHost, live_graph: Any) -> None:
+    session = host.session(live_graph)
+    with pytest.raises(errors.LiveSessionError, match="Call `run` for each part"):
+        session.partial_run_setup([tf.constant(1.0)])
+    with pytest.raises(errors.LiveSessionError, match="Call `run` for each part"):
+        session.partial_run("handle", tf.constant(1.0))
+
+
+def test_session_as_default_evaluates(host: LiveHost, live_graph: Any) -> None:
+    with host.session(live_graph) as session:
+        assert isinstance(session, LiveSession)
+        assert tf.constant(2.0).eval() == 2.0
+        assert session.list_devices()
+    with pytest.raises(RuntimeError, match="closed Session"):
+        session.run(tf.constant(1.0))
+
+
+def test_timeout_cancels_the_run(host: LiveHost, live_graph: Any) -> None:
+    empty = tf.queue.FIFOQueue(1, tf.int32, shapes=[[]]).dequeue()
+    session = host.session(live_graph)
+    with pytest.raises(tf.errors.DeadlineExceededError, match="50 ms"):
+        session.run(empty, options=v1.RunOptions(timeout_in_ms=50))
+
+
+def test_trace_names_the_ops(host: LiveHost, live_graph: Any) -> None:
+    square = tf.matmul(tf.ones([8, 8]), tf.random.uniform([8, 8]), name="square")
+    options = v1.RunOptions(
+        trace_level=v1.RunOptions.FULL_TRACE, output_partition_graphs=True
+    )
+    metadata = v1.RunMetadata()
+    host.session(live_graph).run(square, options=options, run_metadata=metadata)
+    nodes = [n for d in metadata.step_stats.dev_stats for n in d.node_stats]
+    assert any("square" in node.node_name for node in nodes)
+    assert any(
+        node.name.endswith("square")
+        for graph in metadata.partition_graphs
+        for node in graph.node
+    )
+
+
+def test_same_fetches_are_traced_once(host: LiveHost, live_graph: Any) -> None:
+    variable, add = counter("mine")
+    session = host.session(live_graph)
+    session.run(variable.initializer)
+    for _ in range(5):
+        session.run({"a": [add]})
+    assert len(session._plans) == 2
+    np.testing.assert_equal(session.run(variable), 5.0)
