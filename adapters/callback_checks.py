@@ -200,6 +200,19 @@ def check_training(
     if group.steps_per_epoch is None and guest_calls.needs_epochs(callback):
         raise epochs_undefined(callback)
     _check_monitor(callback, group, metrics, validation)
+    if (
+        _stock(callback) in _RATE_SETTERS
+        and len(rates) == 1
+        and rates[0].kind == "fed"
+        and not rates[0].tensor.graph.is_feedable(rates[0].tensor)
+    ):
+        raise _refuse(
+            callback,
+            f'it sets the learning rate, and "{rates[0].tensor.name}" is a constant '
+            "that TensorFlow has already folded into other ops",
+            "build the optimizer with a variable or a "
+            "`tf.compat.v1.placeholder_with_default`",
+        )
     if _stock(callback) in _RATE_SETTERS and len(rates) != 1:
         found = ", ".join(f'"{r.tensor.name}"' for r in rates) or "none"
         raise _refuse(

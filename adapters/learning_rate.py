@@ -20,11 +20,15 @@ class LearningRate(NamedTuple):
         placeholder, with or without default) is overridden by a feed in each
         training step; a "schedule" is computed and cannot be set.
       variable: the variable, or None.
+      default: the value of a constant or of a placeholder's constant default. It
+        needs no run: an optimizer built under `control_dependencies` (the usual way
+        to run UPDATE_OPS) has a constant whose run needs the batch.
     """
 
     tensor: Any
     kind: Kind
     variable: Any = None
+    default: Any = None
 
 
 def find(graph: Any, given: Any = None) -> list[LearningRate]:
@@ -93,8 +97,14 @@ def classify(tensor: Any, graph: Any) -> LearningRate:
                     graph.as_graph_element(variable), "variable", variable
                 )
     if kind in ("Const", "Placeholder", "PlaceholderWithDefault"):
-        return LearningRate(origin, "fed")
+        return LearningRate(origin, "fed", default=_static(origin))
     return LearningRate(tensor, "schedule")
+
+
+def _static(tensor: Any) -> Any:
+    if tensor.op.type == "PlaceholderWithDefault":
+        tensor = tensor.op.inputs[0]
+    return log_sources.constant_value(tensor)
 
 
 def _all_variables(graph: Any) -> list[Any]:
@@ -117,5 +127,6 @@ def _by_name(graph: Any) -> LearningRate | None:
         if op.type in ("Const", "Placeholder", "PlaceholderWithDefault") and (
             op.name.rsplit("/", 1)[-1] == "learning_rate"
         ):
-            return LearningRate(op.outputs[0], "fed")
+            tensor = op.outputs[0]
+            return LearningRate(tensor, "fed", default=_static(tensor))
     return None

@@ -77,6 +77,8 @@ class LiveOptimizer:
         rate, session = self.rate, self._session()
         if rate.tensor in self.feeds:
             return self.feeds[rate.tensor]
+        if rate.default is not None:
+            return rate.default
         if session is None:
             return np.zeros((), rate.tensor.dtype.base_dtype.as_numpy_dtype)
         import tensorflow as tf
@@ -154,6 +156,14 @@ class LiveOptimizer:
                 f'("{rate.tensor.name}" is computed in the graph), hence its learning '
                 "rate is not settable. If you need the learning rate to be settable, "
                 "build the optimizer with a float or a variable."
+            )
+        if rate.kind == "fed" and not rate.tensor.graph.is_feedable(rate.tensor):
+            raise errors.LiveModelError(
+                f'The learning rate "{rate.tensor.name}" is a constant that '
+                "TensorFlow has already folded into other ops, so hookbridge cannot "
+                "set it. Build the optimizer with a variable "
+                "(`tf.compat.v1.get_variable(..., trainable=False)`) or a "
+                "`tf.compat.v1.placeholder_with_default`."
             )
         if rate.kind == "variable":
             session_variables.write(self._session(), [(rate.variable, value)])

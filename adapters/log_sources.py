@@ -131,6 +131,18 @@ def tensor_named(name: str, graph: Any, where: str) -> Any:
         ) from None
 
 
+def constant_value(tensor: Any) -> Any:
+    """The value of a `Const` as an array, None for any other tensor.
+
+    `tf.get_static_value` would forbid feeding the tensor from then on.
+    """
+    import tensorflow as tf
+
+    if tensor.op.type != "Const":
+        return None
+    return tf.make_ndarray(tensor.op.get_attr("value"))
+
+
 def find_loss(graph: Any) -> Any:
     """The loss of a training graph, or None.
 
@@ -143,8 +155,8 @@ def find_loss(graph: Any) -> Any:
     for summary in graph.get_collection(keys.SUMMARIES):
         op = getattr(summary, "op", None)
         if op is not None and op.type == "ScalarSummary":
-            tag = tf.get_static_value(op.inputs[0])
-            if tag is not None and bytes(tag) == b"loss":
+            tag = constant_value(op.inputs[0])
+            if tag is not None and tag.item() == b"loss":
                 return op.inputs[1]
     try:
         tensor = graph.get_tensor_by_name("loss:0")

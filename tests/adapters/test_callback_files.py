@@ -15,16 +15,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import (
-    STEPS,
     X,
-    Y,
     fit,
     session_loop,
 )
+from keras_graph import keras_graph_loop
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.adapters.step_graph import ancestors
 
 
 def native_and_bridged(
@@ -112,61 +110,6 @@ def test_tf_format_of_a_bare_graph_loads_in_a_v1_saver(
 
 
 # --- a Keras 2 model in the graph ---------------------------------------------------
-
-
-def keras_graph_loop(
-    keras2: Any,
-    callbacks: Any,
-    *,
-    epochs: int = 2,
-    subclass: bool = False,
-    options: dict[str, Any] | None = None,
-) -> tuple[list[Any], Any]:
-    """Trains a Keras 2 model in a graph; its weights at the end and its outputs."""
-    v1 = tf.compat.v1
-    with tf.Graph().as_default():
-        step = v1.train.get_or_create_global_step()
-        x = v1.placeholder(tf.float32, [None, 2], name="x")
-        y = v1.placeholder(tf.float32, [None, 1], name="y")
-        layers = [
-            keras2.layers.Dense(3, activation="relu", name="hidden"),
-            keras2.layers.BatchNormalization(name="norm"),
-            keras2.layers.Dense(1, name="out"),
-        ]
-        model = keras2.Sequential(layers) if subclass else None
-        if model is None:
-            inputs = outputs = keras2.layers.Input((2,), name="features")
-            for layer in layers:
-                outputs = layer(outputs)
-            model = keras2.Model(inputs, outputs)
-        loss = tf.reduce_mean(tf.square(model(x, training=True) - y), name="loss")
-        predictions = model(x, training=False)
-        # The updates of the call on the Keras input would want that input fed.
-        with tf.control_dependencies(
-            [u for u in model.updates if model.inputs[0].op not in ancestors([u])]
-        ):
-            train_op = v1.train.AdamOptimizer(0.01).minimize(loss, global_step=step)
-        hooks = hb.as_hooks(
-            callbacks,
-            steps_per_epoch=STEPS,
-            epochs=epochs,
-            model=model,
-            **(options or {}),
-        )
-        result: list[Any] = []
-
-        class Last(v1.train.SessionRunHook):  # type: ignore[misc]
-            def end(self, session: Any) -> None:
-                result.append(session.run(model.weights))
-                result.append(session.run(predictions, {x: X}))
-
-        with v1.train.MonitoredTrainingSession(hooks=[*hooks, Last()]) as session:
-            n = 0
-            while not session.should_stop():
-                rows = slice(n % STEPS * 4, n % STEPS * 4 + 4)
-                session.run(train_op, {x: X[rows], y: Y[rows]})
-                n += 1
-    return result[0], result[1]
 
 
 @pytest.mark.parametrize("name", ["m.h5", "m.keras", "saved_model"])
@@ -326,9 +269,9 @@ def test_backup_by_batch_continues_at_the_batch(keras2: Any, tmp_path: Path) -> 
 # --- TensorBoard --------------------------------------------------------------------
 
 
-def events(folder: Path) -> dict[str, list[tuple[int, float | None]]]:
+def events(folder: Path) -> dict[str, list[tuple[int, Any]]]:
     """`{tag: [(step, value)]}` of all event files under a folder."""
-    found: dict[str, list[tuple[int, float | None]]] = {}
+    found: dict[str, list[tuple[int, Any]]] = {}
     for file in sorted(folder.rglob("events.out.tfevents.*")):
         prefix = file.parent.relative_to(folder)
         for event in tf.compat.v1.train.summary_iterator(str(file)):

@@ -204,6 +204,17 @@ def test_learning_rate_that_is_not_there(keras: Any) -> None:
             hook.begin()
 
 
+def test_constant_learning_rate_that_cannot_be_fed(keras: Any) -> None:
+    scheduler = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)
+    with tf.Graph().as_default() as graph:
+        build()
+        rate = graph.get_tensor_by_name("GradientDescent/learning_rate:0")
+        tf.get_static_value(rate)  # forbids feeding it
+        (hook,) = hb.as_hooks(scheduler, steps_per_epoch=2)
+        with pytest.raises(errors.RefusedError, match="placeholder_with_default"):
+            hook.begin()
+
+
 def test_two_optimizers_with_rates_of_their_own(keras: Any) -> None:
     scheduler = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)
     with tf.Graph().as_default():

@@ -102,6 +102,23 @@ def test_learning_rate_is_read_and_set(keras: Any, kind: str) -> None:
     assert steps == pytest.approx([0.1, 0.05, 0.025], rel=1e-3)
 
 
+def test_learning_rate_of_an_optimizer_built_under_control_dependencies(
+    keras: Any,
+) -> None:
+    """The usual way to run UPDATE_OPS: the constant then depends on the batch."""
+
+    class Under(v1.train.GradientDescentOptimizer):  # type: ignore[misc]
+        def minimize(self, loss: Any, **options: Any) -> Any:
+            with tf.control_dependencies([loss]):
+                return super().minimize(loss, **options)
+
+    def body(model: Any, epoch: int) -> None:
+        model.optimizer.lr = float(model.optimizer.lr.numpy()) * 0.5
+
+    steps = run(keras, body, optimizer=Under, epochs=3)
+    assert steps == pytest.approx([0.1, 0.05], rel=1e-3)
+
+
 @pytest.mark.parametrize(
     "optimizer",
     [
