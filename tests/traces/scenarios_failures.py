@@ -54,7 +54,7 @@ def stop_iteration_raised_by_user(t: Trace) -> None:
 def out_of_range_subclass_raised_by_user(t: Trace) -> None:
     """The error ends the loop cleanly by its exact type only."""
 
-    class Sub(errors.OutOfRangeError):  # type: ignore[misc]
+    class Sub(tf.errors.OutOfRangeError):  # type: ignore[misc]
         pass
 
     _user_raises(t, lambda: Sub(None, None, "user"))

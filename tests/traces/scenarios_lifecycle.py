@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -223,7 +224,10 @@ def coord_thread_raises(t: Trace) -> None:
 def should_stop_and_run_after_close(t: Trace) -> None:
     op = t.train_graph().train_op
     monitored = t.drive(t.session([t.recorder("A")]), op, runs=1)
-    calls = {"run": lambda: monitored.run(op), "close": lambda: monitored.close()}
+    calls: dict[str, Callable[[], Any]] = {
+        "run": lambda: monitored.run(op),
+        "close": lambda: monitored.close(),
+    }
     for name, call in calls.items():
         try:
             call()

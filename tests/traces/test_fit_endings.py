@@ -192,3 +192,34 @@ def test_recovery_closes_the_lost_session(keras: Any) -> None:
     for session in sessions:
         with pytest.raises(RuntimeError, match="closed Session"):
             session.run(hook.read)
+
+
+def test_queue_runners_of_a_hook_end_with_the_fit(keras: Any) -> None:
+    """Threads that call `session.run` all along, stopped by the coordinator."""
+    values: list[int] = []
+
+    class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            queue = tf.queue.FIFOQueue(2, tf.int64, shapes=[[]])
+            number = v1.get_variable(
+                "number", shape=[], dtype=tf.int64, initializer=v1.zeros_initializer()
+            )
+            put = queue.enqueue(v1.assign_add(number, 1))
+            v1.train.add_queue_runner(v1.train.QueueRunner(queue, [put]))
+            self.next = queue.dequeue()
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            v1.train.start_queue_runners(session, coord)
+
+        def before_run(self, run_context: Any) -> Any:
+            return v1.train.SessionRunArgs(self.next)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            values.append(int(run_values.results))
+
+    threads = set(threading.enumerate())
+    model_of(keras).fit(
+        batches(known=True), verbose=0, callbacks=[HookToCallback(Hook())]
+    )
+    assert values == [1, 2, 3]
+    assert set(threading.enumerate()) <= threads

@@ -53,7 +53,7 @@ def test_variables_of_a_closed_session_are_freed(
     with compat.private("eager_mode")():
         assert program.run_alone([], {})[0] == 2.0
         session.close()
-        with pytest.raises(tf.errors.FailedPreconditionError):
+        with pytest.raises(tf.errors.NotFoundError, match="does not exist"):
             program.run_alone([], {})
 
 

@@ -44,7 +44,7 @@ class SessionHost:
     session_class: type = v1.Session
 
     def graph(self) -> contextlib.AbstractContextManager[Any]:
-        return tf.Graph().as_default()
+        return tf.Graph().as_default()  # type: ignore[no-any-return]
 
 
 class Ops(NamedTuple):
