@@ -9,11 +9,16 @@ from hookbridge.adapters import guests
 
 # Class name -> (reason, way out). By name: most of these classes are private or
 # exist in some TensorFlow versions only.
-_HOOKS: dict[str, tuple[str, str]] = {
+REFUSED_HOOKS: dict[str, tuple[str, str]] = {
     "_SyncReplicasOptimizerHook": (
         "it drives the token queues of `SyncReplicasOptimizer` in a session cluster",
         "train synchronously with a `tf.distribute` strategy, or keep the session "
         "loop",
+    ),
+    "InMemoryEvaluatorHook": (
+        "it evaluates a `model_fn` with the variables of the Estimator's graph, which "
+        "the Keras model does not have",
+        "pass `validation_data` to `fit`",
     ),
     "CheckpointInputPipelineHook": (
         "it saves the iterator of an input pipeline, and Keras keeps its own",
@@ -54,8 +59,8 @@ def check_hook(hook: Any) -> None:
       errors.RefusedError: for such a hook.
     """
     for cls in type(hook).__mro__:
-        if cls.__name__ in _HOOKS and cls.__module__.startswith("tensorflow"):
-            reason, way_out = _HOOKS[cls.__name__]
+        if cls.__name__ in REFUSED_HOOKS and cls.__module__.startswith("tensorflow"):
+            reason, way_out = REFUSED_HOOKS[cls.__name__]
             raise errors.RefusedError(
                 f"`{guests.name_of(hook)}` cannot run in `Model.fit`: {reason}. "
                 f"Instead, {way_out}."

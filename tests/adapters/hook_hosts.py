@@ -7,6 +7,7 @@ one loop they have to observe in the other.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import re
 from collections.abc import Iterator
@@ -71,6 +72,16 @@ def in_session(hooks: list[Any], *, checkpoint_dir: str | None = None) -> int:
                 session.run(train_op)
                 runs += 1
     return runs
+
+
+@functools.lru_cache(maxsize=None)
+def mirrored() -> Any:
+    """The one `MirroredStrategy` of the process, over two logical CPUs.
+
+    A second one over the same devices reuses the numbers of the first one's
+    collective operations, and TensorFlow then fails on their shapes.
+    """
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
 def keras_model(keras: Any, strategy: Any = None, **compile_args: Any) -> Any:

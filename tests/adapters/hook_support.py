@@ -5,6 +5,7 @@ One table for the tests and for docs/hook-support.md.
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,32 @@ train = v1.train
 
 MODES = ("fit", "evaluate", "predict")
 STRATEGIES = ("default", "MirroredStrategy")
+
+
+def _experimental() -> Any:
+    import hookbridge as hb
+
+    return hb.estimator.experimental
+
+
+def _no_input() -> Any:
+    raise AssertionError("never called")
+
+
+def _estimator(directory: Path) -> Any:
+    import hookbridge as hb
+
+    return hb.estimator.Estimator(lambda features, labels, mode: None, str(directory))
+
+
+def _early_stopping(directory: Path) -> Any:
+    return _experimental().make_early_stopping_hook(
+        _estimator(directory), lambda: False, run_every_secs=None, run_every_steps=2
+    )
+
+
+def _debug_hooks() -> Any:
+    return importlib.import_module("tensorflow.python.debug.wrappers.hooks")
 
 
 class Row(NamedTuple):
@@ -69,7 +96,7 @@ class _SummaryMaker(train.SummarySaverHook):  # type: ignore[misc]
         super().begin()
 
 
-def _timelines(hook: Any, directory: Path, mode: str) -> bool:
+def _timelines(directory: Path) -> bool:
     paths = list(directory.glob("timeline-*.json"))
     return bool(paths) and all(json.loads(p.read_text())["traceEvents"] for p in paths)
 
@@ -77,6 +104,17 @@ def _timelines(hook: Any, directory: Path, mode: str) -> bool:
 def _in_graph(make: Callable[[], Any]) -> Any:
     with tf.Graph().as_default():
         return make()
+
+
+class _Nan(train.NanTensorHook):  # type: ignore[misc]
+    """The stock hook on the mean of a layer's output, which every mode has."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def begin(self) -> None:
+        output = v1.get_default_graph().get_tensor_by_name("hidden/Relu:0")
+        self._loss_tensor = tf.reduce_mean(output)
 
 
 class _Final(train.FinalOpsHook):  # type: ignore[misc]
@@ -108,9 +146,6 @@ class _Feeding(train.FeedFnHook):  # type: ignore[misc]
         self.seen.append(float(run_values.results))
 
 
-NO_STEP = "the global step does not move outside training"
-CLUSTER = "queues of a session cluster"
-
 ROWS = (
     Row("StopAtStepHook", lambda d, m: train.StopAtStepHook(num_steps=2)),
     Row(
@@ -123,7 +158,7 @@ ROWS = (
         lambda d, m: _SummaryMaker(
             save_steps=1, output_dir=str(d), summary_op=tf.constant(b"")
         ),
-        lambda h, d, m: any(t == "mean" for _, t, _ in hosts.read_scalars(d)),
+        lambda h, d, m: any(t.startswith("mean") for _, t, _ in hosts.read_scalars(d)),
     ),
     Row(
         "LoggingTensorHook",
@@ -138,7 +173,7 @@ ROWS = (
             or any(t == "global_step/sec" for _, t, _ in hosts.read_scalars(d))
         ),
     ),
-    Row("NanTensorHook", lambda d, m: train.NanTensorHook(_tensor(m))),
+    Row("NanTensorHook", lambda d, m: _Nan()),
     Row(
         "FinalOpsHook",
         lambda d, m: _Final(),
@@ -150,19 +185,49 @@ ROWS = (
     Row("GlobalStepWaiterHook", lambda d, m: train.GlobalStepWaiterHook(0)),
     Row(
         "ProfilerHook",
+        # Outside training the global step stands still, and TensorFlow's writer
+        # takes one trace of a step: as in a session, it then never triggers again.
         lambda d, m: _in_graph(
-            lambda: train.ProfilerHook(save_steps=1, output_dir=str(d))
+            lambda: train.ProfilerHook(
+                save_steps=1 if m == "fit" else 100, output_dir=str(d)
+            )
         ),
-        lambda h, d, m: _timelines(h, d, m),
+        lambda h, d, m: m != "fit" or _timelines(d),
     ),
     Row(
-        "SyncReplicasOptimizer hook",
+        "tf.estimator.experimental.make_early_stopping_hook",
+        lambda d, m: _early_stopping(d),
+        lambda h, d, m: m != "fit" or h._timer.last_triggered_step() is not None,
+    ),
+    Row(
+        "tf.estimator.experimental.make_stop_at_checkpoint_step_hook",
+        lambda d, m: _experimental().make_stop_at_checkpoint_step_hook(
+            _estimator(d), last_step=100, wait_after_file_check_secs=0
+        ),
+    ),
+    Row(
+        "tf.estimator.experimental.InMemoryEvaluatorHook",
+        lambda d, m: _experimental().InMemoryEvaluatorHook(_estimator(d), _no_input),
+        refused="variables of the Estimator's graph",
+    ),
+    Row(
+        "tfdbg.DumpingDebugHook",
+        lambda d, m: _debug_hooks().DumpingDebugHook(str(d)),
+        refused="debugger of real sessions",
+    ),
+    Row(
+        "tfdbg.LocalCLIDebugHook",
+        lambda d, m: _debug_hooks().LocalCLIDebugHook(ui_type="readline"),
+        refused="debugger of real sessions",
+    ),
+    Row(
+        "SyncReplicasOptimizer.make_session_run_hook",
         lambda d, m: _in_graph(
             lambda: train.SyncReplicasOptimizer(
                 train.GradientDescentOptimizer(0.1), 1
             ).make_session_run_hook(True)
         ),
-        refused="SyncReplicasOptimizer",
+        refused="queues of `SyncReplicasOptimizer`",
     ),
 )
 
@@ -171,3 +236,38 @@ def cell(row: Row, mode: str) -> str:
     """What the table says of a hook in a mode."""
     reason = row.refused or row.refused_in.get(mode)
     return "carried" if reason is None else f"refused: {reason}"
+
+
+FLAVOURS = ("tf.keras 2.15", "Keras 3", "tf_keras")
+
+
+def table() -> str:
+    """The support table in Markdown."""
+    head = [f"{mode}, {strategy}" for strategy in STRATEGIES for mode in MODES]
+    lines = [
+        f"| hook | Keras | {' | '.join(head)} |",
+        f"| --- | --- | {' | '.join('---' for _ in head)} |",
+    ]
+    for row in ROWS:
+        cells = [cell(row, mode) for _ in STRATEGIES for mode in MODES]
+        short = ["refused" if c.startswith("refused") else c for c in cells]
+        for flavour in FLAVOURS:
+            lines.append(f"| `{row.name}` | {flavour} | {' | '.join(short)} |")
+    return "\n".join(lines)
+
+
+def reasons() -> str:
+    """Why hooks are refused, in Markdown, in the words of the errors."""
+    from hookbridge.adapters import refusals
+
+    lines = []
+    for row in ROWS:
+        if row.refused is None:
+            continue
+        (text,) = {
+            f"{reason}. Instead, {way_out}."
+            for reason, way_out in refusals.REFUSED_HOOKS.values()
+            if row.refused in reason
+        }
+        lines.append(f"- `{row.name}`: {text}")
+    return "\n".join(lines)

@@ -8,17 +8,14 @@ from typing import Any
 import hook_hosts as hosts
 import hook_support as support
 import pytest
-import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
 
 def run(keras: Any, strategy: str, mode: str, hook: Any) -> None:
-    scope = None
-    if strategy == "MirroredStrategy":
-        scope = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    model = hosts.keras_model(keras, scope)
+    mirrored = hosts.mirrored() if strategy == "MirroredStrategy" else None
+    model = hosts.keras_model(keras, mirrored)
     arguments: dict[str, Any] = {"batch_size": hosts.BATCH, "verbose": 0}
     arguments["callbacks"] = [HookToCallback(hook)]
     data = (hosts.X,) if mode == "predict" else (hosts.X, hosts.Y)
@@ -39,3 +36,9 @@ def test_cell(
         reason = row.refused or row.refused_in[mode]
         with pytest.raises(errors.RefusedError, match=reason):
             run(keras, strategy, mode, hook)
+
+
+def test_the_documented_table_is_this_one(repo_root: Path) -> None:
+    text = (repo_root / "docs" / "hook-support.md").read_text(encoding="utf-8")
+    assert support.table() in text, "run `python tests/adapters/write_hook_support.py`"
+    assert support.reasons() in text

@@ -1,0 +1,48 @@
+"""Writes docs/hook-support.md from the table of the tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+import hook_support as support  # noqa: E402 - needs the path
+
+PAGE = f"""# Hooks in Keras loops: the support table
+
+Each cell is a run of `tests/adapters/test_hook_support.py`: *carried* means that the
+hook ran to its end and that its effect (files, stop, values) was there; *refused*
+means a `hb.errors.RefusedError` before the first step. `MirroredStrategy` runs over
+two logical CPUs. The page is written by `tests/adapters/write_hook_support.py`.
+
+{support.table()}
+
+## Why a hook is refused
+
+{support.reasons()}
+
+## What to know
+
+- `ProfilerHook`, `StepCounterHook` and `CheckpointSaverHook` act when the global step
+  moves, which it does in `fit` only. TensorFlow makes `ProfilerHook`'s writer in its
+  constructor and refuses that while eager execution is on: construct it under
+  `with tf.Graph().as_default():`.
+- `GlobalStepWaiterHook` passes when its step has passed already; it is refused where
+  it would wait for ever, since nobody else moves the step.
+- `LoggingTensorHook(at_end=True)` logs the values of the last step: `fit` has no next
+  batch to evaluate them on.
+- Under `run_eagerly=True` there is no graph of the step: hooks can fetch the loss, the
+  metrics and `<layer>/output:0`.
+- Under `MirroredStrategy` the loss is that of the whole batch; other tensors of the
+  step are those of the first replica.
+"""
+
+
+def main() -> None:
+    (ROOT / "docs" / "hook-support.md").write_text(PAGE, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
