@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import importlib.metadata
 import importlib.util
+import os
 import subprocess
 import sys
 import textwrap
@@ -26,11 +27,12 @@ only_revived = pytest.mark.skipif(
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(code: str) -> str:
+def run(code: str, **environment: str) -> str:
     """Runs `code` in a fresh interpreter and returns what it printed last."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         cwd=ROOT,
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=200,
@@ -59,8 +61,9 @@ def test_tensorflow_and_keras_3_are_left_as_they_were() -> None:
         """
         import sys
         import tensorflow as tf
-        # Any `import tensorflow.compat.v2 as tf` replaces the attribute `tf.compat`.
-        import tensorflow.compat.v2
+        # Its `import tensorflow.compat.v2 as tf` replaces attributes such as
+        # `tf.compat` in TensorFlow, as every such statement does.
+        import tf_keras
         from tensorflow.python.util import deprecation, tf_export
 
         train = tf.compat.v1.train
@@ -308,3 +311,36 @@ def test_reviving_twice_changes_nothing() -> None:
     assert revive.namespaces() is first
     assert (dict(sys.modules), list(sys.meta_path)) == before
     assert sys.meta_path.count(revive.PackageFinder) == 1
+
+
+TRAIN_BOTH = """
+    import numpy as np
+    import tensorflow as tf
+    import hookbridge as hb
+
+    def fit():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        history = model.fit(np.ones([8, 2]), np.ones([8, 1]), verbose=0)
+        return np.isfinite(history.history["loss"][0])
+
+    def train():
+        estimator = hb.estimator.DNNRegressor(
+            [3], [tf.feature_column.numeric_column("x")]
+        )
+        data = lambda: tf.data.Dataset.from_tensors(({"x": [[1.0]]}, [[2.0]])).repeat()
+        estimator.train(data, steps=2)
+        return estimator.evaluate(data, steps=1)["global_step"] == 2
+
+    print(fit() and train() and fit() and train(), tf.keras.__name__.split(".")[0])
+"""
+
+
+@only_revived
+def test_estimators_and_keras_3_models_take_turns_in_one_process() -> None:
+    assert run(TRAIN_BOTH, TF_USE_LEGACY_KERAS="0") == "True keras"
+
+
+@only_revived
+def test_estimators_with_keras_2_as_tf_keras() -> None:
+    assert run(TRAIN_BOTH, TF_USE_LEGACY_KERAS="1") == "True tf_keras"
