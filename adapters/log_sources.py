@@ -156,7 +156,8 @@ def find_loss(graph: Any) -> Any:
         op = getattr(summary, "op", None)
         if op is not None and op.type == "ScalarSummary":
             tag = constant_value(op.inputs[0])
-            if tag is not None and tag.item() == b"loss":
+            # The tag is the name of the summary op, which may have got a number.
+            if tag is not None and re.fullmatch(rb"loss(_\d+)?", tag.item()):
                 return op.inputs[1]
     try:
         tensor = graph.get_tensor_by_name("loss:0")
