@@ -82,7 +82,8 @@ class Closure:
                 if tensor.op.name in handles and op.type not in READ_OPS:
                     self.written.add(tensor.op.name)
                 stack.append(tensor.op)
-            stack.extend(op.control_inputs)
+            # What is fed does not run, not even for those that only wait for it.
+            stack.extend(c for c in op.control_inputs if not _is_any_of(c.outputs, fed))
         for op in roots:
             if op.name in step_ops:
                 self.step_tensors.add(op.name)
@@ -108,6 +109,10 @@ class Closure:
             if late_input:
                 late.add(op.name)
             (self.after if late_input else self.before).append(op)
+
+
+def _is_any_of(tensors: Iterable[Any], names: frozenset[str]) -> bool:
+    return any(t.name in names for t in tensors)
 
 
 def _creation_order(op: Any) -> int:
@@ -204,6 +209,13 @@ class Part:
             return_elements=self.wanted,
             # With the slash: the same names in both parts and in every function.
             name="hookbridge/",
+        )
+        # A function keeps stateful ops by itself, but would drop what is neither
+        # stateful nor returned, such as the assignment to a reference variable.
+        v1.get_default_graph().control_outputs.extend(
+            e
+            for e in elements
+            if isinstance(e, tf.Operation) and not e.op_def.is_stateful
         )
         return dict(zip(self.wanted, elements, strict=True))
 
