@@ -8,14 +8,33 @@ not do the same work.
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import json
 import os
 import platform
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+CLOCKS: dict[str, Callable[[], float]] = {
+    "wall": time.perf_counter,
+    "cpu": time.process_time,
+}
+_clock = CLOCKS["wall"]
+
+
+def use_clock(name: str) -> None:
+    """Chooses the clock of all further measurements: a key of `CLOCKS`."""
+    global _clock
+    _clock = CLOCKS[name]
+
+
+def clock() -> float:
+    """Seconds on the chosen clock."""
+    return _clock()
 
 
 class Sample(NamedTuple):
@@ -81,6 +100,7 @@ def measure(cases: Sequence[Case], *, repeats: int) -> dict[str, Timing]:
     for repeat in range(repeats + 1):
         # Turn the order around each time: neither of a pair is always the second.
         for case in cases if repeat % 2 == 0 else reversed(cases):
+            gc.collect()  # what the case before left behind
             samples[case.name].append(case.run())
         check_losses({name: found[-1].loss for name, found in samples.items()})
     return {name: _timing(name, found[1:]) for name, found in samples.items()}
@@ -111,6 +131,17 @@ def check_losses(losses: Mapping[str, float], *, tolerance: float = 1e-4) -> Non
                 f"`{name}` has the loss {loss}, `{first}` has {reference}: they did "
                 "not do the same work, so their times are not compared."
             )
+
+
+def one_thread_per_op() -> None:
+    """Keeps TensorFlow from spreading small ops over threads, which is mostly noise.
+
+    Call it before TensorFlow does anything.
+    """
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 def machine() -> dict[str, Any]:

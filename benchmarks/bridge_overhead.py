@@ -16,7 +16,6 @@ import contextlib
 import functools
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -102,10 +101,10 @@ class Work:
 def timed_epoch(work: Work, step: Callable[[], float]) -> base.Sample:
     """Times `work.steps` calls; the losses they return are averaged."""
     losses = []
-    start = time.perf_counter()
+    start = base.clock()
     for _ in range(work.steps):
         losses.append(step())
-    secs = time.perf_counter() - start
+    secs = base.clock() - start
     return base.Sample(secs / work.steps, float(np.mean(losses)))
 
 
@@ -177,10 +176,10 @@ class _EpochClock(tf.keras.callbacks.Callback):  # type: ignore[misc]
         self.secs = 0.0
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self.secs = -time.perf_counter()
+        self.secs = -base.clock()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self.secs += time.perf_counter()
+        self.secs += base.clock()
 
 
 def fit_case(name: str, work: Work, callbacks: list[Any]) -> base.Case:
@@ -303,17 +302,27 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--steps", type=int, default=500, help="steps in a stretch")
     parser.add_argument("--repeats", type=int, default=9, help="stretches timed")
+    parser.add_argument(
+        "--clock",
+        choices=base.CLOCKS,
+        default="wall",
+        help="`cpu` counts this process's threads only: for a machine in other use",
+    )
     parser.add_argument("--json", help="file to write the results to")
     options = parser.parse_args(arguments)
     if options.steps < 1 or options.repeats < 1:
         parser.error("--steps and --repeats have to be 1 or more")
 
+    base.use_clock(options.clock)
     work = Work(options.steps)
     session = measure_session(work, options.repeats)
     fit = measure_fit(work, options.repeats)
     facts = base.machine()
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
-    print(f"median of {options.repeats} repeats of {options.steps} steps\n")
+    print(
+        f"median of {options.repeats} repeats of {options.steps} steps, "
+        f"{options.clock} time\n"
+    )
     for title, timings, native, bridged, floor in (
         (
             "MonitoredTrainingSession",
@@ -337,6 +346,7 @@ def main(arguments: list[str] | None = None) -> int:
             options.json,
             {
                 "machine": facts,
+                "clock": options.clock,
                 "steps": options.steps,
                 "repeats": options.repeats,
                 "session": {k: t._asdict() for k, t in session.items()},
@@ -347,4 +357,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    base.one_thread_per_op()
     sys.exit(main())
