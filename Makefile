@@ -42,11 +42,11 @@ lint: $(NEWEST)/.installed
 	$(NEWEST)/bin/mypy hookbridge tests benchmarks
 
 ifneq ($(PYTHON_215),)
-test: lint $(TF215)/.installed
+test: lint $(NEWEST)/.installed $(TF215)/.installed
 	$(NEWEST)/bin/python .ci/suites.py tf-2.15.1=$(TF215)/bin/python \
 	    tf-newest=$(NEWEST)/bin/python -- $(PYTEST_FLAGS)
 else
-test: lint
+test: lint $(NEWEST)/.installed
 	@echo "TF 2.15.1 needs Python 3.10 or 3.11 and none was found here:"
 	@echo "the newest TF alone is tested. PYTHON_215=/path/to/python names one."
 	@if [ "$(CI)" = true ]; then echo "In CI this is a failure."; exit 1; fi
