@@ -189,8 +189,18 @@ def check_training(
     metrics: Sequence[str],
     validation: ValidationRun,
     rates: Sequence[LearningRate],
+    not_cloned: str,
 ) -> None:
     """Refuses a callback that this training graph cannot host.
+
+    Args:
+      callback: the guest.
+      group: what `as_hooks` was given.
+      metrics: entries of `logs`.
+      validation: what makes `val_*`.
+      rates: the learning rates of the graph.
+      not_cloned: why the graph's Keras model has no eager clone; empty if it has, or
+        if there is no model.
 
     Raises:
       errors.EpochsUndefinedError: it needs epochs and there are none.
@@ -200,6 +210,18 @@ def check_training(
     if group.steps_per_epoch is None and guest_calls.needs_epochs(callback):
         raise epochs_undefined(callback)
     _check_monitor(callback, group, metrics, validation)
+    if (
+        not_cloned
+        and _stock(callback) in ("ModelCheckpoint", "SidecarEvaluatorModelExport")
+        and not callback.save_weights_only
+    ):
+        raise _refuse(
+            callback,
+            "it saves the whole Keras model, and the model of this graph cannot be "
+            f"cloned from its configuration ({not_cloned})",
+            "give the model a `get_config()` from which `from_config` makes it anew, "
+            "or construct the callback with `save_weights_only=True`",
+        )
     if (
         _stock(callback) in _RATE_SETTERS
         and len(rates) == 1

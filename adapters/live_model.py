@@ -251,6 +251,12 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
 
     # --- the rest -----------------------------------------------------------
 
+    @property
+    def not_cloned(self) -> str:
+        """Why the graph's Keras model has no clone; empty if it has, or if none."""
+        shadow = self._live_shadow
+        return "" if shadow is None or shadow else shadow.reason
+
     def _filled(self) -> Any:
         """The clone with the session's weights."""
         assert self._live_shadow is not None

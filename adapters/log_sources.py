@@ -41,7 +41,9 @@ def resolve(key: str, spec: Any, graph: Any) -> LogSource:
 
     Args:
       key: the name in `logs`.
-      spec: tensor, variable, tensor name, `(value, update_op)` or Keras metric.
+      spec: tensor, variable, tensor name, `(value, update_op)`, Keras metric, or a
+        function without arguments that returns one of those; it is called on each
+        graph, for what a model_fn makes anew each time.
       graph: the graph, not finalized.
 
     Raises:
@@ -50,6 +52,8 @@ def resolve(key: str, spec: Any, graph: Any) -> LogSource:
     """
     import tensorflow as tf
 
+    if callable(spec) and not hasattr(spec, "result"):
+        spec = spec()
     if isinstance(spec, str):
         spec = tensor_named(spec, graph, f"logs[{key!r}]")
     if isinstance(spec, (tuple, list)) and len(spec) == 2:
@@ -66,8 +70,8 @@ def resolve(key: str, spec: Any, graph: Any) -> LogSource:
     except (TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
             f"logs[{key!r}] is {spec!r}; expected a tensor of the training graph, its "
-            'name such as "metrics/acc:0", a pair (value, update_op) or a Keras '
-            f"metric. TensorFlow says: {e}"
+            'name such as "metrics/acc:0", a pair (value, update_op), a Keras metric, '
+            f"or a function that returns one of those. TensorFlow says: {e}"
         ) from e
     return LogSource(key, tensor)
 
@@ -227,16 +231,18 @@ def find_eval_sources(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
     found: dict[str, LogSource] = {}
     for key, spec in logs.items():
         try:
-            found[key] = resolve(key, spec, graph)
+            source = resolve(key, spec, graph)
         except (errors.UnknownTensorError, errors.InvalidArgumentError):
             continue
+        if source.tensor.graph is graph:
+            found[key] = source
     scopes: dict[str, None] = {}
     for variable in graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES):
         scopes.setdefault(variable.op.name.rpartition("/")[0])
     for scope in scopes:
-        source = find_metric(scope, graph)
-        if source is not None:
-            found.setdefault(scope, source)
+        metric = find_metric(scope, graph)
+        if metric is not None:
+            found.setdefault(scope, metric)
     means = [k for k in found if re.fullmatch(r"mean(_\d+)?", k)]
     if "loss" not in found and means:
         # An Estimator adds the mean of the loss after the metrics of the model_fn

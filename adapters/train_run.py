@@ -78,6 +78,7 @@ class TrainRun(SessionRun):
             metrics=self.metrics,
             validation=self.validation,
             rates=self._rates,
+            not_cloned=self.model.not_cloned,
         )
 
     @property

@@ -16,7 +16,7 @@ def keras_graph_loop(
     callbacks: Any,
     *,
     epochs: int = 2,
-    subclass: bool = False,
+    make: Any = None,
     options: dict[str, Any] | None = None,
 ) -> tuple[list[Any], Any]:
     """Trains a Keras 2 model in a graph; its weights at the end and its outputs."""
@@ -30,8 +30,10 @@ def keras_graph_loop(
             keras2.layers.BatchNormalization(name="norm"),
             keras2.layers.Dense(1, name="out"),
         ]
-        model = keras2.Sequential(layers) if subclass else None
-        if model is None:
+        if make is not None:
+            model = make(layers)
+            model(x)
+        else:
             inputs = outputs = keras2.layers.Input((2,), name="features")
             for layer in layers:
                 outputs = layer(outputs)
@@ -40,7 +42,11 @@ def keras_graph_loop(
         predictions = model(x, training=False)
         # The updates of the call on the Keras input would want that input fed.
         with tf.control_dependencies(
-            [u for u in model.updates if model.inputs[0].op not in ancestors([u])]
+            [
+                u
+                for u in model.updates
+                if make is not None or model.inputs[0].op not in ancestors([u])
+            ]
         ):
             train_op = v1.train.AdamOptimizer(0.01).minimize(loss, global_step=step)
         hooks = hb.as_hooks(

@@ -117,7 +117,7 @@ def test_train_with_validation_by_the_estimator(
             keras.callbacks.CSVLogger(str(csv)),
             keras.callbacks.TensorBoard(str(tmp_path / "tb"), histogram_freq=1),
             keras.callbacks.ModelCheckpoint(
-                str(tmp_path / "w{epoch}.h5"), save_weights_only=True
+                str(tmp_path / "w{epoch}.weights.h5"), save_weights_only=True
             ),
             history,
         ],
@@ -161,6 +161,41 @@ def test_evaluate(keras: Any, estimator: Any) -> None:
         assert isinstance(value, float)
         assert value == pytest.approx(float(result[key]))
     # Running means, as in Keras.
+    assert log[-3][2] == pytest.approx(log[-1][1])
+
+
+def test_evaluate_with_keras_metrics(keras: Any, tmp_path: Path) -> None:
+    log: list[Any] = []
+    metrics = importlib.import_module(KERAS2).metrics
+    made: dict[str, Any] = {}
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        kernel = tf.compat.v1.get_variable("kernel", [2, 1])
+        loss = tf.reduce_mean(tf.square(features @ kernel - labels))
+        made["metric"] = metrics.Mean(name="positive")
+        made["metric"].update_state(tf.cast(labels > 0, tf.float32))
+        return estimators.EstimatorSpec(
+            mode,
+            loss=loss,
+            train_op=tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(
+                loss, global_step=tf.compat.v1.train.get_global_step()
+            ),
+            eval_metric_ops={"positive": made["metric"]},
+        )
+
+    estimator = estimators.Estimator(model_fn, str(tmp_path))
+    hooks = hb.as_hooks(
+        recorder(keras, log),
+        steps_per_epoch=2,
+        logs={"positive": lambda: made["metric"]},
+    )
+    estimator.train(train_input, hooks=hooks, steps=2)
+    trained = next(e for e in log if e[0] == "on_epoch_end")
+    assert trained[2]["positive"] == pytest.approx(float(np.mean(Y[:8] > 0)))
+    result = estimator.evaluate(eval_input, hooks=hooks)
+    assert log[-1][1] == pytest.approx(
+        {k: float(v) for k, v in result.items() if k != "global_step"}
+    )
     assert log[-3][2] == pytest.approx(log[-1][1])
 
 

@@ -199,6 +199,47 @@ def test_layers_of_a_keras_graph_are_keras_layers_with_the_sessions_weights(
     assert not np.any(outputs)
 
 
+def _subclassed(keras2: Any) -> Any:
+    class Net(keras2.Model):  # type: ignore[misc, name-defined]
+        def __init__(self, parts: Any) -> None:
+            super().__init__()
+            self.parts = parts
+
+        def call(self, x: Any, training: bool = False) -> Any:
+            for part in self.parts:
+                x = part(x)
+            return x
+
+    return Net
+
+
+def test_whole_model_that_cannot_be_cloned_is_refused_before_training(
+    keras: Any, keras2: Any, tmp_path: Path
+) -> None:
+    checkpoint = keras.callbacks.ModelCheckpoint(str(tmp_path / "m.keras"))
+    with pytest.raises(errors.RefusedError, match=r"get_config.*save_weights_only"):
+        keras_graph_loop(keras2, checkpoint, make=_subclassed(keras2))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_of_a_model_that_cannot_be_cloned(
+    keras: Any, keras2: Any, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "w.weights.h5")
+    stop = keras.callbacks.EarlyStopping(
+        "loss", min_delta=100.0, patience=1, restore_best_weights=True
+    )
+    weights, _ = keras_graph_loop(
+        keras2,
+        [keras.callbacks.ModelCheckpoint(path, save_weights_only=True), stop],
+        make=_subclassed(keras2),
+        epochs=9,
+    )
+    with h5py.File(path) as file:
+        assert len(file.attrs["layer_names"]) == 3
+    assert len(weights) == 8
+
+
 # --- BackupAndRestore ---------------------------------------------------------------
 
 BACKUP = """

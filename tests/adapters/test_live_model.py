@@ -107,7 +107,7 @@ def test_learning_rate_of_an_optimizer_built_under_control_dependencies(
 ) -> None:
     """The usual way to run UPDATE_OPS: the constant then depends on the batch."""
 
-    class Under(v1.train.GradientDescentOptimizer):  # type: ignore[misc]
+    class Under(tf.compat.v1.train.GradientDescentOptimizer):  # type: ignore[misc]
         def minimize(self, loss: Any, **options: Any) -> Any:
             with tf.control_dependencies([loss]):
                 return super().minimize(loss, **options)
