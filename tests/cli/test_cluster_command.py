@@ -14,6 +14,10 @@ import pytest
 
 from hookbridge.cli import main
 
+# Every task is there before one of them ends all.
+WAIT_FOR_ALL = """
+while len(list(folder.glob("*.pid"))) < 4: time.sleep(0.02)
+"""
 FLAGS = ("--num_workers=2", "--num_ps=1", "--grace_secs=3")
 
 TASK = """
@@ -77,7 +81,7 @@ if task.startswith("ps"): time.sleep(600)
 
 
 def test_one_failure_ends_all_and_gives_its_exit_code(tmp_path: Path) -> None:
-    code = """
+    code = WAIT_FOR_ALL + """
 if task == "worker 1": sys.exit(7)
 time.sleep(600)
 """
@@ -86,7 +90,7 @@ time.sleep(600)
 
 
 def test_a_task_that_was_killed_gives_the_exit_code_of_a_shell(tmp_path: Path) -> None:
-    code = """
+    code = WAIT_FOR_ALL + """
 if task == "ps 0": os.kill(os.getpid(), 9)
 time.sleep(600)
 """
@@ -98,7 +102,8 @@ def test_tasks_that_do_not_listen_are_ended_too(tmp_path: Path) -> None:
     code = """
 import signal, subprocess
 if task == "chief 0":
-    time.sleep(1); sys.exit(3)
+    while not list(folder.glob("child*.pid")): time.sleep(0.02)
+    sys.exit(3)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 (folder / f"child of {task}.pid").write_text(str(child.pid))
