@@ -64,6 +64,8 @@ def assert_nobody_left(folder: Path, *tasks: str) -> None:
 def test_every_task_gets_its_configuration_and_a_prefix(tmp_path: Path) -> None:
     code = """
 print("hello"); print("trouble", file=sys.stderr)
+(folder / f"{task}.said").touch()
+while len(list(folder.glob("*.said"))) < 5: time.sleep(0.02)
 if task.startswith("ps"): time.sleep(600)
 """
     status, out, err = finished(cluster(code, tmp_path, *FLAGS, "--evaluator"))
@@ -81,19 +83,25 @@ if task.startswith("ps"): time.sleep(600)
 
 
 def test_one_failure_ends_all_and_gives_its_exit_code(tmp_path: Path) -> None:
-    code = WAIT_FOR_ALL + """
+    code = (
+        WAIT_FOR_ALL
+        + """
 if task == "worker 1": sys.exit(7)
 time.sleep(600)
 """
+    )
     assert finished(cluster(code, tmp_path))[0] == 7
     assert_nobody_left(tmp_path, "chief 0", "worker 0", "worker 1", "ps 0")
 
 
 def test_a_task_that_was_killed_gives_the_exit_code_of_a_shell(tmp_path: Path) -> None:
-    code = WAIT_FOR_ALL + """
+    code = (
+        WAIT_FOR_ALL
+        + """
 if task == "ps 0": os.kill(os.getpid(), 9)
 time.sleep(600)
 """
+    )
     assert finished(cluster(code, tmp_path))[0] == 128 + signal.SIGKILL
     assert_nobody_left(tmp_path, "chief 0", "worker 0", "worker 1", "ps 0")
 
