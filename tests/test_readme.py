@@ -184,7 +184,8 @@ def test_shell_lines_are_real_commands(page: str, line: str, tmp_path: Path) -> 
             assert words[1] in ("check", "format")
         elif words[0] == "python" and words[1].endswith(".py"):
             done = run([sys.executable, str(ROOT / words[1]), "--help"], tmp_path)
-            assert "usage" in (done.stdout + done.stderr).lower(), done.stderr
+            known = set(re.findall(r"--(\w+)", done.stdout))
+            assert {w[2:].split("=")[0] for w in words[2:]} <= known, done.stderr
         else:
             raise AssertionError(f"{page}: no check for `{command}`")
 
@@ -222,3 +223,10 @@ def test_links_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)", text):
         if "://" not in target:
             assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+
+
+def test_index_lists_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    pages = {p.relative_to(ROOT / "docs").as_posix() for p in ROOT.glob("docs/**/*.md")}
+    linked = set(re.findall(r"\]\(([^)#\s]+)", index))
+    assert pages - {"index.md"} <= linked, "add the page to docs/index.md"
