@@ -164,6 +164,20 @@ def test_callbacks_of_keras_steer_an_estimator(keras: Any, tmp_path: Path) -> No
     )
 
 
+@pytest.mark.parametrize("name", ["linear", "dnn", "dnn_v1"])
+def test_canned_estimators_take_callbacks(
+    name: str, keras: Any, tmp_path: Path
+) -> None:
+    make, classes = scenarios.SCENARIOS[name]
+    history = keras.callbacks.History()
+    estimator = make(tmp_path)
+    hooks = hb.as_hooks(history, steps_per_epoch=PER_EPOCH)
+    estimator.train(scenarios.input_fn(classes), hooks=hooks, steps=2 * PER_EPOCH)
+    losses: Any = [v for _, t, v in scenarios.events(tmp_path) if t == "loss"]
+    means = [np.mean(losses[:PER_EPOCH]), np.mean(losses[PER_EPOCH:])]
+    np.testing.assert_allclose(history.history["loss"], means, rtol=1e-5)
+
+
 # --- model_to_estimator ---------------------------------------------------------
 
 
