@@ -83,6 +83,18 @@ class FetchPlan:
             found[source.key] = value
         return found
 
+    def columns(
+        self, step: step_graph.Step, results: Sequence[Any]
+    ) -> dict[str, Any] | None:
+        """The values of several steps of one kind, `{key: array of shape [N]}`.
+
+        None where they have to be unpacked one by one.
+        """
+        if self._others or step.tail not in self._vectors:
+            return None
+        table = np.concatenate(results).reshape(len(results), -1)
+        return {s.key: table[:, i] for i, s in enumerate(self._scalars)}
+
 
 class EpochLogs:
     """The running values of an epoch, in the order of `sources`.
@@ -117,6 +129,15 @@ class EpochLogs:
             for key, numbers in state.items():
                 if key in self._means:
                     self._means[key].restore(*map(float, numbers))
+
+    def update_all(self, columns: Mapping[str, Any]) -> None:
+        """Takes the values of several steps at once."""
+        sizes = columns.get(SIZE, 1.0)
+        for source in self._sources:
+            column, mean = columns[source.key], self._means.get(source.key)
+            self.current[source.key] = (
+                mean.update_all(column, sizes) if mean else float(column[-1])
+            )
 
     def update(self, fetched: Mapping[str, Any] | None) -> dict[str, Any]:
         """Takes the values of one step; returns the means so far."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -58,6 +58,8 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         self._live_graph = graph
         self._live_evaluate = evaluate
         self._live_counters = counters
+        # Those that the validation makes and the training does not.
+        self._live_test_metrics: list[str] = []
         self.optimizer = optimizer
         self.stop_training = False
         self.history: Any = None
@@ -210,7 +212,9 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     @property
     def metrics(self) -> list[Any]:
         """Keras metrics of this model's `logs`, with name and direction."""
-        return self._live_counters.metrics(self.metrics_names)
+        return self._live_counters.metrics(
+            [*self.metrics_names, *self._live_test_metrics]
+        )
 
     @property
     def distribute_strategy(self) -> Any:
@@ -250,6 +254,12 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         return self._trackable_children().get(name)
 
     # --- the rest -----------------------------------------------------------
+
+    def note_test_metrics(self, names: Iterable[str]) -> None:
+        """Adds metrics of a validation to those that callbacks can look up."""
+        for name in names:
+            if name not in (*self.metrics_names, *self._live_test_metrics):
+                self._live_test_metrics.append(name)
 
     @property
     def not_cloned(self) -> str:

@@ -209,9 +209,15 @@ class TrainRun(SessionRun):
         self._state.end()
 
     def _take_pending(self) -> None:
-        for step, results in self._pending:
+        pending, self._pending = self._pending, []
+        columns = None
+        if len(pending) > 1 and len({step for step, _ in pending}) == 1:
+            columns = self._plan.columns(pending[0][0], [r for _, r in pending])
+        if columns is not None:
+            self._logs.update_all(columns)
+            return
+        for step, results in pending:
             self._logs.update(self._plan.unpack(step, results))
-        self._pending.clear()
 
     # --- epochs -------------------------------------------------------------
 

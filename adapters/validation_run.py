@@ -53,6 +53,7 @@ class ValidationRun:
         self._run.deliver("on_test_end", dict(result))
         if self._first:
             self._first = False
+            self._run.model.note_test_metrics(result)
             callback_checks.check_val_monitors(self._run.group, list(result))
         return result
 

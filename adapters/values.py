@@ -88,6 +88,21 @@ class RunningMean:
         self._count += np.float32(weight)
         return float(self._total / self._count) if self._count else 0.0
 
+    def update_all(self, values: Any, weights: Any) -> float:
+        """Adds several values, with the same result as one after the other.
+
+        Args:
+          values: float array of shape `[N]`.
+          weights: float array of shape `[N]`, or one number for all.
+        """
+        values = np.asarray(values, np.float32)
+        weights = np.broadcast_to(np.asarray(weights, np.float32), values.shape)
+        # `cumsum` adds from left to right; `sum` would add in pairs.
+        sums = np.concatenate([[self._total], values * weights]).astype(np.float32)
+        counts = np.concatenate([[self._count], weights]).astype(np.float32)
+        self._total, self._count = np.cumsum(sums)[-1], np.cumsum(counts)[-1]
+        return float(self._total / self._count) if self._count else 0.0
+
     def state(self) -> list[float]:
         """Sum and weight so far."""
         return [float(self._total), float(self._count)]

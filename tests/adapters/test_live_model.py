@@ -387,3 +387,16 @@ def test_validation_object_that_builds_its_ops(keras: Any) -> None:
         with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
             session.run(net.train_op, feeds(net, 0))
     assert list(history.history) == ["loss", "val_double"]
+
+
+def test_mean_of_many_is_the_mean_of_one_after_the_other() -> None:
+    from hookbridge.adapters.values import RunningMean
+
+    random = np.random.RandomState(0)
+    numbers, sizes = random.randn(1000) * 1e3, random.randint(1, 9, 1000)
+    one, many = RunningMean(), RunningMean()
+    for number, size in zip(numbers, sizes, strict=True):
+        last = one.update(number, size)
+    many.update_all(numbers[:400], sizes[:400])
+    assert many.update_all(numbers[400:], sizes[400:]) == last
+    assert many.state() == one.state()
