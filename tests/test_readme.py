@@ -31,6 +31,29 @@ AFTER = {
     0: "assert hooks[0].callback is guests[0] and session.should_stop()\n",
     1: "assert int(model.optimizer.iterations) == 25\n",
 }
+# Pages whose blocks are pieces of one program: what comes before the first.
+BEFORE = {
+    "docs/estimator.md": """
+import tensorflow as tf
+from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
+
+v1, log = tf.compat.v1, EventLog()
+model_dir = "model"
+my_hook, my_callback = RecordingHook(log, "hook"), RecordingCallback(log, "callback")
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensors((tf.ones([4, 2]), tf.ones([4, 1]))).repeat(5)
+
+
+def model_fn(features, labels, mode):
+    loss = v1.losses.mean_squared_error(labels, v1.layers.dense(features, 1))
+    optimizer = v1.train.GradientDescentOptimizer(0.1)
+    train_op = optimizer.minimize(loss, v1.train.get_global_step())
+    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+""",
+}
 
 
 class Block(NamedTuple):
@@ -82,7 +105,14 @@ def run(
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
     kinds = {b.language for page in PAGES for b in blocks(page)}
-    assert kinds <= {"python", "diff", "sh"} | PROSE
+    assert kinds <= {"python", "diff", "sh", "bash"} | PROSE
+
+
+def test_jobs_of_hours_name_files_that_exist() -> None:
+    for page in PAGES:
+        for block in blocks(page, "bash"):
+            for file in re.findall(r"python (\S+\.py)", block.text):
+                assert (ROOT / file).is_file(), f"{page}:{block.line}: {file}"
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")])
@@ -92,6 +122,8 @@ def test_python_blocks_run(page: str, tmp_path: Path) -> None:
         for place, block in enumerate(blocks(page, "python"))
         if page == "README.md"
     ] or [block.text for block in blocks(page, "python")]
+    if page in BEFORE:
+        sources = [BEFORE[page] + "\n".join(sources)]
     done = run_python(sources, tmp_path)
     assert done.returncode == 0, done.stderr
 
