@@ -82,7 +82,7 @@ def test_the_wheel_carries_the_same_file(repo_root: Path, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        names = {n for n in archive.namelist() if n.startswith("hookbridge/demo/data")}
+        names = {n for n in archive.namelist() if n.startswith("hookbridge/demo/data/")}
         packed = archive.read("hookbridge/demo/data/digits.csv")
     example = repo_root / "examples" / "data"
     assert names == {f"hookbridge/demo/data/{f.name}" for f in example.iterdir()}
