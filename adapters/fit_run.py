@@ -21,7 +21,15 @@ from hookbridge.adapters.global_step import GlobalStep
 from hookbridge.adapters.live_graph import LiveGraph
 from hookbridge.adapters.live_session import LiveSession
 from hookbridge.adapters.session_program import SessionProgram
-from hookbridge.adapters.step_function import MODES, PREDICT, TRAIN, Mode, StepFunction
+from hookbridge.adapters.step_function import (
+    MODES,
+    NO_FEEDS,
+    PREDICT,
+    TRAIN,
+    Mode,
+    StepFeeds,
+    StepFunction,
+)
 from hookbridge.adapters.step_names import StepNames
 
 v1 = tf.compat.v1
@@ -213,17 +221,14 @@ class FitRun:
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         assert self._graph and self._step and self._global_step
         retained = {n: item.key for n, item in self._graph.step_tensors.items()}
-        override = None
-        for index, tensor in enumerate(program.feeds):
-            if tensor.name == self._graph.learning_rate_name:
-                override = (self._rate, index)
+        into_step = self._into_step(program) if program.feeds else NO_FEEDS
         # Keras's function belongs under the graph, and so the strategy, that
         # `fit` runs under; hooks run under the live graph.
         with self._keras_graph.as_default(), compat.private("eager_mode")():
             before = self._counted_steps() if self._several else 0
             try:
                 outputs, fetched, values = self._step.run(
-                    self._args, program, feeds, retained, override
+                    self._args, program, feeds, retained, into_step
                 )
             except (StopIteration, tf.errors.OutOfRangeError):
                 self._data_ended = True
@@ -232,6 +237,16 @@ class FitRun:
         self._retained.update(values)
         self._outputs = outputs
         return fetched
+
+    def _into_step(self, program: SessionProgram) -> StepFeeds:
+        assert self._graph is not None
+        rate, tensors = None, {}
+        for index, tensor in enumerate(program.feeds):
+            if tensor.name == self._graph.learning_rate_name:
+                rate = (self._rate, index)
+            elif tensor.op.name in self._graph.step_tensors:
+                tensors[self._graph.step_tensors[tensor.op.name].key] = index
+        return StepFeeds(rate, tensors)
 
     def _steps_of_a_call(self, before: int) -> int:
         """How many steps the call just made has trained."""

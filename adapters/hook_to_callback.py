@@ -9,8 +9,8 @@ from hookbridge import compat, errors
 from hookbridge.adapters import guests
 
 
-@functools.lru_cache(maxsize=None)
-def _with_bases(cls: type, bases: tuple[type, ...]) -> type:
+@functools.cache
+def _with_bases(cls: Any, bases: tuple[type, ...]) -> Any:
     return type(cls.__name__, (cls, *bases), {"__module__": cls.__module__})
 
 
@@ -42,7 +42,8 @@ class HookToCallback:
     def __new__(cls, *args: Any, **kwargs: Any) -> HookToCallback:
         bases = tuple(k.callbacks.Callback for k in compat.keras_flavours())
         missing = tuple(b for b in bases if not issubclass(cls, b))
-        return object.__new__(_with_bases(cls, missing) if missing else cls)
+        own: Any = cls
+        return object.__new__(_with_bases(own, missing) if missing else own)  # type: ignore[no-any-return]
 
     def __init__(self, hook: Any) -> None:
         if not guests.is_hook(hook):

@@ -44,6 +44,9 @@ class _Plan:
         # The global step is known without running anything.
         needed = [f for f in self.fetches if f.name not in steps]
         self.program = SessionProgram(graph, needed, feeds, resources)
+        self.is_bare_step = (
+            self.program.closure.runs_step and self.program.is_empty and not feeds
+        )
         self.reads_step = graph.global_step_name in self.program.closure.handles
         self.writes_step = graph.global_step_name in self.program.closure.written
         self.written = [
@@ -100,6 +103,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         # Functions are called with this graph as default: the live graph is
         # final, and entering a strategy's scope writes to the default graph.
         self._outside = tf.Graph()
+        self._eager_mode = compat.private("eager_mode")
 
     def close(self) -> None:
         """Ends the session; further `run` calls raise `RuntimeError`."""
@@ -135,7 +139,13 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             tensors = [t for t, _ in feeds]
             plan = _Plan(self._live_graph, fetches, tensors, self._resources)
             self._plans[key] = plan
-        with self._outside.as_default(), compat.private("eager_mode")():
+        if plan.is_bare_step and not feeds:
+            # The commonest run of all: a step, and at most the global step.
+            step = self._global_step.value
+            with run_options.applied(options, run_metadata):
+                self._run_step(plan.program, ())
+            return plan.build_results(step, {}, ())
+        with self._outside.as_default(), self._eager_mode():
             return self._execute(plan, feeds, options, run_metadata)
 
     def make_callable(
@@ -245,31 +255,23 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             )
         if not self._live_graph.is_feedable(tensor):
             raise ValueError(f"Tensor {tensor.name} may not be fed.")
-        is_step = tensor.op.name in self._live_graph.step_tensors
-        if is_step and tensor.name != "learning_rate:0":
-            raise errors.LiveSessionError(
-                f"`{tensor.name}` is computed by the model's step and cannot be fed. "
-                "What can be fed: placeholders that a hook makes in `begin` and "
-                "`learning_rate:0` of an optimizer with a constant learning rate."
-            )
-        if is_step:
-            raise errors.LiveSessionError(
-                "`learning_rate:0` cannot be fed: the optimizer was made with a "
-                "learning-rate schedule. Compile the model with a constant learning "
-                "rate, or change the schedule."
-            )
         return array
 
 
 def _structure(fetches: Any) -> Any:
     """A key that is equal for equal structures of the same graph elements."""
-    if isinstance(fetches, Mapping):
-        keys = [k if isinstance(k, str) else id(k) for k in fetches]
-        values = [_structure(v) for v in fetches.values()]
-        return (type(fetches), tuple(keys), tuple(values))
+    kind = type(fetches)
+    if kind is str:
+        return fetches
+    if kind is list or kind is tuple:
+        return (kind, *[_structure(f) for f in fetches])
+    if kind is dict or isinstance(fetches, Mapping):
+        # Hooks are keys here too, and any hook may define `__eq__`.
+        keys = [k if type(k) is str else id(k) for k in fetches]
+        return (kind, *keys, *[_structure(v) for v in fetches.values()])
     if isinstance(fetches, (list, tuple)):
-        return (type(fetches), tuple(_structure(f) for f in fetches))
-    return fetches if isinstance(fetches, str) else id(fetches)
+        return (kind, *[_structure(f) for f in fetches])
+    return id(fetches)
 
 
 def _to_numpy(tensor: Any) -> Any:

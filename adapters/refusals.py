@@ -12,8 +12,7 @@ from hookbridge.adapters import guests
 REFUSED_HOOKS: dict[str, tuple[str, str]] = {
     "_SyncReplicasOptimizerHook": (
         "it drives the token queues of `SyncReplicasOptimizer` in a session cluster",
-        "train synchronously with a `tf.distribute` strategy, or keep the session "
-        "loop",
+        "train synchronously with a `tf.distribute` strategy, or keep the session loop",
     ),
     "InMemoryEvaluatorHook": (
         "it evaluates a `model_fn` with the variables of the Estimator's graph, which "
@@ -24,31 +23,31 @@ REFUSED_HOOKS: dict[str, tuple[str, str]] = {
         "it saves the iterator of an input pipeline, and Keras keeps its own",
         "use `tf.keras.callbacks.BackupAndRestore`",
     ),
-    **{
-        name: (
-            "it is a debugger of real sessions and needs their partition graphs",
-            "use `tf.debugging.experimental.enable_dump_debug_info`",
-        )
-        for name in (
+    **dict.fromkeys(
+        (
             "DumpingDebugHook",
             "LocalCLIDebugHook",
             "GrpcDebugHook",
             "TensorBoardDebugHook",
-        )
-    },
-    **{
-        name: (
-            "it works on the infeed, outfeed or workers of a TPU session",
-            "use `tf.distribute.TPUStrategy` with Keras callbacks",
-        )
-        for name in (
+        ),
+        (
+            "it is a debugger of real sessions and needs their partition graphs",
+            "use `tf.debugging.experimental.enable_dump_debug_info`",
+        ),
+    ),
+    **dict.fromkeys(
+        (
             "TPUInfeedOutfeedSessionHook",
             "TPUInfeedOutfeedSessionHookForPrediction",
             "_TPUStopAtStepHook",
             "GracefulShutdownHook",
             "CloudTPUPreemptedHook",
-        )
-    },
+        ),
+        (
+            "it works on the infeed, outfeed or workers of a TPU session",
+            "use `tf.distribute.TPUStrategy` with Keras callbacks",
+        ),
+    ),
 }
 
 

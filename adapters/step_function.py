@@ -16,9 +16,17 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.adapters.session_program import SessionProgram
 from hookbridge.adapters.step_names import StepNames, eager_names
 from hookbridge.adapters.step_taps import StepTap, instance_method, split
+
+# Decorators of TensorFlow have no types, so they would take the functions' away.
+_plain_python: Callable[[Any], Any] = tf.autograph.experimental.do_not_convert
+
+
+def _as_function(function: Any) -> Any:
+    return tf.function(_plain_python(function))
 
 
 class Mode(NamedTuple):
@@ -30,6 +38,21 @@ class Mode(NamedTuple):
     function: str
 
 
+class StepFeeds(NamedTuple):
+    """Which of a run's feeds go into the step itself.
+
+    Attributes:
+      rate: `(learning-rate variable, index of the feed)`, or None: the variable has
+        that value for this step.
+      tensors: `{key of a step tensor: index of the feed}`: whatever the step makes
+        of the tensor, it makes of the fed value.
+    """
+
+    rate: tuple[Any, int] | None = None
+    tensors: Mapping[str, int] = {}
+
+
+NO_FEEDS = StepFeeds()
 TRAIN = Mode("train", "train_step", "make_train_function", "train_function")
 TEST = Mode("test", "test_step", "make_test_function", "test_function")
 PREDICT = Mode("predict", "predict_step", "make_predict_function", "predict_function")
@@ -122,7 +145,7 @@ class StepFunction:
         program: SessionProgram,
         feeds: Sequence[Any],
         retained: Mapping[str, str],
-        override: Any = None,
+        into_step: StepFeeds = NO_FEEDS,
     ) -> tuple[Any, list[Any], dict[str, Any]]:
         """Runs one step with the fetches of `program`.
 
@@ -131,23 +154,25 @@ class StepFunction:
           program: fetches of hooks.
           feeds: eager tensors for `program.feeds`.
           retained: `{placeholder name: key}` of step tensors to return besides.
-          override: `(variable, index)` to set a variable to the feed at that
-            index for this step, or None.
+          into_step: which feeds go into the step.
 
         Returns:
           What Keras expects, the fetched tensors, the retained tensors by name.
+
+        Raises:
+          errors.LiveSessionError: a tensor of the step is fed that cannot be.
         """
-        if program.is_empty and not retained and override is None:
+        if program.is_empty and not retained and into_step == NO_FEEDS:
             return self._plain[0](*args), [], {}
-        key = (id(program), tuple(retained))
+        key = (program, tuple(retained))
         variant = self._variants.get(key)
         if variant is None:
-            variant = self._build(program, retained, override)
+            variant = self._build(program, retained, into_step)
             self._variants[key] = variant
         return variant(args, feeds)  # type: ignore[no-any-return]
 
     def _build(
-        self, program: SessionProgram, retained: Mapping[str, str], override: Any
+        self, program: SessionProgram, retained: Mapping[str, str], fed: StepFeeds
     ) -> Callable[..., Any]:
         wanted = sorted(set(retained.values()))
         function, tap = self._keras_function(wanted)
@@ -157,9 +182,7 @@ class StepFunction:
 
         def around(step: Callable[..., Any], args: Any, feeds: Any) -> Any:
             known = program.build_before(feeds)
-            with contextlib.ExitStack() as stack:
-                if override is not None:
-                    stack.enter_context(_overridden(override[0], feeds[override[1]]))
+            with _fed_rate(fed, feeds):
                 result = step(*args)
             outputs, taps = split(result)
             values = {name: taps[key] for name, key in retained.items()}
@@ -168,15 +191,19 @@ class StepFunction:
 
         steps = getattr(self._model, "steps_per_execution", 1) if is_optional else 1
         if inner is None or steps > 1:
-            return self._in_three_calls(function, tap, program, retained, override)
+            self._check_no_tensors(fed, "it runs eagerly or several steps a call")
+            return self._in_three_calls(function, tap, program, retained, fed)
+        if self._model.distribute_strategy.num_replicas_in_sync > 1:
+            self._check_no_tensors(fed, "every replica has a tensor of its own")
 
         def step(*args: Any) -> Any:
             result = inner(*args)
             return result.get_value() if is_optional else result
 
-        @tf.autograph.experimental.do_not_convert
+        @_plain_python
         def merged(args: Any, feeds: Any) -> Any:
             self.traces += 1
+            tap.feeds = {key: feeds[index] for key, index in fed.tensors.items()}
             return around(step, args, feeds)
 
         compiled = tf.function(merged, reduce_retracing=True)
@@ -187,19 +214,27 @@ class StepFunction:
 
         return call
 
+    def _check_no_tensors(self, fed: StepFeeds, why: str) -> None:
+        for key in fed.tensors:
+            raise errors.LiveSessionError(
+                f"`{key}` is computed by the model's step and cannot be fed here: "
+                f"{why}. Feed a placeholder that a hook makes in `begin`, or train "
+                "with `run_eagerly=False`, one step per execution and the default "
+                "strategy."
+            )
+
     def _in_three_calls(
         self,
         function: Any,
         tap: StepTap,
         program: SessionProgram,
         retained: Mapping[str, str],
-        override: Any,
+        fed: StepFeeds,
     ) -> Callable[..., Any]:
         needed = sorted(program.closure.step_tensors)
         known_names: list[str] = []
 
-        @tf.function
-        @tf.autograph.experimental.do_not_convert
+        @_as_function
         def before(feeds: Any) -> list[Any]:
             known = {
                 n: v
@@ -209,8 +244,7 @@ class StepFunction:
             known_names[:] = known
             return list(known.values())
 
-        @tf.function
-        @tf.autograph.experimental.do_not_convert
+        @_as_function
         def after(known: Any, values: Any) -> list[Any]:
             everything = dict(zip(known_names, known, strict=True))
             return program.build_after(
@@ -223,8 +257,7 @@ class StepFunction:
             known = before(feeds)
             with contextlib.ExitStack() as stack:
                 stack.enter_context(self._tracing(tap))
-                if override is not None:
-                    stack.enter_context(_overridden(override[0], feeds[override[1]]))
+                stack.enter_context(_fed_rate(fed, feeds))
                 result = function(*args)
             outputs, taps = split(result)
             values = {name: taps[key] for name, key in retained.items()}
@@ -234,9 +267,13 @@ class StepFunction:
 
 
 @contextlib.contextmanager
-def _overridden(variable: Any, value: Any) -> Any:
-    """Sets `variable` for the body and puts its old value back."""
+def _fed_rate(fed: StepFeeds, feeds: Sequence[Any]) -> Any:
+    """Sets a fed learning rate for the body and puts the old one back."""
+    if fed.rate is None:
+        yield
+        return
+    variable, index = fed.rate
     before = tf.identity(variable)
-    variable.assign(tf.cast(value, variable.dtype))
+    variable.assign(tf.cast(feeds[index], variable.dtype))
     yield
     variable.assign(before)

@@ -102,7 +102,9 @@ class StepNames:
                 return table[full]
         return None
 
-    def nearest(self, name: str, others: Iterable[str] = (), most: int = 5) -> list[str]:
+    def nearest(
+        self, name: str, others: Iterable[str] = (), most: int = 5
+    ) -> list[str]:
         """Names that exist and look like `name`, most alike first."""
         full = name if ":" in name else f"{name}:0"
         known = dict.fromkeys([*others, *self.aliases, *self._canonical])
@@ -132,7 +134,7 @@ def eager_names(model: Any, names: StepNames) -> None:
 
 
 def _compiled_metrics(model: Any) -> list[str]:
-    config = getattr(model, "get_compile_config", dict)() or {}
+    config: dict[str, Any] = getattr(model, "get_compile_config", dict)() or {}
     metrics = config.get("metrics") or []
     if isinstance(metrics, dict):
         metrics = list(metrics.values())

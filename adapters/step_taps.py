@@ -23,6 +23,8 @@ from hookbridge.adapters.step_names import StepNames, layer_aliases, layers_of
 
 TAPS = "hookbridge_taps"
 OUTPUTS = "hookbridge_outputs"
+# Key of the learning rate that a schedule gives for the step.
+SCHEDULED_RATE = "learning_rate"
 
 
 class StepTap:
@@ -48,13 +50,16 @@ class StepTap:
         self._names = names
         self._first_replica: dict[str, Any] = {}
         self._local = threading.local()
+        # {key: tensor} to put in the place of the step's own, set while tracing.
+        self.feeds: Mapping[str, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         context = tf.distribute.get_replica_context()
         replica = context.replica_id_in_sync_group if context else 0
         replicas = context.num_replicas_in_sync if context else 1
         # Replicas are traced in threads of their own that take turns.
-        self._local.seen = seen = {}
+        seen: dict[str, Any] = {}
+        self._local.seen = seen
         try:
             outputs = self._step(*args, **kwargs)
         finally:
@@ -69,11 +74,22 @@ class StepTap:
             self._first_replica = {
                 key: self._find(key, aliases) for key in self._wanted
             }
+            for key, value in self.feeds.items():
+                if key != SCHEDULED_RATE:
+                    self._feed(self._find(key, aliases), value)
         if not self._wanted:
             return outputs
         # The same tensor objects from every replica: Keras then passes them
         # through instead of summing them over replicas.
         return {OUTPUTS: outputs, TAPS: dict(self._first_replica)}
+
+    def _feed(self, tensor: Any, value: Any) -> None:
+        """Gives what the step computes from `tensor` the fed value instead."""
+        value = tf.ensure_shape(tf.cast(value, tensor.dtype), tensor.shape)
+        for op in tensor.consumers():
+            for index, taken in enumerate(op.inputs):
+                if taken is tensor:
+                    op._update_input(index, value)
 
     def _is_first(self, replica: Any) -> bool:
         return not isinstance(replica, int) or replica == 0
@@ -81,9 +97,7 @@ class StepTap:
     def _aliases(self, seen: Mapping[str, Any], outputs: Any) -> dict[str, Any]:
         aliases: dict[str, Any] = {}
         if isinstance(outputs, Mapping):
-            aliases.update(
-                {k: v for k, v in outputs.items() if tf.is_tensor(v) and k}
-            )
+            aliases.update({k: v for k, v in outputs.items() if tf.is_tensor(v) and k})
         aliases.update(seen)
         return aliases
 
@@ -141,7 +155,8 @@ class StepTap:
                 def spy_gradients(pairs: Any, *args: Any, **kwargs: Any) -> Any:
                     pairs = list(pairs)
                     self._note_gradients(pairs, optimizer)
-                    return apply_gradients(pairs, *args, **kwargs)
+                    with self._scheduled(optimizer):
+                        return apply_gradients(pairs, *args, **kwargs)
 
                 stack.enter_context(
                     instance_method(optimizer, "apply_gradients", spy_gradients)
@@ -165,6 +180,14 @@ class StepTap:
 
         return spy
 
+    def _scheduled(self, optimizer: Any) -> contextlib.AbstractContextManager[None]:
+        """A fed learning rate in the place of the schedule's, for one update."""
+        rate = self.feeds.get(SCHEDULED_RATE)
+        if rate is None:
+            return contextlib.nullcontext()
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        return instance_method(inner, "_learning_rate", rate)
+
     def _note(self, alias: str, tensor: Any) -> None:
         seen = getattr(self._local, "seen", None)
         if seen is not None:
@@ -180,7 +203,7 @@ class StepTap:
                 self._note(f"gradients/{name}", gradient)
         rate = _scheduled_rate(optimizer)
         if rate is not None:
-            self._note("learning_rate", rate)
+            self._note(SCHEDULED_RATE, rate)
 
 
 @contextlib.contextmanager

@@ -209,7 +209,7 @@ def _slot(
 
     Keras 2: `Adam/m/hidden/kernel`; Keras 3: `adam/model_hidden_kernel_momentum`.
     """
-    optimizer, _, rest = name.partition("/")
+    rest = name.partition("/")[2]
     if not rest or getattr(model, "optimizer", None) is None:
         return None
     for weight in (v.name for v in variables if v.trainable):

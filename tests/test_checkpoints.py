@@ -16,7 +16,7 @@ import hookbridge as hb
 sys.path.insert(0, str(Path(__file__).parent / "adapters"))
 import hook_hosts as hosts
 
-v1 = tf.compat.v1
+v1: Any = tf.compat.v1
 
 
 def v1_optimizer(kind: str) -> Any:
@@ -91,9 +91,7 @@ def test_training_goes_on_in_keras_as_it_would_in_the_graph(
     weights = train_v1(kind, directory, 5)
     model = keras_model(keras, kind)
     report = hb.checkpoints.restore(model, directory)
-    for found, (name, value) in zip(
-        model.get_weights(), weights.items(), strict=True
-    ):
+    for found, (name, value) in zip(model.get_weights(), weights.items(), strict=True):
         np.testing.assert_array_equal(found, value)
         assert report.restored[name] == name
     assert int(np.asarray(model.optimizer.iterations)) == 5
@@ -107,18 +105,14 @@ def test_training_goes_on_in_keras_as_it_would_in_the_graph(
         np.testing.assert_allclose(found, value, rtol=2e-3, atol=2e-4)
 
 
-def test_a_missing_weight_is_an_error_that_lists_it(
-    keras: Any, tmp_path: Path
-) -> None:
+def test_a_missing_weight_is_an_error_that_lists_it(keras: Any, tmp_path: Path) -> None:
     train_v1("sgd", str(tmp_path), 1)
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="other")])
     before = model.get_weights()
     with pytest.raises(hb.errors.CheckpointMismatchError, match="`other/kernel`"):
         hb.checkpoints.restore(model, str(tmp_path))
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
-    report = hb.checkpoints.restore(
-        model, str(tmp_path), must_restore_weights=False
-    )
+    report = hb.checkpoints.restore(model, str(tmp_path), must_restore_weights=False)
     assert set(report.kept) == {"other/kernel", "other/bias"}
     assert "hidden/kernel" in report.unused
     assert "kept as they were" in str(report)
@@ -139,9 +133,7 @@ def test_names_map_what_is_called_otherwise(keras: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.get_weights()[0], weights["hidden/kernel"])
     assert "hidden/kernel/Adam" in report.restored.values()
     with pytest.raises(hb.errors.InvalidArgumentError, match="nosuch"):
-        hb.checkpoints.restore(
-            model, str(tmp_path), names={"first/kernel": "nosuch"}
-        )
+        hb.checkpoints.restore(model, str(tmp_path), names={"first/kernel": "nosuch"})
 
 
 def test_a_shape_that_differs_is_reported(keras: Any, tmp_path: Path) -> None:
@@ -161,9 +153,7 @@ def test_no_checkpoint_and_no_weights(keras: Any, tmp_path: Path) -> None:
         hb.checkpoints.restore(unbuilt, str(tmp_path))
 
 
-def model_fn(
-    features: Any, labels: Any, mode: str, params: Mapping[str, Any]
-) -> Any:
+def model_fn(features: Any, labels: Any, mode: str, params: Mapping[str, Any]) -> Any:
     estimator = hb.estimator
     hidden = v1.get_variable("hidden/kernel", [4, 8], use_resource=True)
     hidden_bias = v1.get_variable("hidden/bias", [8], use_resource=True)
@@ -195,9 +185,7 @@ def logits_of(estimator: Any) -> Any:
 def test_an_estimators_checkpoint_restores_into_keras(
     keras: Any, tmp_path: Path
 ) -> None:
-    estimator = hb.estimator.Estimator(
-        model_fn, str(tmp_path), params={"kind": "adam"}
-    )
+    estimator = hb.estimator.Estimator(model_fn, str(tmp_path), params={"kind": "adam"})
     estimator.train(input_fn, steps=6)
     model = keras_model(keras, "adam")
     report = hb.checkpoints.restore(model, estimator.latest_checkpoint())

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
-v1 = tf.compat.v1
+v1: Any = tf.compat.v1
 
 BATCH, BATCHES, EPOCHS = 8, 4, 3
 STEPS = BATCHES * EPOCHS
@@ -74,7 +74,7 @@ def in_session(hooks: list[Any], *, checkpoint_dir: str | None = None) -> int:
     return runs
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def mirrored() -> Any:
     """The one `MirroredStrategy` of the process, over two logical CPUs.
 

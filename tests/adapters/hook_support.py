@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import hook_hosts as hosts
 import tensorflow as tf
 
-v1 = tf.compat.v1
-train = v1.train
+v1: Any = tf.compat.v1
+train: Any = v1.train
 
 MODES = ("fit", "evaluate", "predict")
 STRATEGIES = ("default", "MirroredStrategy")
@@ -179,9 +179,7 @@ ROWS = (
         lambda d, m: _Final(),
         lambda h, d, m: h.final_ops_values["step"] >= 1,
     ),
-    Row(
-        "FeedFnHook", lambda d, m: _Feeding(), lambda h, d, m: set(h.seen) == {6.0}
-    ),
+    Row("FeedFnHook", lambda d, m: _Feeding(), lambda h, d, m: set(h.seen) == {6.0}),
     Row("GlobalStepWaiterHook", lambda d, m: train.GlobalStepWaiterHook(0)),
     Row(
         "ProfilerHook",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
-v1 = tf.compat.v1
-train = v1.train
+v1: Any = tf.compat.v1
+train: Any = v1.train
 
 
 class Fetch(train.SessionRunHook):  # type: ignore[misc]
@@ -316,3 +316,74 @@ def test_an_uncompiled_model_raises_what_keras_raises(keras: Any) -> None:
     model = keras.Sequential([keras.layers.Dense(1)])
     with pytest.raises((RuntimeError, ValueError), match="compile"):
         model.fit(X, Y, callbacks=[HookToCallback(Fetch("loss:0"))], verbose=0)
+
+
+class Feeder(train.SessionRunHook):  # type: ignore[misc]
+    """Feeds one tensor a value per step."""
+
+    def __init__(self, name: str, values: list[float], *names: str) -> None:
+        self.name, self.values, self.names = name, values, names
+
+    def begin(self) -> None:
+        graph = v1.get_default_graph()
+        self.tensor = graph.get_tensor_by_name(self.name)
+        self.fetches = [graph.get_tensor_by_name(name) for name in self.names]
+        self.seen: list[Any] = []
+
+    def before_run(self, run_context: Any) -> Any:
+        value = self.values[len(self.seen)]
+        return train.SessionRunArgs(self.fetches, feed_dict={self.tensor: value})
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.seen.append(run_values.results)
+
+
+def test_a_fed_rate_takes_the_place_of_a_schedules(keras: Any) -> None:
+    model = sequential(keras)
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
+    model.compile(keras.optimizers.SGD(schedule), "mse")
+    hook = Feeder("learning_rate:0", [0.3, 0.0], "gradients/hidden/kernel:0")
+    before = model.get_weights()[0]
+    arguments: dict[str, Any] = {"batch_size": 16, "verbose": 0}
+    model.fit(X, Y, callbacks=[HookToCallback(hook)], **arguments)
+    np.testing.assert_allclose(
+        model.get_weights()[0], before - 0.3 * hook.seen[0][0], rtol=1e-4, atol=1e-6
+    )
+    fetch = Fetch("learning_rate:0")  # the schedule itself goes on
+    model.fit(X, Y, callbacks=[HookToCallback(fetch)], **arguments)
+    assert fetch.seen[0][0] == pytest.approx(0.025)
+
+
+def test_a_placeholder_with_default_of_the_step_is_fed(keras: Any) -> None:
+    class Scaled(keras.layers.Layer):  # type: ignore[misc, name-defined]
+        def call(self, inputs: Any) -> Any:
+            return inputs * v1.placeholder_with_default(1.0, [], name="scale")
+
+    def make() -> Any:
+        model = keras.Sequential(
+            [keras.Input((4,)), Scaled(name="scaled"), keras.layers.Dense(1)]
+        )
+        model.compile(keras.optimizers.SGD(0.0), "mse", jit_compile=False)
+        return model
+
+    model = make()
+    hook = Feeder("scaled/scale:0", [1.0, 0.0], "loss:0")
+    model.fit(
+        X[:16], Y[:16], batch_size=8, verbose=0, shuffle=False,
+        callbacks=[HookToCallback(hook)],
+    )  # fmt: skip
+    untouched = model.evaluate(X[:8], Y[:8], verbose=0)
+    zeroed = model.evaluate(0 * X[8:16], Y[8:16], verbose=0)
+    assert [s[0] for s in hook.seen] == pytest.approx([untouched, zeroed], rel=1e-4)
+
+
+@pytest.mark.parametrize("how", [{"run_eagerly": True}])
+def test_feeding_a_tensor_of_a_step_that_has_no_graph_is_refused(
+    keras: Any, how: dict[str, Any]
+) -> None:
+    model = sequential(keras, **how)
+    before = model.get_weights()
+    hook = Feeder("loss:0", [1.0])
+    with pytest.raises(errors.LiveSessionError, match="cannot be fed here"):
+        model.fit(X, Y, verbose=0, callbacks=[HookToCallback(hook)])
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])

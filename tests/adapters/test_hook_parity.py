@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from hookbridge import errors
 
-v1 = tf.compat.v1
-train = v1.train
+v1: Any = tf.compat.v1
+train: Any = v1.train
 NAMES = ("loss:0", "hidden/Relu:0", "learning_rate:0")
 
 
@@ -168,7 +168,7 @@ def test_a_users_saver_and_scaffold(keras: Any, tmp_path: Path) -> None:
 
     own = OwnSaver()
     scaffold = train.Scaffold()
-    model, _ = hosts.in_fit(
+    _, _ = hosts.in_fit(
         keras,
         [
             own,
@@ -232,9 +232,7 @@ def test_step_counter_writes_the_same_tags_and_steps(
         (tmp_path / name).mkdir()
 
     def hook(name: str) -> Any:
-        return train.StepCounterHook(
-            every_n_steps=5, output_dir=str(tmp_path / name)
-        )
+        return train.StepCounterHook(every_n_steps=5, output_dir=str(tmp_path / name))
 
     hosts.in_session([hook("native")])
     hosts.in_fit(keras, [hook("bridged")])
@@ -283,7 +281,7 @@ def test_summary_saver_writes_the_same_summaries(keras: Any, tmp_path: Path) -> 
 def test_stop_at_step_stops_at_the_same_step(keras: Any, stop: dict[str, int]) -> None:
     native, bridged = Watcher("loss:0"), Watcher("loss:0")
     runs = hosts.in_session([native, train.StopAtStepHook(**stop)])
-    model, history = hosts.in_fit(keras, [bridged, train.StopAtStepHook(**stop)])
+    _, history = hosts.in_fit(keras, [bridged, train.StopAtStepHook(**stop)])
     assert bridged.events == native.events
     assert len(bridged.seen) == runs == next(iter(stop.values()))
     assert len(history.history["loss"]) == 2  # the epoch it stopped in still ends
@@ -354,7 +352,7 @@ def test_global_step_waiter_passes_and_is_refused_where_it_would_hang(
 ) -> None:
     hosts.in_fit(keras, [train.GlobalStepWaiterHook(wait_until_step=0)])
     watcher = Watcher("loss:0")
-    with pytest.raises(errors.RefusedError, match="GlobalStepWaiterHook.*for ever"):
+    with pytest.raises(errors.RefusedError, match=r"GlobalStepWaiterHook.*for ever"):
         hosts.in_fit(keras, [watcher, train.GlobalStepWaiterHook(wait_until_step=5)])
 
 
