@@ -89,7 +89,15 @@ class Calls:
     __slots__ = ("_eager", "methods")
 
     def __init__(self, callbacks: Sequence[Any], event: str) -> None:
-        self.methods = [getattr(c, event) for c in callbacks if _is_called(c, event)]
+        mode = next((m for m, events in BATCH_EVENTS.items() if event in events), None)
+        # Keras 2 asks whether any callback wants batches and then calls them all.
+        shared = mode is not None and any(wants_batches(c, mode) for c in callbacks)
+        self.methods = [
+            getattr(c, event)
+            for c in callbacks
+            if _is_called(c, event)
+            or (shared and _opted_out(c, mode) and overrides(c, event))
+        ]
         self._eager = compat.private("eager_mode")
 
     def __bool__(self) -> bool:
@@ -104,6 +112,12 @@ class Calls:
             with self._eager():
                 for method in self.methods:
                     method(*args)
+
+
+def _opted_out(callback: Any, mode: str | None) -> bool:
+    """Whether a Keras 2 callback says that it wants no batches in a mode."""
+    own = getattr(callback, f"_implements_{mode}_batch_hooks", None)
+    return callable(own) and not own()
 
 
 def _is_called(callback: Any, event: str) -> bool:
