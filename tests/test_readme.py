@@ -31,29 +31,6 @@ AFTER = {
     0: "assert hooks[0].callback is guests[0] and session.should_stop()\n",
     1: "assert int(model.optimizer.iterations) == 25\n",
 }
-# Pages whose blocks are pieces of one program: what comes before the first.
-BEFORE = {
-    "docs/estimator.md": """
-import tensorflow as tf
-from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
-
-v1, log = tf.compat.v1, EventLog()
-model_dir = "model"
-my_hook, my_callback = RecordingHook(log, "hook"), RecordingCallback(log, "callback")
-
-
-def input_fn():
-    return tf.data.Dataset.from_tensors((tf.ones([4, 2]), tf.ones([4, 1]))).repeat(5)
-
-
-def model_fn(features, labels, mode):
-    loss = v1.losses.mean_squared_error(labels, v1.layers.dense(features, 1))
-    optimizer = v1.train.GradientDescentOptimizer(0.1)
-    train_op = optimizer.minimize(loss, v1.train.get_global_step())
-    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-""",
-}
 
 
 class Block(NamedTuple):
@@ -122,8 +99,6 @@ def test_python_blocks_run(page: str, tmp_path: Path) -> None:
         for place, block in enumerate(blocks(page, "python"))
         if page == "README.md"
     ] or [block.text for block in blocks(page, "python")]
-    if page in BEFORE:
-        sources = [BEFORE[page] + "\n".join(sources)]
     done = run_python(sources, tmp_path)
     assert done.returncode == 0, done.stderr
 
