@@ -94,6 +94,8 @@ class FitRun:
         self._session: LiveSession | None = None
         self._global_step: GlobalStep | None = None
         self._retained: dict[str, Any] = {}
+        self._taps: dict[str, str] = {}
+        self._eager_mode = compat.private("eager_mode")
         self._args: tuple[Any, ...] = ()
         self._outputs: Any = None
         self._keras_graph: Any = None
@@ -220,15 +222,16 @@ class FitRun:
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         assert self._graph and self._step and self._global_step
-        retained = {n: item.key for n, item in self._graph.step_tensors.items()}
+        if len(self._taps) != len(self._graph.step_tensors):
+            self._taps = {n: item.key for n, item in self._graph.step_tensors.items()}
         into_step = self._into_step(program) if program.feeds else NO_FEEDS
         # Keras's function belongs under the graph, and so the strategy, that
         # `fit` runs under; hooks run under the live graph.
-        with self._keras_graph.as_default(), compat.private("eager_mode")():
+        with self._keras_graph.as_default(), self._eager_mode():
             before = self._counted_steps() if self._several else 0
             try:
                 outputs, fetched, values = self._step.run(
-                    self._args, program, feeds, retained, into_step
+                    self._args, program, feeds, self._taps, into_step
                 )
             except (StopIteration, tf.errors.OutOfRangeError):
                 self._data_ended = True

@@ -182,9 +182,12 @@ class _EpochClock(tf.keras.callbacks.Callback):  # type: ignore[misc]
         self.secs += base.clock()
 
 
-def fit_case(name: str, work: Work, callbacks: list[Any]) -> base.Case:
+def fit_case(
+    name: str, work: Work, callbacks: list[Any], model: Any = None
+) -> base.Case:
     """`Model.fit` of two epochs, of which the second is timed."""
-    model, data = keras_model(work), work.dataset()
+    data = work.dataset()
+    model = keras_model(work) if model is None else model
 
     def run() -> base.Sample:
         clock = _EpochClock()
