@@ -158,7 +158,10 @@ def main(arguments: list[str] | None = None) -> int:
     made, (by_hand, by_hook) = cases(work)
     timings = base.measure(made, repeats=options.repeats)
     base.check_losses(
-        {"by hand": np.mean(by_hand.losses), "by hook": np.mean(by_hook.losses)}
+        {
+            "by hand": float(np.mean(by_hand.losses)),
+            "by hook": float(np.mean(by_hook.losses)),
+        }
     )
     if not by_hand.shape == by_hook.shape == (BATCH_SIZE, SIZES[1]):
         raise AssertionError("the two sides did not log the same tensor")
