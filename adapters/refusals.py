@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters import guests
+from hookbridge.adapters import callback_checks, guests
 
 # Class name -> (reason, way out). By name: most of these classes are private or
 # exist in some TensorFlow versions only.
@@ -67,11 +68,16 @@ def check_hook(hook: Any) -> None:
 
 
 def check_start(hook: Any, global_step: int) -> None:
-    """Refuses a hook that would never let the first step run.
+    """Refuses a hook that cannot do its work from the first step on.
 
     Raises:
-      errors.RefusedError: for such a hook.
+      errors.RefusedError: it would never let the first step run.
+      errors.UnwritableError: it writes to a directory that cannot be written.
     """
+    for attribute in ("_checkpoint_dir", "_output_dir"):
+        directory = getattr(hook, attribute, None)
+        if isinstance(directory, (str, os.PathLike)):
+            callback_checks.check_writable(hook, os.fspath(directory), is_folder=True)
     wait = getattr(hook, "_wait_until_step", 0)
     if guests.name_of(hook) == "GlobalStepWaiterHook" and wait > global_step:
         raise errors.RefusedError(

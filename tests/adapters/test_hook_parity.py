@@ -400,3 +400,21 @@ def test_the_same_hook_object_in_a_second_fit_goes_on(keras: Any) -> None:
     whole = Watcher("loss:0")
     hosts.in_fit(keras, [whole], epochs=2)
     np.testing.assert_allclose(first, [s["loss:0"] for s in whole.seen], rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["checkpoints", "summaries"])
+def test_a_directory_that_cannot_be_written_is_refused_before_the_first_step(
+    keras: Any, kind: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    directory = str(tmp_path / "file" / "run")
+    hook = (
+        train.CheckpointSaverHook(directory, save_steps=1)
+        if kind == "checkpoints"
+        else train.StepCounterHook(output_dir=directory)
+    )
+    model = hosts.keras_model(keras)
+    before = model.get_weights()
+    with pytest.raises(errors.UnwritableError, match=type(hook).__name__):
+        hosts.in_fit(keras, [hook], model=model)
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
