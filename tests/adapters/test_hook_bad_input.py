@@ -1,0 +1,108 @@
+"""Mistakes of hooks: `fit` raises what the session loop raises, where it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hook_hosts as hosts
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.hook_to_callback import HookToCallback
+
+v1: Any = tf.compat.v1
+train: Any = v1.train
+
+
+class Mistaken(train.SessionRunHook):  # type: ignore[misc]
+    """Makes a placeholder and one mistake."""
+
+    def __init__(self, mistake: str) -> None:
+        self.mistake = mistake
+
+    def begin(self) -> None:
+        self.mine = v1.placeholder(tf.float32, [2], name="mine")
+        self.total = tf.reduce_sum(self.mine)
+        if self.mistake == "name in begin":
+            v1.get_default_graph().get_tensor_by_name("nosuch:0")
+        if self.mistake == "operation in begin":
+            v1.get_default_graph().get_operation_by_name("nosuch")
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        if self.mistake == "graph changed":
+            tf.constant(1.0, name="late")
+
+    def before_run(self, run_context: Any) -> Any:
+        args = train.SessionRunArgs
+        with tf.Graph().as_default():
+            foreign = tf.constant(1.0, name="foreign")
+        return {
+            "name in before_run": lambda: args("nosuch:0"),
+            "other graph": lambda: args(foreign),
+            "feed of another shape": lambda: args(self.total, {self.mine: [1, 2, 3]}),
+            "feed of another dtype": lambda: args(self.total, {self.mine: ["a", "b"]}),
+            "feed of what is no tensor": lambda: args(self.total, {object(): 1}),
+            "feed of a tensor": lambda: args(self.total, {self.mine: self.mine}),
+            "fed nothing": lambda: args(self.total),
+            "not SessionRunArgs": lambda: self.total,
+        }.get(self.mistake, lambda: None)()
+
+
+MISTAKES = {
+    "name in begin": KeyError,
+    "operation in begin": KeyError,
+    "graph changed": RuntimeError,
+    "name in before_run": ValueError,
+    "other graph": ValueError,
+    "feed of another shape": ValueError,
+    "feed of another dtype": ValueError,
+    "feed of what is no tensor": TypeError,
+    "feed of a tensor": TypeError,
+    "fed nothing": tf.errors.InvalidArgumentError,
+    "not SessionRunArgs": AttributeError,
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_same_exception_before_the_first_step(keras: Any, mistake: str) -> None:
+    kind: Any = MISTAKES[mistake]
+    with pytest.raises(kind) as native:
+        hosts.in_session([Mistaken(mistake)])
+    model = hosts.keras_model(keras)
+    before = model.get_weights()
+    with pytest.raises(kind) as bridged:
+        hosts.in_fit(keras, [Mistaken(mistake)], model=model)
+    if mistake not in ("fed nothing",):  # its text names the function
+        theirs = str(native.value).strip("'\"")
+        ours = str(bridged.value).strip("'\"").replace("\\'", "'")
+        assert ours[:34] == theirs.replace("\\'", "'")[:34]
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
+
+
+def test_an_unknown_name_comes_with_the_nearest(keras: Any) -> None:
+    class Looks(train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            v1.get_default_graph().get_tensor_by_name("hiden/Relu:0")
+
+    with pytest.raises(errors.UnknownTensorError, match="`hidden/Relu:0`"):
+        hosts.in_fit(keras, [Looks()])
+
+
+def test_two_hooks_that_feed_one_tensor(keras: Any) -> None:
+    class Feeds(train.SessionRunHook):  # type: ignore[misc]
+        def before_run(self, run_context: Any) -> Any:
+            rate = run_context.session.graph.get_tensor_by_name("learning_rate:0")
+            return train.SessionRunArgs(None, feed_dict={rate: 0.1})
+
+    with pytest.raises(RuntimeError, match="Same tensor is fed by two hooks"):
+        hosts.in_session([Feeds(), Feeds()])
+    with pytest.raises(RuntimeError, match="Same tensor is fed by two hooks"):
+        hosts.in_fit(keras, [Feeds(), Feeds()])
+
+
+@pytest.mark.parametrize("item", [3, "hook", train.StopAtStepHook, print])
+def test_what_is_no_hook(item: Any) -> None:
+    with pytest.raises(errors.NotAGuestError, match="expected"):
+        HookToCallback(item)
