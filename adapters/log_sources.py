@@ -248,6 +248,11 @@ def find_eval_sources(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
         # An Estimator adds the mean of the loss after the metrics of the model_fn
         # without giving it a name.
         found["loss"] = found.pop(means[-1])._replace(key="loss")
+    if "loss" not in found:
+        # A session of one's own over an evaluation graph: as in training.
+        loss = find_loss(graph)
+        if loss is not None:
+            found["loss"] = resolve("loss", loss, graph)
     if "loss" in found:
         found = {"loss": found.pop("loss"), **found}
     return list(found.values())
