@@ -69,6 +69,10 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.tsl.profiler.protobuf.xplane_pb2",
         "read the profile that stands for the RunMetadata of a step",
     ),
+    "session_do_call": PrivateName(
+        "tensorflow.python.client.session:BaseSession._do_call",
+        "give errors of a callable the operation and message that `run` gives them",
+    ),
     "global_step_read": PrivateName(
         "tensorflow.python.training.training_util:_get_or_create_global_step_read",
         "the shared read that hooks order before the update of the step",
@@ -179,3 +183,18 @@ def keras_flavours() -> tuple[Any, ...]:
 def is_keras3(module: Any) -> bool:
     """Whether a Keras module is Keras 3."""
     return str(getattr(module, "__version__", "2")).startswith("3")
+
+
+def session_config(session: Any) -> Any:
+    """The `ConfigProto` of a `tf.compat.v1.Session`; None if it has the default.
+
+    Raises:
+      PrivateNameMovedError: the running TF does not keep it where it used to.
+    """
+    try:
+        return session._config
+    except AttributeError as e:
+        raise PrivateNameMovedError(
+            "hookbridge needs `tf.compat.v1.Session._config` (whether plain runs "
+            "write metadata), which the running TensorFlow does not have."
+        ) from e

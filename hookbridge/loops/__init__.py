@@ -13,6 +13,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hookbridge.loops.callable_session import (
+        CallableSessionHook as CallableSessionHook,
+    )
     from hookbridge.loops.cluster import ClusterConfig as ClusterConfig
     from hookbridge.loops.devices import session_config as session_config
     from hookbridge.loops.devices import tower_devices as tower_devices
@@ -20,8 +23,10 @@ if TYPE_CHECKING:
     from hookbridge.loops.session_loop import TowerLoop as TowerLoop
     from hookbridge.loops.session_loop import TrainingResult as TrainingResult
     from hookbridge.loops.tower_spec import TowerSpec as TowerSpec
+    from hookbridge.loops.training_session import training_session as training_session
 
 _WHERE = {
+    "CallableSessionHook": "hookbridge.loops.callable_session",
     "ClusterConfig": "hookbridge.loops.cluster",
     "LocalCluster": "hookbridge.loops.local_cluster",
     "TowerLoop": "hookbridge.loops.session_loop",
@@ -29,9 +34,11 @@ _WHERE = {
     "TrainingResult": "hookbridge.loops.session_loop",
     "session_config": "hookbridge.loops.devices",
     "tower_devices": "hookbridge.loops.devices",
+    "training_session": "hookbridge.loops.training_session",
 }
 
 __all__ = (
+    "CallableSessionHook",
     "ClusterConfig",
     "LocalCluster",
     "TowerLoop",
@@ -39,6 +46,7 @@ __all__ = (
     "TrainingResult",
     "session_config",
     "tower_devices",
+    "training_session",
 )
 
 
