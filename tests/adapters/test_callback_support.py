@@ -89,7 +89,12 @@ def stock_of(keras: Any) -> list[str]:
     return sorted(set(found))
 
 
-LOOPS = ("bare graph", "Keras model in the graph", "Estimator.train")
+LOOPS = (
+    "bare graph",
+    "Keras model in the graph",
+    "Estimator.train",
+    "TowerLoop, 2 towers",
+)
 
 
 def test_no_class_is_unknown(keras: Any) -> None:
@@ -111,6 +116,8 @@ def carry(keras: Any, name: str, folder: Path, loop: str) -> str:
             session_loop(callbacks, epochs=2, validate=False)
         elif loop == "Estimator.train":
             _estimator_loop(callbacks, folder)
+        elif loop == "TowerLoop, 2 towers":
+            _tower_loop(callbacks)
         else:
             keras2 = importlib.import_module(FLAVOURS[-1])
             keras_graph_loop(keras2, callbacks, epochs=2)
@@ -137,6 +144,28 @@ def _estimator_loop(callbacks: list[Any], folder: Path) -> None:
     hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS, epochs=2)
     estimator.Estimator(model_fn, str(folder / "model_dir")).train(
         input_fn, hooks=hooks
+    )
+
+
+def _tower_loop(callbacks: list[Any]) -> None:
+    loops = importlib.import_module("hookbridge.loops")
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        del mode
+        kernel = tf.compat.v1.get_variable("dense/kernel", [2, 1])
+        error = features @ kernel - labels
+        return loops.TowerSpec(tf.reduce_mean(tf.square(error)))
+
+    loops.TowerLoop(
+        model_fn,
+        optimizer=tf.compat.v1.train.GradientDescentOptimizer,
+        learning_rate=0.1,
+        num_towers=2,
+    ).train(
+        lambda: tf.data.Dataset.from_tensor_slices((X, Y)).batch(4).repeat(),
+        guests=callbacks,
+        steps_per_epoch=STEPS,
+        epochs=2,
     )
 
 
