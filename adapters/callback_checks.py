@@ -103,6 +103,34 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
         check_writable(callback, path, is_folder=is_folder)
 
 
+def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
+    """Refuses callbacks on a graph whose variables `tf.distribute` mirrors.
+
+    Args:
+      callbacks: the guests.
+      variables: the global step and the trained variables of the graph.
+
+    Raises:
+      errors.RefusedError: names the first callback.
+    """
+    import tensorflow as tf
+
+    for variable in variables:
+        if isinstance(variable, tf.distribute.DistributedValues):
+            strategy = type(tf.distribute.get_strategy()).__name__
+            raise _refuse(
+                callbacks[0],
+                f"`{strategy}` keeps a copy of each variable on every replica "
+                f'("{variable.name}" is a {type(variable).__name__}), and '
+                "`self.model` reads and sets one variable of the session for each "
+                "weight",
+                "replicate with `hb.replicate_model_fn(model_fn, devices)` and no "
+                "`train_distribute`, or with `hb.loops.TowerLoop`: their replicas "
+                "share the variables, and callbacks run there; hooks run under "
+                "this strategy as they are",
+            )
+
+
 def _written_paths(callback: Any, name: str) -> list[tuple[str, bool]]:
     if name in ("ModelCheckpoint", "SidecarEvaluatorModelExport"):
         return [(str(callback.filepath), False)]

@@ -138,6 +138,8 @@ class CallbackGroup:
         import tensorflow as tf
 
         counter = tf.compat.v1.train.get_global_step(graph)
+        trained = graph.get_collection(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)
+        callback_checks.check_variables(self.callbacks, [counter, *trained])
         eval_steps = graph.get_collection(tf.compat.v1.GraphKeys.EVAL_STEP)
         if eval_steps:
             return TestRun(self, graph, counter, StepGraph(graph, eval_steps[0]))
