@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from hookbridge.loops.devices import session_config as session_config
     from hookbridge.loops.devices import tower_devices as tower_devices
     from hookbridge.loops.local_cluster import LocalCluster as LocalCluster
+    from hookbridge.loops.monitored_session import training_session as training_session
     from hookbridge.loops.session_loop import TowerLoop as TowerLoop
     from hookbridge.loops.session_loop import TrainingResult as TrainingResult
     from hookbridge.loops.tower_spec import TowerSpec as TowerSpec
-    from hookbridge.loops.training_session import training_session as training_session
 
 _WHERE = {
     "CallableSessionHook": "hookbridge.loops.callable_session",
@@ -34,7 +34,7 @@ _WHERE = {
     "TrainingResult": "hookbridge.loops.session_loop",
     "session_config": "hookbridge.loops.devices",
     "tower_devices": "hookbridge.loops.devices",
-    "training_session": "hookbridge.loops.training_session",
+    "training_session": "hookbridge.loops.monitored_session",
 }
 
 __all__ = (

@@ -21,6 +21,7 @@ from hookbridge.loops.input_pipeline import (
 )
 from hookbridge.loops.last_step import LastStepHook
 from hookbridge.loops.model_dir import check_count, check_writable
+from hookbridge.loops.monitored_session import training_session
 from hookbridge.loops.tower_graph import TowerGraph, build_training
 from hookbridge.loops.tower_spec import ModelFn
 
@@ -155,9 +156,9 @@ class TowerLoop:
             if last_step is not None:
                 hooks.append(LastStepHook(last_step))
             hooks.append(final)
-            with tf.compat.v1.train.MonitoredTrainingSession(
+            with training_session(
+                hooks,
                 checkpoint_dir=model_dir,
-                hooks=hooks,
                 config=self._config,
                 # What is written, and when, is the guests' affair.
                 save_checkpoint_secs=None,
