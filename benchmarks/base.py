@@ -85,6 +85,11 @@ class Timing(NamedTuple):
         pairs = zip(self.repeats, other.repeats, strict=True)
         return statistics.median(own / base for own, base in pairs)
 
+    def over(self, floor: Timing) -> list[float]:
+        """Microseconds above `floor`, within each repeat."""
+        pairs = zip(self.repeats, floor.repeats, strict=True)
+        return [own - base for own, base in pairs]
+
 
 class UnequalLossesError(AssertionError):
     """Raised when cases that are compared did not compute the same."""

@@ -5,8 +5,10 @@
 Every guest does the same: it keeps the loss of every step. In a session that is a
 hook that fetches the loss (native) or a callback that reads `logs["loss"]`
 (bridged); in `Model.fit` it is the other way round. 0, 1 and 10 of them run, and
-the floors are a `Session.make_callable` loop and a bare `tf.function` loop. All
-loops train the same network from the same weights on the same batches.
+the floors are a `Session.make_callable` loop and a bare `tf.function` loop. A third
+table is about the session loop itself: the same native hooks in
+`MonitoredTrainingSession` and in `hb.loops.training_session`. All loops train the
+same network from the same weights on the same batches.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import contextlib
 import functools
 import os
+import statistics
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -123,13 +126,16 @@ def graph_step(work: Work) -> tuple[Any, Any]:
 
 
 @contextlib.contextmanager
-def session_case(name: str, work: Work, hooks: list[Any]) -> Iterator[base.Case]:
-    """A `MonitoredTrainingSession` that stays open over all repeats."""
+def session_case(
+    name: str,
+    work: Work,
+    hooks: list[Any],
+    make: Callable[..., Any] = v1.train.MonitoredTrainingSession,
+) -> Iterator[base.Case]:
+    """A monitored session, made by `make`, that stays open over all repeats."""
     with tf.Graph().as_default():
         train_op, loss = graph_step(work)
-        with v1.train.MonitoredTrainingSession(
-            hooks=hooks, log_step_count_steps=None
-        ) as session:
+        with make(hooks=hooks, log_step_count_steps=None) as session:
             yield base.Case(
                 name,
                 lambda: timed_epoch(work, lambda: session.run([train_op, loss])[1]),
@@ -252,6 +258,25 @@ def measure_session(work: Work, repeats: int) -> dict[str, base.Timing]:
     return timings
 
 
+def measure_loops(work: Work, repeats: int) -> dict[str, base.Timing]:
+    """Native hooks in TensorFlow's session loop and in ours, and the floor."""
+    with contextlib.ExitStack() as stack:
+        cases = [stack.enter_context(callable_case(work))]
+        kept: list[list[Any]] = []
+        for count in COUNTS:
+            for loop, make in (
+                ("MonitoredTrainingSession", v1.train.MonitoredTrainingSession),
+                ("training_session", hb.loops.training_session),
+            ):
+                hooks = [LossHook() for _ in range(count)]
+                kept.append(hooks)
+                case = session_case(f"{count} in {loop}", work, hooks, make)
+                cases.append(stack.enter_context(case))
+        timings = base.measure(cases, repeats=repeats)
+    check_guests(kept, work)
+    return timings
+
+
 def measure_fit(work: Work, repeats: int) -> dict[str, base.Timing]:
     """(b) and the floor of `fit`."""
     cases = [function_case(work)]
@@ -301,6 +326,20 @@ def rows_of(
     return rows
 
 
+def overhead_rows(timings: dict[str, base.Timing]) -> list[list[str]]:
+    """A row for each number of hooks: microseconds over the floor, in both loops."""
+    floor = timings["Session.make_callable"]
+    rows = []
+    for count in COUNTS:
+        native = timings[f"{count} in MonitoredTrainingSession"].over(floor)
+        own = timings[f"{count} in training_session"].over(floor)
+        ratios = [a / b for a, b in zip(native, own, strict=True)]
+        medians = [statistics.median(values) for values in (native, own, ratios)]
+        rows.append([str(count), *(f"{m:.0f}" for m in medians[:2])])
+        rows[-1].append(f"{medians[2]:.1f}")
+    return rows
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--steps", type=int, default=500, help="steps in a stretch")
@@ -319,6 +358,7 @@ def main(arguments: list[str] | None = None) -> int:
     base.use_clock(options.clock)
     work = Work(options.steps)
     session = measure_session(work, options.repeats)
+    loops = measure_loops(work, options.repeats)
     fit = measure_fit(work, options.repeats)
     facts = base.machine()
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
@@ -344,6 +384,18 @@ def main(arguments: list[str] | None = None) -> int:
         ]
         print(f"{title} (floor, {floor}: {timings[floor].microsecs:.0f} us/step)\n")
         print(base.markdown(rows_of(timings, native, bridged), header))
+    floor_us = loops["Session.make_callable"].microsecs
+    print(
+        f"Session loops (over the floor, Session.make_callable: {floor_us:.0f} us/step)"
+        "\n"
+    )
+    header = [
+        "hooks",
+        "MonitoredTrainingSession, us/step over the floor",
+        "hb.loops.training_session, us/step over the floor",
+        "times less",
+    ]
+    print(base.markdown(overhead_rows(loops), header))
     if options.json:
         base.write_json(
             options.json,
@@ -353,6 +405,7 @@ def main(arguments: list[str] | None = None) -> int:
                 "steps": options.steps,
                 "repeats": options.repeats,
                 "session": {k: t._asdict() for k, t in session.items()},
+                "loops": {k: t._asdict() for k, t in loops.items()},
                 "fit": {k: t._asdict() for k, t in fit.items()},
             },
         )

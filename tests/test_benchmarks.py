@@ -20,10 +20,15 @@ def test_bridge_overhead_runs(
     guests = [f"{n} {kind}" for n in (0, 1, 10) for kind in ("callbacks", "hooks")]
     assert set(content["session"]) == {*guests, "Session.make_callable"}
     assert set(content["fit"]) == {*guests, "tf.function"}
-    for timing in (*content["session"].values(), *content["fit"].values()):
+    loops = ("MonitoredTrainingSession", "training_session")
+    in_loops = {f"{n} in {loop}" for n in (0, 1, 10) for loop in loops}
+    assert set(content["loops"]) == {*in_loops, "Session.make_callable"}
+    for timing in (
+        t for part in ("session", "loops", "fit") for t in content[part].values()
+    ):
         assert 0 < timing["low"] <= timing["microsecs"] <= timing["high"]
     printed = capsys.readouterr().out
-    assert printed.count("| 10 | ") == 2
+    assert printed.count("| 10 | ") == 3
 
 
 def test_cases_alternate_and_the_first_repeat_is_dropped() -> None:
