@@ -50,6 +50,14 @@ class _Plan:
             graph.handles[name] for name in sorted(self.program.closure.written)
         ]
 
+        # Nothing but the step itself has to run on the eager runtime.
+        self.is_plain_step = (
+            self.program.closure.runs_step
+            and not feeds
+            and not self.reads_step
+            and not self.written
+        )
+
     def build_results(
         self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
     ) -> Any:
@@ -140,6 +148,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             tensors = [t for t, _ in feeds]
             plan = _Plan(self._live_graph, fetches, tensors, self._resources)
             self._plans[key] = plan
+        if plan.is_plain_step:
+            step = self._global_step.value
+            with run_options.applied(options, run_metadata):
+                values = self._run_step(plan.program, ())
+            return plan.build_results(step, {}, [_to_numpy(v) for v in values])
         with self._outside.as_default(), self._eager_mode():
             return self._execute(plan, feeds, options, run_metadata)
 

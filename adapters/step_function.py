@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -59,6 +60,38 @@ PREDICT = Mode("predict", "predict_step", "make_predict_function", "predict_func
 MODES = (TRAIN, TEST, PREDICT)
 
 
+class SameIterator:
+    """A `tf.function` of one iterator, without its dispatch from step to step.
+
+    Finding the trace for an argument takes as long as a small step. The same
+    iterator object has the same trace, so it is looked up once per iterator.
+
+    Args:
+      function: a `tf.function` whose argument is an iterator.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._iterator: Any = lambda: None
+        self._concrete: Any = None
+
+    def knows(self, *args: Any) -> bool:
+        """Whether a call with `args` cannot trace anything."""
+        return len(args) == 1 and self._iterator() is args[0]
+
+    def __call__(self, *args: Any) -> Any:
+        (iterator,) = args
+        if self._iterator() is not iterator:
+            if not isinstance(iterator, _ITERATORS):
+                return self._function(iterator)
+            self._concrete = self._function.get_concrete_function(iterator)
+            self._iterator = weakref.ref(iterator)
+        return self._concrete(iterator)
+
+
+_ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
+
+
 def traceable(function: Any) -> Any:
     """The `tf.function` inside what Keras made, or None.
 
@@ -93,7 +126,7 @@ class StepFunction:
         self._step = getattr(model, mode.step)
         self._variants: dict[Any, Callable[..., Any]] = {}
         self._plain = self._keras_function(())
-        self.traces = 0
+        self._bare = self._without_dispatch(self._plain[0])
 
     def _keras_function(self, wanted: Sequence[str]) -> tuple[Any, StepTap]:
         """A fresh function of Keras's whose step returns the `wanted` tensors."""
@@ -114,10 +147,19 @@ class StepFunction:
                 setattr(model, name, value)
         return function, tap
 
-    @property
-    def keras_function(self) -> Any:
-        """Keras's own function, as it would be without any hook."""
-        return self._plain[0]
+    def _without_dispatch(self, function: Any) -> Any:
+        """Keras's own function, as it would be without any hook, called directly."""
+        inner = traceable(function)
+        if inner is None:
+            return function
+        if inner is function:
+            return SameIterator(function)
+        if self._model.steps_per_execution > 1:
+            return function
+        # Keras 3 unpacks an optional with two more calls; in a function it is free.
+        return SameIterator(
+            tf.function(_plain_python(lambda iterator: inner(iterator).get_value()))
+        )
 
     def discover(self, *args: Any) -> None:
         """Traces the step without running it and fills the catalogue.
@@ -163,7 +205,7 @@ class StepFunction:
           errors.LiveSessionError: a tensor of the step is fed that cannot be.
         """
         if program.is_empty and not retained and into_step == NO_FEEDS:
-            return self._plain[0](*args), [], {}
+            return self._bare(*args), [], {}
         key = (program, tuple(retained))
         variant = self._variants.get(key)
         if variant is None:
@@ -202,17 +244,29 @@ class StepFunction:
 
         @_plain_python
         def merged(args: Any, feeds: Any) -> Any:
-            self.traces += 1
             tap.feeds = {key: feeds[index] for key, index in fed.tensors.items()}
             return around(step, args, feeds)
 
-        compiled = tf.function(merged, reduce_retracing=True)
+        if program.feeds:
+            compiled = tf.function(merged, reduce_retracing=True)
 
-        def call(args: Any, feeds: Any) -> Any:
+            def call(args: Any, feeds: Any) -> Any:
+                with self._tracing(tap):
+                    return compiled(args, list(feeds))
+
+            return call
+
+        direct = SameIterator(
+            tf.function(_plain_python(lambda *args: merged(args, ())))
+        )
+
+        def call_unfed(args: Any, feeds: Any) -> Any:
+            if direct.knows(*args):
+                return direct(*args)
             with self._tracing(tap):
-                return compiled(args, list(feeds))
+                return direct(*args)
 
-        return call
+        return call_unfed
 
     def _check_no_tensors(self, fed: StepFeeds, why: str) -> None:
         for key in fed.tensors:
