@@ -39,8 +39,9 @@ def check(model: Any) -> None:
     if compat.is_keras3(keras):
         raise errors.RefusedError(
             f"`model` is a Keras 3 model (`{type(model).__module__}."
-            f"{type(model).__name__}`). A Keras 3 model cannot live in the graph of a "
-            "session loop: its variables are not graph variables. Build it with "
+            f"{type(model).__name__}`). A Keras 3 model is not whole in the graph of a "
+            "session loop: no step runs what its layers update beside the trained "
+            "weights (moving averages of BatchNormalization). Build it with "
             "`tf_keras` (pip install tf_keras), which is the Keras of TF1 graphs; "
             "Keras 3 callbacks work with it."
         )
