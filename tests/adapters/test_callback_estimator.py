@@ -16,7 +16,8 @@ import hookbridge as hb
 
 # The real `tf.estimator` on TF 2.15, the same code revived on later ones.
 estimators = importlib.import_module("hookbridge.estimator")
-KERAS2 = "tf_keras" if importlib.util.find_spec("tf_keras") else "keras"
+# Beside TF 2.15 there may be a tf_keras too; its `tf.keras` is `keras` all the same.
+KERAS2 = "keras" if tf.__version__.startswith("2.15") else "tf_keras"
 
 STEPS = 6
 X = np.random.RandomState(0).randn(4 * STEPS, 2).astype("float32")

@@ -27,7 +27,7 @@ import hookbridge as hb
 from hookbridge import errors
 
 # The Keras modules of this environment; the last is the one that can live in a graph.
-FLAVOURS = ["keras", "tf_keras"] if importlib.util.find_spec("tf_keras") else ["keras"]
+FLAVOURS = ["keras"] if tf.__version__.startswith("2.15") else ["keras", "tf_keras"]
 Make = Callable[[Any, Path], Any]
 
 # Class name -> how it is constructed. A class that a Keras has and that is not
