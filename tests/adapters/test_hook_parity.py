@@ -418,3 +418,25 @@ def test_a_directory_that_cannot_be_written_is_refused_before_the_first_step(
     with pytest.raises(errors.UnwritableError, match=type(hook).__name__):
         hosts.in_fit(keras, [hook], model=model)
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
+
+
+def test_an_early_stopping_hook_of_an_estimator_stops_fit(
+    keras: Any, tmp_path: Path
+) -> None:
+    import hookbridge as hb
+
+    estimator = hb.estimator.Estimator(lambda features, mode: None, str(tmp_path))
+    asked: list[int] = []
+
+    def should_stop() -> bool:
+        asked.append(1)
+        return len(asked) == 2
+
+    hook = hb.estimator.experimental.make_early_stopping_hook(
+        estimator, should_stop, run_every_secs=None, run_every_steps=3
+    )
+    watcher = Watcher("loss:0")
+    hosts.in_fit(keras, [watcher, hook])
+    assert len(asked) == 2
+    assert len(watcher.seen) < hosts.STEPS
+    assert watcher.events[-1] == "end"
