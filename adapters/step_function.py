@@ -156,10 +156,10 @@ class StepFunction:
             return SameIterator(function)
         if self._model.steps_per_execution > 1:
             return function
-        # Keras 3 unpacks an optional with two more calls; in a function it is free.
-        return SameIterator(
-            tf.function(_plain_python(lambda iterator: inner(iterator).get_value()))
-        )
+        # Keras 3 also asks whether the optional is empty: with one step a call it is
+        # not. The function itself stays Keras's, so that its errors read the same.
+        direct = SameIterator(inner)
+        return lambda *args: direct(*args).get_value()
 
     def discover(self, *args: Any) -> None:
         """Traces the step without running it and fills the catalogue.
