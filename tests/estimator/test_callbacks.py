@@ -164,6 +164,21 @@ def test_callbacks_of_keras_steer_an_estimator(keras: Any, tmp_path: Path) -> No
     )
 
 
+class LossOfEveryRun(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Keeps the loss that the Estimator trains on."""
+
+    def begin(self) -> None:
+        self.losses: list[float] = []
+        graph_keys = tf.compat.v1.GraphKeys
+        self.loss = tf.compat.v1.get_collection(graph_keys.LOSSES)[-1]
+
+    def before_run(self, run_context: Any) -> Any:
+        return tf.compat.v1.train.SessionRunArgs(self.loss)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.losses.append(float(run_values.results))
+
+
 @pytest.mark.parametrize("name", ["linear", "dnn", "dnn_v1"])
 def test_canned_estimators_take_callbacks(
     name: str, keras: Any, tmp_path: Path
@@ -171,9 +186,13 @@ def test_canned_estimators_take_callbacks(
     make, classes = scenarios.SCENARIOS[name]
     history = keras.callbacks.History()
     estimator = make(tmp_path)
-    hooks = hb.as_hooks(history, steps_per_epoch=PER_EPOCH)
+    # A hook sees the loss of every run. The summaries of a canned v1 estimator may
+    # miss one: its global step moves while SummarySaverHook reads it.
+    native = LossOfEveryRun()
+    hooks = hb.as_hooks([native, history], steps_per_epoch=PER_EPOCH)
     estimator.train(scenarios.input_fn(classes), hooks=hooks, steps=2 * PER_EPOCH)
-    losses: Any = [v for _, t, v in scenarios.events(tmp_path) if t == "loss"]
+    losses = native.losses
+    assert len(losses) == 2 * PER_EPOCH
     means = [np.mean(losses[:PER_EPOCH]), np.mean(losses[PER_EPOCH:])]
     np.testing.assert_allclose(history.history["loss"], means, rtol=1e-5)
 
