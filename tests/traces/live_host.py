@@ -8,6 +8,7 @@ would make a `tf.compat.v1.Session`.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -20,8 +21,10 @@ from hookbridge.adapters.live_graph import LiveGraph
 from hookbridge.adapters.live_session import LiveSession
 from hookbridge.adapters.step_names import StepNames
 
-# The module in which TensorFlow's session manager looks its sessions' class up.
-SESSIONS = "tensorflow.python.training.session_manager.session"
+# The module in which TensorFlow's session manager looks its sessions' class up. It is
+# imported by name: `tensorflow.python` is no attribute of TensorFlow 2.15 once other
+# parts of it have been loaded.
+MANAGER = importlib.import_module("tensorflow.python.training.session_manager")
 
 
 class LiveHost:
@@ -55,7 +58,7 @@ class LiveHost:
         )
         self._steps[graph] = step
         sessions = types.SimpleNamespace(Session=self._session)
-        with mock.patch(SESSIONS, sessions), graph.as_default():
+        with mock.patch.object(MANAGER, "session", sessions), graph.as_default():
             yield graph
 
     def session(self, graph: Any) -> LiveSession:
