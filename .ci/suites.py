@@ -3,8 +3,8 @@
     python .ci/suites.py NAME=PYTHON [NAME=PYTHON ...] [-- PYTEST_ARGUMENT ...]
 
 Lines come out as they are written, each with the name of its environment before
-it; pytest's closing lines come once more at the end. The exit code is 0 only if
-every suite passed.
+it; what failed and pytest's closing lines come once more at the end. The exit code
+is 0 only if every suite passed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import time
 from collections import deque
 
 PRINTING = threading.Lock()
+# How pytest begins the lines that say what failed, and why.
+TROUBLE = ("FAILED ", "ERROR ", "E  ")
 
 
 class Suite:
@@ -25,6 +27,7 @@ class Suite:
     def __init__(self, name: str, python: str, arguments: list[str]) -> None:
         self.name = name
         self.tail: deque[str] = deque(maxlen=1)
+        self.trouble: deque[str] = deque(maxlen=100)
         self.code: int | None = None
         self._command = [python, "-m", "pytest", *arguments]
         self._thread = threading.Thread(target=self._run)
@@ -47,6 +50,8 @@ class Suite:
             assert process.stdout is not None
             for line in process.stdout:
                 self.tail.append(line.rstrip())
+                if line.startswith(TROUBLE):
+                    self.trouble.append(line.rstrip())
                 with PRINTING:
                     print(f"[{self.name}] {line.rstrip()}", flush=True)
         self.code = process.returncode
@@ -64,6 +69,9 @@ def main(arguments: list[str]) -> int:
         suite.start()
     for suite in suites:
         suite.join()
+    for suite in suites:
+        if suite.code != 0:
+            print(f"\nWhat failed in {suite.name}:", *suite.trouble, sep="\n  ")
     print(f"\nAll suites, {time.monotonic() - start:.0f} seconds:")
     for suite in suites:
         verdict = "passed" if suite.code == 0 else f"FAILED (exit code {suite.code})"

@@ -107,3 +107,21 @@ def test_suites_report_each_environment(
     last = done.stdout.splitlines()[-2:]
     assert [line.split(":")[0] for line in last] == ["one", "two"]
     assert all(words in line for line in last)
+
+
+def test_suites_say_at_the_end_what_failed(repo_root: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "def test_sums():\n    assert 1 + 1 == 3, 'no sum'\n"
+    )
+    suites = [sys.executable, str(repo_root / ".ci" / "suites.py")]
+    done = subprocess.run(
+        [*suites, f"one={sys.executable}", "--", "-q", "test_it.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    _, _, end = done.stdout.partition("What failed in one:")
+    assert "AssertionError: no sum" in end
+    assert "FAILED test_it.py::test_sums" in end
