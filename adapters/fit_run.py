@@ -306,6 +306,9 @@ class FitRun:
     def leave(self) -> None:
         """Gives the model its own methods back."""
         self._is_over = True
+        # An iterator that waits for the garbage collector stops the process for up
+        # to a minute when it comes (docs/decisions/0005-iterators-die-young.md).
+        self._args = ()
         model = self._model
         for mode in MODES:
             vars(model).pop(mode.make, None)

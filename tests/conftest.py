@@ -8,6 +8,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
+import gc
 import importlib
 import importlib.metadata
 import importlib.util
@@ -55,6 +56,26 @@ def _two_logical_cpus() -> None:
     tf.config.set_logical_device_configuration(
         cpu, [tf.config.LogicalDeviceConfiguration()] * 2
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _frozen_heap(_two_logical_cpus: None) -> None:
+    """What importing left is not looked at by the collection after each test."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _no_old_iterators() -> Iterator[None]:
+    """Iterators of `tf.data` end with their test, not at some later collection.
+
+    The thread that tunes an iterator misses the wake-up of its end and sleeps on:
+    for milliseconds when the iterator is young, for up to 60 s when it has lived a
+    minute. Whoever drops the last reference waits for it, holding Python's lock
+    (plain TensorFlow, 2.15 to 2.21).
+    """
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")
