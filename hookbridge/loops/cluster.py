@@ -74,6 +74,47 @@ class ClusterConfig:
             raise _wrong("TF_CONFIG", value, "the key `task`")
         return cls(cluster, *_task(value["task"], cluster))
 
+    @classmethod
+    def from_resolver(cls, resolver: Any) -> ClusterConfig:
+        """Asks one of TensorFlow's cluster resolvers.
+
+        For jobs whose scheduler TensorFlow knows:
+        `tf.distribute.cluster_resolver.SlurmClusterResolver`,
+        `KubernetesClusterResolver`, `GCEClusterResolver`, `TFConfigClusterResolver`
+        and what derives from `ClusterResolver`.
+
+        Args:
+          resolver: a `tf.distribute.cluster_resolver.ClusterResolver`.
+
+        Raises:
+          errors.InvalidArgumentError: it is none, it does not know this process's
+            task, or it describes a cluster that cannot be; the message names the
+            key.
+        """
+        name = type(resolver).__name__
+        if not callable(getattr(resolver, "cluster_spec", None)):
+            raise errors.InvalidArgumentError(
+                f"Received resolver={resolver!r}; expected a "
+                "`tf.distribute.cluster_resolver.ClusterResolver`, such as "
+                "`SlurmClusterResolver()`."
+            )
+        spec = resolver.cluster_spec()  # Slurm's learns its task here
+        jobs = spec.as_dict() if spec else {}
+        kind, index = resolver.task_type, resolver.task_id
+        if not jobs and kind is None:
+            return cls()
+        source = f"{name}.cluster_spec()"
+        cluster = _cluster(jobs, source)
+        if kind is None or index is None:
+            raise errors.InvalidArgumentError(
+                f"{name} has task_type={kind!r} and task_id={index!r}; expected the "
+                f"job and index of this process, one of {', '.join(cluster)}. Set "
+                "`resolver.task_type` and `resolver.task_id`, or pass them to its "
+                "constructor."
+            )
+        task = {"type": kind, "index": index}
+        return cls(cluster, *_task(task, cluster, (f"{name} task", source)))
+
     @property
     def is_chief(self) -> bool:
         """Whether this task initialises, saves and writes for all.
@@ -94,8 +135,9 @@ class ClusterConfig:
         )
 
 
-def _cluster(value: Any) -> dict[str, tuple[str, ...]]:
-    key = "TF_CONFIG['cluster']"
+def _cluster(
+    value: Any, key: str = "TF_CONFIG['cluster']"
+) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict) or not value:
         raise _wrong(key, value, "an object of jobs, `{job: [addresses]}`")
     owners: dict[str, str] = {}
@@ -126,8 +168,12 @@ def _cluster(value: Any) -> dict[str, tuple[str, ...]]:
     return {job: tuple(hosts) for job, hosts in value.items()}
 
 
-def _task(value: Any, cluster: Mapping[str, tuple[str, ...]]) -> tuple[str, int]:
-    key = "TF_CONFIG['task']"
+def _task(
+    value: Any,
+    cluster: Mapping[str, tuple[str, ...]],
+    keys: tuple[str, str] = ("TF_CONFIG['task']", "TF_CONFIG['cluster']"),
+) -> tuple[str, int]:
+    key, source = keys
     if not isinstance(value, dict):
         raise _wrong(key, value, 'an object `{"type": ..., "index": ...}`')
     kind, index = value.get("type"), value.get("index")
@@ -135,7 +181,7 @@ def _task(value: Any, cluster: Mapping[str, tuple[str, ...]]) -> tuple[str, int]
         raise _wrong(f"{key}['type']", kind, f"one of {', '.join(TASK_TYPES)}")
     if kind not in cluster and kind != "evaluator":
         raise errors.InvalidArgumentError(
-            f"{key}['type'] is {kind!r}, which TF_CONFIG['cluster'] does not have; "
+            f"{key}['type'] is {kind!r}, which {source} does not have; "
             f"expected one of its jobs: {', '.join(cluster)}."
         )
     # Schedulers write numbers as strings.
@@ -147,7 +193,7 @@ def _task(value: Any, cluster: Mapping[str, tuple[str, ...]]) -> tuple[str, int]
     if kind in cluster and index >= tasks:
         raise errors.InvalidArgumentError(
             f"{key}['index'] is {index}; expected less than {tasks}, the number of "
-            f"{kind!r} tasks in TF_CONFIG['cluster']."
+            f"{kind!r} tasks in {source}."
         )
     return kind, index
 
