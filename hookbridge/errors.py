@@ -60,6 +60,10 @@ class LiveSessionError(HookBridgeError, RuntimeError):
     hook_error: BaseException | None = None
 
 
+class ClusterError(HookBridgeError, RuntimeError):
+    """Raised when a task of a cluster cannot start, or one that it needs is gone."""
+
+
 class CheckpointMismatchError(HookBridgeError, ValueError):
     """Raised when a checkpoint has nothing that fits a weight of the model."""
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from hookbridge.loops.cluster import ClusterConfig as ClusterConfig
     from hookbridge.loops.devices import session_config as session_config
     from hookbridge.loops.devices import tower_devices as tower_devices
+    from hookbridge.loops.group_stop_hook import GroupStopHook as GroupStopHook
     from hookbridge.loops.local_cluster import LocalCluster as LocalCluster
     from hookbridge.loops.monitored_session import training_session as training_session
+    from hookbridge.loops.session_cluster import SessionCluster as SessionCluster
     from hookbridge.loops.session_loop import TowerLoop as TowerLoop
     from hookbridge.loops.session_loop import TrainingResult as TrainingResult
     from hookbridge.loops.tower_spec import TowerSpec as TowerSpec
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 _WHERE = {
     "CallableSessionHook": "hookbridge.loops.callable_session",
     "ClusterConfig": "hookbridge.loops.cluster",
+    "GroupStopHook": "hookbridge.loops.group_stop_hook",
     "LocalCluster": "hookbridge.loops.local_cluster",
+    "SessionCluster": "hookbridge.loops.session_cluster",
     "TowerLoop": "hookbridge.loops.session_loop",
     "TowerSpec": "hookbridge.loops.tower_spec",
     "TrainingResult": "hookbridge.loops.session_loop",
@@ -40,7 +44,9 @@ _WHERE = {
 __all__ = (
     "CallableSessionHook",
     "ClusterConfig",
+    "GroupStopHook",
     "LocalCluster",
+    "SessionCluster",
     "TowerLoop",
     "TowerSpec",
     "TrainingResult",

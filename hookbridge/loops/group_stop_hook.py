@@ -1,0 +1,108 @@
+"""The hook that makes a stop in one process the stop of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.loops.cluster import ClusterConfig
+from hookbridge.loops.group_stop import GroupStop, GroupStopped
+from hookbridge.loops.group_stop_board import sync_tokens
+
+v1 = tf.compat.v1
+
+# How long the closing session waits for threads, such as the chief's that waits for
+# gradients which nobody computes any more. TensorFlow's own default is 120 seconds.
+GRACE_SECS = 1.0
+
+
+class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Stops every process of a cluster as soon as one of them stops.
+
+    Whatever stops a process by the means of a session does: `request_stop` of a
+    hook, `stop_training` of a callback, the last step, the end of the data. Give it
+    to every worker and the chief, last in the list; `SessionCluster` and
+    `hb.loops.train_and_evaluate` do so by themselves. Without a cluster it does
+    nothing.
+
+    No variable, no checkpoint and no graph of the user gets anything from it.
+
+    Args:
+      config: the cluster; None takes `TF_CONFIG`.
+      group: the membership to use; None makes one for each session.
+
+    Raises:
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed.
+      errors.ClusterError: in `begin`, a parameter server is not there in time.
+    """
+
+    def __init__(
+        self, config: ClusterConfig | None = None, *, group: GroupStop | None = None
+    ) -> None:
+        self._config = config or ClusterConfig.from_environment()
+        self._own = group is None
+        self.group = group or GroupStop(self._config)
+
+    def begin(self) -> None:
+        """Joins the job and, on a worker, waits for the chief."""
+        if self._own and self._config.task_type != "evaluator":
+            self.group.connect(own_target(self._config))
+            try:
+                self.group.wait_until_ready()
+            except GroupStopped:
+                pass  # the session sees it
+        self._tokens = sync_tokens(v1.get_default_graph())
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Passes on that the variables are there; shortens the end."""
+        _limit_grace(coord)
+        interrupt = None if self._config.is_chief else session.close
+        self.group.release_with(self._tokens, interrupt)
+        if self._config.is_chief:
+            self.group.ready()
+        self._coord = coord
+        if self.group.stopped:
+            coord.request_stop()
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Tells the others, or hears from them."""
+        if run_context.stop_requested or self._coord.should_stop():
+            self.group.request("a hook or callback asked for a stop")
+        elif not self.group.stopped:
+            return
+        self.group.settled()
+        if self.group.error is not None:
+            raise self.group.error
+        run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        """A session that ends stops the others."""
+        self.group.settled()
+        self.group.request("its session ended")
+        if self._own:
+            self.group.leave()
+
+
+def own_target(config: ClusterConfig) -> str:
+    """The session target of this process's server."""
+    if not config.cluster:
+        return ""
+    return "grpc://" + config.cluster[config.task_type][config.task_index]
+
+
+def _limit_grace(coord: Any) -> None:
+    join = coord.join
+
+    def limited(
+        threads: Any = None,
+        stop_grace_period_secs: float = GRACE_SECS,
+        ignore_live_threads: bool = False,
+    ) -> Any:
+        return join(
+            threads,
+            stop_grace_period_secs=min(stop_grace_period_secs, GRACE_SECS),
+            ignore_live_threads=ignore_live_threads,
+        )
+
+    coord.join = limited

@@ -1,0 +1,97 @@
+"""Whether tasks of a cluster listen, and whether this task can."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterable
+
+from hookbridge import errors
+from hookbridge.loops.cluster import ClusterConfig
+
+PROBE_SECS = 1.0
+
+
+def address(config: ClusterConfig, job: str, index: int) -> tuple[str, int]:
+    """Host and port of a task."""
+    host, _, port = config.cluster[job][index].rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def check_own_port(config: ClusterConfig) -> None:
+    """Raises if something else listens on this task's port.
+
+    TensorFlow's server finds out too late and does not say which port it was.
+
+    Raises:
+      errors.ClusterError: the port is in use.
+    """
+    host, port = address(config, config.task_type, config.task_index)
+    with socket.socket() as probe:
+        # A server that has just ended leaves the port waiting, which is no obstacle.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as e:
+            raise errors.ClusterError(
+                f"Port {port} of `{config.task_type}` {config.task_index} "
+                f"({host}:{port} in TF_CONFIG['cluster']) cannot be used: "
+                f"{(e.strerror or str(e)).lower()}; expected a port that nobody "
+                "listens on. End the process that has it, or change TF_CONFIG in "
+                "every task."
+            ) from e
+
+
+def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
+    """Whether a task's server accepts connections.
+
+    A TensorFlow server listens until its process ends, so this is whether the
+    process is there.
+    """
+    with contextlib.suppress(OSError):
+        socket.create_connection(address(config, job, index), PROBE_SECS).close()
+        return True
+    return False
+
+
+class Liveness:
+    """Follows whether tasks are there.
+
+    Args:
+      config: the cluster.
+      tasks: `(job, index)` of those that are followed.
+      lost_secs: how long one that was there may be away.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        tasks: Iterable[tuple[str, int]],
+        *,
+        lost_secs: float,
+    ) -> None:
+        self._config = config
+        self._lost_secs = lost_secs
+        # When each was first missed; None while it is there or was never seen.
+        self._missed: dict[tuple[str, int], float | None] = dict.fromkeys(tasks)
+        self._seen: set[tuple[str, int]] = set()
+
+    @property
+    def seen(self) -> bool:
+        """Whether any of the tasks has ever been there."""
+        return bool(self._seen)
+
+    def lost(self) -> list[tuple[str, int]]:
+        """Looks again; those that were there and are away for too long."""
+        gone = []
+        for task, missed in self._missed.items():
+            if is_listening(self._config, *task):
+                self._seen.add(task)
+                self._missed[task] = None
+            elif task in self._seen:
+                now = time.monotonic()
+                self._missed[task] = missed = now if missed is None else missed
+                if now - missed >= self._lost_secs:
+                    gone.append(task)
+        return gone

@@ -1,0 +1,44 @@
+"""SIGTERM as a stop: what a scheduler sends to a task that it takes away."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def on_sigterm(call: Callable[[], None]) -> Iterator[None]:
+    """Calls `call` on another thread when SIGTERM comes, the first time.
+
+    A Python handler runs only when the main thread is back from TensorFlow, and it
+    may be waiting there for a step that never ends. The second SIGTERM has its
+    usual effect. Outside the main thread nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.getsignal(signal.SIGTERM)
+
+    def wait() -> None:
+        while number := os.read(reader, 1):
+            if number[0] == signal.SIGTERM:
+                call()
+        os.close(reader)
+
+    def once(*_: object) -> None:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+    old_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, once)
+    threading.Thread(target=wait, name="sigterm", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        signal.set_wakeup_fd(old_fd)
+        os.close(writer)
