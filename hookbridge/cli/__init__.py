@@ -20,7 +20,9 @@ from hookbridge import errors
 # Name -> module with SUMMARY, USAGE, define_flags(values) and run(values, args).
 COMMANDS = {
     "demo": "hookbridge.cli.demo",
+    "train": "hookbridge.cli.train",
     "cluster": "hookbridge.cli.cluster",
+    "explain": "hookbridge.cli.explain",
 }
 
 USAGE_ERROR = 2

@@ -157,9 +157,8 @@ class _Replicated:
 
         changed: dict[str, Any] = {
             "predictions": merged_specs.merged_predictions(
-                [spec.predictions or None for spec in specs]
-            )
-            or {},
+                [spec.predictions for spec in specs]
+            ),
             "export_outputs": merged_specs.merged_export_outputs(
                 [spec.export_outputs for spec in specs]
             ),

@@ -147,6 +147,21 @@ def test_metrics_and_predictions_are_those_of_the_whole_batch(
         assert found == classes
 
 
+def test_predictions_may_be_a_single_tensor(tmp_path: Path) -> None:
+    def only_classes(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        spec = model_fn(features, labels, mode, params)
+        if mode == "train":
+            return spec
+        return spec._replace(predictions=spec.predictions["class"], export_outputs=None)
+
+    job = estimator(hb.replicate_model_fn(only_classes, num_towers=2), tmp_path)
+    job.train(training_input)
+    assert "accuracy" in job.evaluate(evaluation_input(6))
+    one = estimator(model_fn, tmp_path, towers=1)
+    expected = [each["class"] for each in one.predict(evaluation_input(6))]
+    assert list(job.predict(evaluation_input(6))) == expected
+
+
 def test_a_saved_model_of_the_towers_serves_any_batch(tmp_path: Path) -> None:
     job = estimator(hb.replicate_model_fn(model_fn, num_towers=2), tmp_path / "job")
     job.train(training_input)

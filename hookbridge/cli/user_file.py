@@ -1,0 +1,84 @@
+"""A user's Python file, whose names a command looks up."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+from hookbridge import errors
+
+
+def load_file(path: str) -> ModuleType:
+    """Runs a Python file as a module, with its folder importable, as Python does.
+
+    Args:
+      path: the file.
+
+    Raises:
+      errors.InvalidArgumentError: there is no such Python file.
+      Exception: whatever the file itself raises.
+    """
+    if not os.path.isfile(path):
+        raise errors.InvalidArgumentError(
+            f"Received the file {path!r}, which does not exist; expected a Python file."
+        )
+    folder, name = os.path.split(os.path.abspath(path))
+    stem, extension = os.path.splitext(name)
+    spec = importlib.util.spec_from_file_location(stem, path)
+    if extension != ".py" or spec is None or spec.loader is None:
+        raise errors.InvalidArgumentError(
+            f"Received the file {path!r}; expected a Python file, `NAME.py`."
+        )
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    module = importlib.util.module_from_spec(spec)
+    # Before it runs: dataclasses and pickles look their module up by name.
+    sys.modules[stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def find_function(module: ModuleType, name: str, signature: str) -> Any:
+    """A function that the file must have.
+
+    Args:
+      module: the loaded file.
+      name: the function's name.
+      signature: what it is called with and returns, for the message.
+
+    Raises:
+      errors.InvalidArgumentError: it is missing or no function.
+    """
+    found = getattr(module, name, None)
+    if not callable(found):
+        got = "has none" if found is None else f"has {found!r} there"
+        raise errors.InvalidArgumentError(
+            f"{module.__file__} {got}; expected a function `{name}{signature}`."
+        )
+    return found
+
+
+def find_guests(module: ModuleType, name: str = "guests") -> Any:
+    """The file's hooks and callbacks: a list, or a function that returns one.
+
+    Args:
+      module: the loaded file.
+      name: what the list or function is called.
+
+    Raises:
+      errors.InvalidArgumentError: the file has nothing of that name.
+    """
+    if not hasattr(module, name):
+        raise errors.InvalidArgumentError(
+            f"{module.__file__} has no `{name}`; expected a list of hooks and "
+            f"callbacks, `{name} = [...]`, or a function that returns one."
+        )
+    found = getattr(module, name)
+    # Some hooks are callable too.
+    from hookbridge.adapters import guests
+
+    is_guest = guests.is_hook(found) or guests.is_callback(found)
+    return found() if callable(found) and not is_guest else found

@@ -1,0 +1,142 @@
+"""`hookbridge explain` and `hookbridge train` on files that users write."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hookbridge.cli import main
+
+GUESTS = """
+import tensorflow as tf
+guests = [tf.compat.v1.train.StopAtStepHook(3), tf.keras.callbacks.History()]
+def refused():
+    return [tf.compat.v1.train.StopAtStepHook(3),
+            type('GracefulShutdownHook', (tf.compat.v1.train.SessionRunHook,),
+                 {'__module__': 'tensorflow.python.tpu'})()]
+"""
+
+
+@pytest.fixture
+def guests_file(tmp_path: Path) -> str:
+    path = tmp_path / "my_guests.py"
+    path.write_text(GUESTS)
+    return str(path)
+
+
+def test_explain_prints_the_report(
+    guests_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--host=fit", guests_file]) == 0
+    text = capsys.readouterr().out
+    assert "StopAtStepHook (hook): wrapped" in text
+    assert "History (callback): native" in text
+
+
+def test_explain_as_json_and_of_another_name(
+    guests_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["explain", "--host=fit", "--json", "--guests=refused", guests_file]
+    assert main(arguments) == 1  # something would be refused
+    verdicts = [g["verdict"] for g in json.loads(capsys.readouterr().out)["guests"]]
+    assert verdicts == ["wrapped", "refused"]
+
+
+BAD = {
+    "no_file": (["explain"], "Received 0 arguments; expected one Python file"),
+    "missing": (["explain", "nowhere.py"], "'nowhere.py', which does not exist"),
+    "no_python": (["explain", "data.csv"], "'data.csv'; expected a Python file"),
+    "no_list": (["explain", "empty.py"], "has no `guests`; expected a list of hooks"),
+    "no_host": (["explain", "--host=moon", "empty.py"], "--host=moon"),
+    "no_guest": (["explain", "number.py"], "3"),
+    "no_dir": (["train", "empty.py"], "no --model_dir"),
+    "no_epoch": (
+        ["train", "--model_dir=m", "--epochs=2", "empty.py"],
+        "--epochs=2 without --steps_per_epoch",
+    ),
+    "no_model": (
+        ["train", "--model_dir=m", "empty.py"],
+        "expected a function `model_fn(features, labels, mode)`",
+    ),
+    "no_function": (
+        ["train", "--model_dir=m", "number.py"],
+        "has 3 there; expected a function `model_fn",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_bad_input_gets_one_line_and_exit_code_2(
+    case: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "number.py").write_text("guests = [3]\nmodel_fn = 3\n")
+    (tmp_path / "data.csv").write_text("1,2\n")
+    arguments, message = BAD[case]
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_train_refuses_a_bad_tf_config_before_anything(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"boss": ["a:1"]}, "task": {}}')
+    assert main(["train", f"--model_dir={tmp_path}/m", "job.py"]) == 2
+    assert "TF_CONFIG['cluster'] has the job 'boss'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def _accuracy(output: str) -> float:
+    (line,) = (word for word in output.split() if word.startswith("accuracy="))
+    return float(line.partition("=")[2])
+
+
+def test_train_in_two_towers(repo_root: Path, tmp_path: Path) -> None:
+    done = _hookbridge(
+        repo_root,
+        *("train", str(repo_root / "examples" / "digits_job.py"), "--num_towers=2"),
+        *(f"--model_dir={tmp_path}/m", "--steps_per_epoch=44", "--epochs=6"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "global_step=264" in done.stdout
+    assert _accuracy(done.stdout) > 0.9
+
+
+@pytest.mark.slow
+def test_train_in_a_cluster(repo_root: Path, tmp_path: Path) -> None:
+    job = str(repo_root / "examples" / "digits_job.py")
+    train = [sys.executable, "-m", "hookbridge", "train", job, "--max_steps=200"]
+    done = _hookbridge(
+        repo_root,
+        *("cluster", "--num_workers=1", "--num_ps=1", "--evaluator", "--"),
+        *(*train, f"--model_dir={tmp_path}/m"),
+    )
+    assert done.returncode == 0, done.stderr
+    ended = [line for line in done.stdout.splitlines() if "global_step=" in line]
+    assert any(line.startswith("[evaluator 0] ") for line in ended), done.stdout
+    assert _accuracy(ended[-1]) > 0.8
+
+
+def _hookbridge(repo_root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k != "TF_CONFIG"}
+    return subprocess.run(
+        [sys.executable, "-m", "hookbridge", *arguments],
+        cwd=repo_root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
