@@ -55,7 +55,12 @@ def as_hooks(
       errors.RefusedError: a callback cannot be carried into a session loop.
       errors.InvalidArgumentError: an argument has a bad value.
     """
-    flat = guests.flatten(items)
+    from hookbridge.adapters.parameter_server_callback import DeferredCallback
+
+    flat = [
+        item.callback if isinstance(item, DeferredCallback) else item
+        for item in guests.flatten(items)
+    ]
     foreign = [
         item
         for item in flat
@@ -85,15 +90,23 @@ def as_hooks(
     return hooks
 
 
-def as_callbacks(items: Any) -> list[Any]:
+def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     """Makes Keras callbacks of any mix of hooks and callbacks.
 
     For `Model.fit(callbacks=...)`, `evaluate` and `predict` of every Keras
     flavour. Order is kept; what is a callback already passes through untouched;
     calling it on its own result changes nothing.
 
+    Under `tf.distribute.ParameterServerStrategy` callbacks with batch methods, which
+    Keras refuses there, are wrapped too. Call this after the strategy was made, or
+    give `max_lag`: otherwise there is nothing to tell that they have to be.
+
     Args:
       items: one hook or callback, or a list of them.
+      max_lag: under `ParameterServerStrategy`, how many steps may have been scheduled
+        after the one whose `after_run` and `on_train_batch_end` are delivered, and so
+        how many steps late a stop takes effect at most. 0 waits for every step; None
+        is 30. It has no effect under other strategies.
 
     Returns:
       A list of callbacks, one for each guest, in order.
@@ -101,13 +114,24 @@ def as_callbacks(items: Any) -> list[Any]:
     Raises:
       errors.NotAGuestError: an item is neither a hook nor a callback.
       errors.RefusedError: a hook needs a host that `fit` cannot be.
+      errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
+    from hookbridge.adapters import parameter_server_callback as ps
+
+    ps.check_max_lag(max_lag)
     callbacks: list[Any] = []
+    defers: bool | None = True if max_lag is not None else None
     for item in guests.flatten(items):
         if isinstance(item, callback_to_hook.CallbackToHook):
-            callbacks.append(item.callback)
-        elif guests.is_hook(item):
-            callbacks.append(hook_to_callback.HookToCallback(item))
-        else:
-            callbacks.append(item)
+            item = item.callback
+        if guests.is_hook(item):
+            item = hook_to_callback.HookToCallback(item, max_lag=max_lag)
+        elif not isinstance(
+            item, (hook_to_callback.HookToCallback, ps.DeferredCallback)
+        ):
+            if defers is None:
+                defers = ps.in_sight()
+            if defers and ps.is_batch_level(item):
+                item = ps.DeferredCallback(item, max_lag=max_lag)
+        callbacks.append(item)
     return callbacks

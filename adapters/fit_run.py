@@ -37,7 +37,7 @@ v1 = tf.compat.v1
 _RUNS: weakref.WeakKeyDictionary[Any, FitRun] = weakref.WeakKeyDictionary()
 
 
-class _Guest(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+class Guest(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """A hook without its `end`, which comes at the place of its callback."""
 
     def __init__(self, hook: Any) -> None:
@@ -88,7 +88,8 @@ class FitRun:
         self.hooks: list[Any] = []
         self._originals = {mode: getattr(model, mode.make) for mode in MODES}
         self._mode: Mode | None = None
-        self._step: StepFunction | None = None
+        # A `StepFunction`, or what stands for it under a strategy.
+        self._step: Any = None
         self._monitored: Any = None
         self._graph: LiveGraph | None = None
         self._session: LiveSession | None = None
@@ -107,14 +108,15 @@ class FitRun:
             vars(model)[mode.make] = self._maker(mode)
 
     @classmethod
-    def join(cls, model: Any, hook: Any) -> FitRun:
+    def join(cls, model: Any, hook: Any = None) -> FitRun:
         """The run that is being set up for `model`, with `hook` added to it."""
         run = _RUNS.get(model)
         if run is None or run._mode is not None:
             if run is not None:
                 run.leave()
             run = _RUNS[model] = cls(model)
-        run.hooks.append(hook)
+        if hook is not None:
+            run.hooks.append(hook)
         return run
 
     def _maker(self, mode: Mode) -> Callable[..., Any]:
@@ -131,11 +133,14 @@ class FitRun:
                 return original(force)  # validation inside this fit
             self._mode = mode
             self._names = StepNames(self._model)
-            self._step = StepFunction(self._model, mode, original, self._names)
+            self._step = self._make_step(mode, original)
             setattr(self._model, mode.function, self._call)
             return self._call
 
         return make
+
+    def _make_step(self, mode: Mode, original: Any) -> Any:
+        return StepFunction(self._model, mode, original, self._names)
 
     def _call(self, *args: Any) -> Any:
         """What Keras calls for every step."""
@@ -201,7 +206,7 @@ class FitRun:
             with self._graph.as_default():
                 self._monitored = v1.train.MonitoredSession(
                     session_creator=_Creator(self._create_session, self._scaffold()),
-                    hooks=[_Guest(hook) for hook in self.hooks],
+                    hooks=self._session_hooks(),
                 )
         except (StopIteration, tf.errors.OutOfRangeError) as e:
             raise _not_the_end_of_data(e) from e
@@ -212,6 +217,9 @@ class FitRun:
             if isinstance(scaffold, v1.train.Scaffold):
                 return scaffold
         return v1.train.Scaffold()
+
+    def _session_hooks(self) -> list[Any]:
+        return [Guest(hook) for hook in self.hooks]
 
     def _create_session(self) -> LiveSession:
         assert self._graph is not None and self._global_step is not None
@@ -230,6 +238,7 @@ class FitRun:
         with self._keras_graph.as_default(), self._eager_mode():
             before = self._counted_steps() if self._several else 0
             try:
+                fetched: list[Any]
                 outputs, fetched, values = self._step.run(
                     self._args, program, feeds, self._taps, into_step
                 )

@@ -29,6 +29,8 @@ class HookToCallback:
 
     Args:
       hook: the hook, or an object with its five methods.
+      max_lag: under `ParameterServerStrategy`, how many steps may have been
+        scheduled after the one whose `after_run` is called; see `as_callbacks`.
 
     Raises:
       errors.NotAGuestError: `hook` is not a hook instance.
@@ -45,7 +47,7 @@ class HookToCallback:
         own: Any = cls
         return object.__new__(_with_bases(own, missing) if missing else own)  # type: ignore[no-any-return]
 
-    def __init__(self, hook: Any) -> None:
+    def __init__(self, hook: Any, *, max_lag: int | None = None) -> None:
         if not guests.is_hook(hook):
             raise errors.NotAGuestError(
                 f"Received {hook!r} of type `{type(hook).__name__}`; expected a "
@@ -55,6 +57,7 @@ class HookToCallback:
 
         refusals.check_hook(hook)
         self.hook = hook
+        self.max_lag = max_lag
         self.validation_data = None
         self.params: dict[str, Any] | None = None
         self._model: Any = None
@@ -84,8 +87,14 @@ class HookToCallback:
         self._model = model
         if model is None:
             return
-        refusals.check_model(model)
-        self._run = fit_run.FitRun.join(model, self.hook)
+        if not refusals.uses_parameter_servers(model):
+            self._run = fit_run.FitRun.join(model, self.hook)
+            return
+        from hookbridge.adapters import parameter_server_run
+
+        refusals.check_parameter_server(model, self.hook)
+        self._run = parameter_server_run.ParameterServerRun.join(model, self.hook)
+        self._run.add_member(self.max_lag)
 
     def _end(self) -> None:
         run, self._run = self._run, None

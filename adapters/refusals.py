@@ -87,19 +87,47 @@ def check_start(hook: Any, global_step: int) -> None:
         )
 
 
-def check_model(model: Any) -> None:
-    """Refuses a model whose loop cannot host hooks.
+def uses_parameter_servers(model: Any) -> bool:
+    """Whether a model trains under `ParameterServerStrategy`."""
+    strategy = getattr(model, "distribute_strategy", None)
+    return type(strategy).__name__.startswith("ParameterServerStrategy")
+
+
+def check_parameter_server(model: Any, guest: Any) -> None:
+    """Refuses what cannot be under `ParameterServerStrategy`.
 
     Raises:
-      errors.RefusedError: for such a model.
+      errors.RefusedError: the model is one of Keras 3, or the guest needs the
+        process in which a step runs.
     """
-    if getattr(model, "_cluster_coordinator", None) is not None or (
-        type(getattr(model, "distribute_strategy", None)).__name__.startswith(
-            "ParameterServerStrategy"
-        )
-    ):
+    if not hasattr(model, "_cluster_coordinator"):
         raise errors.RefusedError(
-            "Hooks cannot run in `Model.fit` under `ParameterServerStrategy` yet: its "
-            "steps are scheduled, not run, when Keras calls them. Use the default "
-            "strategy, `MirroredStrategy`, or the session loops of `hookbridge.loops`."
+            f"`{guests.name_of(guest)}` cannot run with this model: Keras 3 has no "
+            "training under `ParameterServerStrategy`. Make the model with `tf_keras` "
+            "(`pip install tf_keras`), or with `tf.keras` on TensorFlow 2.15."
         )
+    check_remote(guest)
+
+
+# As `REFUSED_HOOKS`, for hooks whose step runs in another process.
+REFUSED_REMOTE: dict[str, tuple[str, str]] = {
+    "ProfilerHook": (
+        "it traces the step in the process of the hook, and the step runs on a worker",
+        "use `tf.profiler.experimental.client.trace` with the workers' addresses",
+    ),
+}
+
+
+def check_remote(guest: Any) -> None:
+    """Refuses a hook that needs the process in which the step runs.
+
+    Raises:
+      errors.RefusedError: for such a hook.
+    """
+    for cls in type(guest).__mro__:
+        if cls.__name__ in REFUSED_REMOTE and cls.__module__.startswith("tensorflow"):
+            reason, way_out = REFUSED_REMOTE[cls.__name__]
+            raise errors.RefusedError(
+                f"`{guests.name_of(guest)}` cannot run under "
+                f"`ParameterServerStrategy`: {reason}. Instead, {way_out}."
+            )

@@ -198,3 +198,50 @@ def session_config(session: Any) -> Any:
             "hookbridge needs `tf.compat.v1.Session._config` (whether plain runs "
             "write metadata), which the running TensorFlow does not have."
         ) from e
+
+
+def remote_value_is_ready(value: Any) -> bool:
+    """Whether a `RemoteValue` of a `ClusterCoordinator` can be got without waiting.
+
+    That is when the coordinator has copied it, or knows that there is none.
+
+    Raises:
+      PrivateNameMovedError: the running TF does not keep it where it used to.
+    """
+    try:
+        return bool(value._has_fetched_to_local or value._error is not None)
+    except AttributeError as e:
+        raise PrivateNameMovedError(
+            "hookbridge needs `RemoteValue._has_fetched_to_local` and `._error` "
+            "(whether a scheduled step is done), which the running TensorFlow does "
+            "not have."
+        ) from e
+
+
+def worker_specs(arguments: Any) -> Any:
+    """The arguments of a scheduled function as worker 0 gets them, for tracing.
+
+    Raises:
+      PrivateNameMovedError: the running TF does not keep it where it used to.
+    """
+    import tensorflow as tf
+
+    def spec(argument: Any) -> Any:
+        if isinstance(argument, tf.distribute.experimental.coordinator.PerWorkerValues):
+            return argument._values[0]._type_spec
+        return argument
+
+    try:
+        return [spec(argument) for argument in arguments]
+    except AttributeError as e:
+        raise PrivateNameMovedError(
+            "hookbridge needs `PerWorkerValues._values[0]._type_spec` (what a "
+            "scheduled function is traced for), which the running TensorFlow does "
+            "not have."
+        ) from e
+
+
+def connected_jobs() -> tuple[str, ...]:
+    """The jobs of the cluster that the eager runtime is connected to, if any."""
+    definition = private("eager_context")().get_server_def()
+    return () if definition is None else tuple(j.name for j in definition.cluster.job)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from hookbridge.loops.group_stop_hook import GroupStopHook as GroupStopHook
     from hookbridge.loops.local_cluster import LocalCluster as LocalCluster
     from hookbridge.loops.monitored_session import training_session as training_session
+    from hookbridge.loops.parameter_server import (
+        parameter_server_strategy as parameter_server_strategy,
+    )
     from hookbridge.loops.session_cluster import SessionCluster as SessionCluster
     from hookbridge.loops.session_loop import TowerLoop as TowerLoop
     from hookbridge.loops.session_loop import TrainingResult as TrainingResult
@@ -36,6 +39,7 @@ _WHERE = {
     "TowerLoop": "hookbridge.loops.session_loop",
     "TowerSpec": "hookbridge.loops.tower_spec",
     "TrainingResult": "hookbridge.loops.session_loop",
+    "parameter_server_strategy": "hookbridge.loops.parameter_server",
     "session_config": "hookbridge.loops.devices",
     "tower_devices": "hookbridge.loops.devices",
     "training_session": "hookbridge.loops.monitored_session",
@@ -50,6 +54,7 @@ __all__ = (
     "TowerLoop",
     "TowerSpec",
     "TrainingResult",
+    "parameter_server_strategy",
     "session_config",
     "tower_devices",
     "training_session",
