@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from hookbridge import compat, errors
 from hookbridge.loops.gradients import average_gradients, computed
+from hookbridge.loops.sync_replicas import apply_apart, is_synchronous
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,10 @@ def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
         first = same[0]
         # The model function's own control dependencies, such as update ops.
         before = [*first.done.control_inputs, *computed(pairs)]
+        apply = functools.partial(first.apply, pairs, *first.args, **first.kwargs)
+        over_workers = is_synchronous(getattr(first.apply, "__self__", None))
         with tf.control_dependencies(before):
-            applied = first.apply(pairs, *first.args, **first.kwargs)
+            applied = apply_apart(apply) if over_workers else apply()
         add_control_inputs(first.done, [getattr(applied, "op", applied)])
 
 

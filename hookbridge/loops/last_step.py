@@ -6,6 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import errors
+from hookbridge.loops.model_dir import check_count
+
 
 class LastStepHook(tf.compat.v1.train.StopAtStepHook):  # type: ignore[misc]
     """`StopAtStepHook(last_step=...)` that adds no step to a finished run.
@@ -31,3 +34,25 @@ class LastStepHook(tf.compat.v1.train.StopAtStepHook):  # type: ignore[misc]
         super().after_create_session(session, coord)
         if session.run(self._step) >= self._target:
             coord.request_stop()
+
+
+def resolve_last_step(
+    steps_per_epoch: int | None, epochs: int | None, max_steps: int | None
+) -> int | None:
+    """The global step that ends a run; None leaves the end to data and guests.
+
+    Raises:
+      errors.InvalidArgumentError: a count is none, or epochs have no length.
+    """
+    check_count("steps_per_epoch", steps_per_epoch)
+    check_count("epochs", epochs)
+    check_count("max_steps", max_steps)
+    if epochs is None:
+        return max_steps
+    if steps_per_epoch is None:
+        raise errors.InvalidArgumentError(
+            f"Received epochs={epochs} without steps_per_epoch; expected both, since "
+            "a session counts steps. Give steps_per_epoch, or max_steps instead."
+        )
+    by_epochs = steps_per_epoch * epochs
+    return by_epochs if max_steps is None else min(by_epochs, max_steps)

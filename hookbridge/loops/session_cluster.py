@@ -71,6 +71,7 @@ class SessionCluster:
         _check_roles(self.config)
         self._session_config = session_config
         self._server: Any = None
+        self._entered = False
         self._lost_secs, self._start_secs = lost_secs, start_secs
         self._group = GroupStop(self.config, lost_secs=lost_secs, start_secs=start_secs)
 
@@ -99,6 +100,30 @@ class SessionCluster:
     def stop_reason(self) -> str | None:
         """Who stopped the job and why; None before."""
         return self._group.reason
+
+    def use_config(self, config: Any) -> None:
+        """Adds to the configuration of server and sessions, such as devices.
+
+        Args:
+          config: a `tf.compat.v1.ConfigProto`. What the server's devices are is
+            settled once it has started.
+
+        Raises:
+          errors.ClusterError: the server has started with fewer CPU devices.
+        """
+        wanted = config.device_count["CPU"]
+        has = self._session_config.device_count["CPU"] if self._session_config else 1
+        if self._server is not None and wanted > max(1, has):
+            raise errors.ClusterError(
+                f"The server of `{self._group.name}` has started with {max(1, has)} "
+                f"CPU device(s); expected {wanted}. Pass `SessionCluster("
+                "session_config=hb.loops.session_config(devices))`."
+            )
+        merged = v1.ConfigProto()
+        for each in (self._session_config, config):
+            if each is not None:
+                merged.MergeFrom(each)
+        self._session_config = merged
 
     def start(self) -> Any:
         """Starts this task's server, once.
@@ -181,10 +206,10 @@ class SessionCluster:
         from hookbridge.loops.monitored_session import training_session
 
         group = self._group
-        group.connect(self.target)
-        options["scaffold"] = self._gated(options.get("scaffold"))
-        with on_sigterm(self._terminated), self._stop_is_no_error():
+        with self._leaving(), on_sigterm(self._terminated), self._stop_is_no_error():
             with self._stop_of_all():
+                group.connect(self.target)
+                options["scaffold"] = self._gated(options.get("scaffold"))
                 try:
                     session = training_session(
                         [*hooks, GroupStopHook(self.config, group=group)],
@@ -200,6 +225,15 @@ class SessionCluster:
                 return
             with session, self._stop_of_all():
                 yield session
+
+    @contextlib.contextmanager
+    def _leaving(self) -> Iterator[None]:
+        """Without `with SessionCluster()`, the session's end is this task's."""
+        try:
+            yield
+        finally:
+            if not self._entered:
+                self._group.leave()
 
     def serve(self) -> None:
         """Serves as a parameter server until the job is over.
@@ -221,7 +255,11 @@ class SessionCluster:
         )
 
     def __enter__(self) -> SessionCluster:
-        self.start()
+        # Before anything is built: the port is this task's, or it ends here. The
+        # server waits for its configuration until somebody needs it.
+        if self.config.cluster and self._server is None:
+            ports.check_own_port(self.config)
+        self._entered = True
         return self
 
     def __exit__(

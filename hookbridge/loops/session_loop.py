@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -19,11 +19,15 @@ from hookbridge.loops.input_pipeline import (
     make_dataset,
     next_training_batch,
 )
-from hookbridge.loops.last_step import LastStepHook
+from hookbridge.loops.last_step import LastStepHook, resolve_last_step
 from hookbridge.loops.model_dir import check_count, check_writable
 from hookbridge.loops.monitored_session import training_session
+from hookbridge.loops.sync_replicas import SyncReplicas
 from hookbridge.loops.tower_graph import TowerGraph, build_training
 from hookbridge.loops.tower_spec import ModelFn
+
+if TYPE_CHECKING:
+    from hookbridge.loops.session_cluster import SessionCluster
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class TrainingResult:
     Attributes:
       global_step: the global step at the end.
       variables: `{variable name: array}` at the end, after every guest's last event.
+        Empty in a cluster whose job was over before this task had a session, or
+        whose stop ended this task in the middle of a step.
     """
 
     global_step: int
@@ -40,7 +46,7 @@ class TrainingResult:
 
 
 class TowerLoop:
-    """Synchronous data-parallel training in one process, in graph mode.
+    """Synchronous data-parallel training in graph mode, in one process or several.
 
     Every step splits one batch `[N, ...]` among the towers, averages their
     gradients and updates the shared variables once.
@@ -61,6 +67,8 @@ class TowerLoop:
         devices: Sequence[str] | None = None,
         seed: int | None = None,
         session_config: Any = None,
+        cluster: SessionCluster | None = None,
+        replicas_to_aggregate: int | None = None,
     ) -> None:
         """Configures the loop; nothing is built before `train`.
 
@@ -79,10 +87,20 @@ class TowerLoop:
             enough, or else logical CPU devices, which the session makes.
           seed: graph-level random seed.
           session_config: `tf.compat.v1.ConfigProto` for the sessions.
+          cluster: this process's task; None trains in one process.
+          replicas_to_aggregate: workers' gradients that make one update, through
+            `tf.compat.v1.train.SyncReplicasOptimizer`; None lets each worker update
+            by itself. In a cluster only.
 
         Raises:
           errors.InvalidArgumentError: an argument has a bad value.
         """
+        check_count("replicas_to_aggregate", replicas_to_aggregate)
+        if replicas_to_aggregate is not None and cluster is None:
+            raise errors.InvalidArgumentError(
+                f"Received replicas_to_aggregate={replicas_to_aggregate} without "
+                "cluster; expected both. Pass `cluster=hb.loops.SessionCluster()`."
+            )
         for name, function in (("model_fn", model_fn), ("optimizer", optimizer)):
             if not callable(function):
                 raise errors.InvalidArgumentError(
@@ -99,6 +117,11 @@ class TowerLoop:
         self._learning_rate = learning_rate
         self._seed = seed
         self._config = devices_lib.session_config(self.devices, base=session_config)
+        self._cluster = cluster
+        self._replicas = replicas_to_aggregate
+        if cluster is not None:
+            # The devices of a session are those of its server.
+            cluster.use_config(self._config)
 
     def train(
         self,
@@ -137,13 +160,13 @@ class TowerLoop:
           errors.UnwritableError: `model_dir` cannot be written.
           errors.HookBridgeError: a guest was refused; see `as_hooks`.
         """
-        last_step = _last_step(steps_per_epoch, epochs, max_steps)
+        last_step = resolve_last_step(steps_per_epoch, epochs, max_steps)
         if model_dir is not None:
             model_dir = check_writable(model_dir, name="model_dir")
         final = FinalValuesHook()
-        with tf.Graph().as_default():
+        with tf.Graph().as_default(), tf.compat.v1.device(self._placement()):
             tf.compat.v1.set_random_seed(self._seed)
-            graph = self._build(input_fn)
+            graph, sync_hooks = self._build(input_fn)
             hooks = as_hooks(
                 guests,
                 steps_per_epoch=steps_per_epoch,
@@ -156,8 +179,11 @@ class TowerLoop:
             if last_step is not None:
                 hooks.append(LastStepHook(last_step))
             hooks.append(final)
-            with training_session(
-                hooks,
+            open_session = training_session
+            if self._cluster is not None:
+                open_session = self._cluster.training_session
+            with open_session(
+                [*sync_hooks, *hooks],
                 checkpoint_dir=model_dir,
                 config=self._config,
                 # What is written, and when, is the guests' affair.
@@ -169,7 +195,10 @@ class TowerLoop:
             ) as session:
                 while not session.should_stop():
                     session.run(graph.train_op)
-        assert final.global_step is not None  # a clean end calls every `end`
+        if final.global_step is None:
+            # A clean end calls every `end`, but for that of a stopped cluster.
+            assert self._cluster is not None
+            return TrainingResult(0, {})
         return TrainingResult(final.global_step, final.variables)
 
     def evaluate(
@@ -208,35 +237,30 @@ class TowerLoop:
                     session.run(assign, feed_dict={assign.inputs[1]: value})
                 return evaluation.run(session)
 
-    def _build(self, input_fn: InputFn) -> TowerGraph:
+    def _placement(self) -> Any:
+        return None if self._cluster is None else self._cluster.device_setter()
+
+    def _build(self, input_fn: InputFn) -> tuple[TowerGraph, list[Any]]:
+        """The graph, and the hooks that `SyncReplicasOptimizer` needs on a worker."""
+        sync: SyncReplicas | None = None
+        if self._cluster is not None and self._replicas is not None:
+            workers = self._cluster.num_workers
+            sync = SyncReplicas(self._optimizer, self._replicas, workers)
         with tf.device("/device:CPU:0"):
             batch = next_training_batch(make_dataset(input_fn, name="input_fn"))
-        return build_training(
+        graph = build_training(
             self._model_fn,
             batch,
-            optimizer=self._optimizer,
+            optimizer=sync or self._optimizer,
             learning_rate=self._learning_rate,
             devices=self.devices,
         )
+        if sync is None or self._cluster is None:
+            return graph, []
+        hook = sync.optimizer.make_session_run_hook(self._cluster.is_chief)
+        return graph, [hook]
 
     def _validation(self, validation_fn: InputFn | None) -> Any:
         if validation_fn is None:
             return None
         return Evaluation(self._model_fn, validation_fn, session_config=self._config)
-
-
-def _last_step(
-    steps_per_epoch: int | None, epochs: int | None, max_steps: int | None
-) -> int | None:
-    check_count("steps_per_epoch", steps_per_epoch)
-    check_count("epochs", epochs)
-    check_count("max_steps", max_steps)
-    if epochs is None:
-        return max_steps
-    if steps_per_epoch is None:
-        raise errors.InvalidArgumentError(
-            f"Received epochs={epochs} without steps_per_epoch; expected both, since "
-            "a session counts steps. Give steps_per_epoch, or max_steps instead."
-        )
-    by_epochs = steps_per_epoch * epochs
-    return by_epochs if max_steps is None else min(by_epochs, max_steps)
