@@ -105,15 +105,18 @@ class CallbackGroup:
 
     def takes_part(self, member: Any) -> bool:
         """Whether a member's callback is called on this worker."""
-        if member.role == "all" or roles.is_chief():
+        if roles.runs_here(member.role):
             return True
         name = guests.name_of(member.callback)
         if name not in self._skipped:
             self._skipped.add(name)
             logging.info(
-                "hookbridge: `%s` runs on the chief only; this process is not the "
-                'chief and skips it. Set `hook.role = "all"` to run it here too.',
+                "hookbridge: `%s` has the role %r (%s); this process is the %s and "
+                'skips it. `hb.set_role(callback, "all")` makes it run here too.',
                 name,
+                member.role,
+                roles.MEANING[member.role],
+                roles.task_of(),
             )
         return False
 

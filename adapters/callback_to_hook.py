@@ -45,7 +45,7 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
       callback: the guest.
       called: the object whose methods are called: the guest, except where Keras
         itself had put an object of `tf.compat.v1.keras` in its place.
-      role: "chief" or "all": which workers of a cluster call it.
+      role: which processes of a cluster call it, see `hookbridge.set_role`.
 
     Raises:
       errors.NotAGuestError: `callback` is no callback.
@@ -84,7 +84,7 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             params=params,
         )
         self.called = group.callbacks[0]
-        self._role = roles.default_role(callback)
+        self._role = roles.role_of(callback)
 
     @classmethod
     def _member(
@@ -93,7 +93,7 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         hook = cls.__new__(cls)
         hook.callback = callback
         hook.called = called
-        hook._role = roles.default_role(callback)
+        hook._role = roles.role_of(callback)
         hook._run = None
         hook._outer = None
         hook._group = group
@@ -104,10 +104,11 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     @property
     def role(self) -> roles.Role:
-        """Which workers call the callback: "chief" or "all".
+        """Which processes of a cluster call the callback.
 
-        By default "chief" for what writes files, "all" for what acts on the loop.
-        May be set until the session begins.
+        As `hookbridge.set_role` said, or else "chief" for what writes files or
+        watches a `val_*` value and "split" for all others. May be set until the
+        session begins.
         """
         return self._role
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hookbridge.adapters.convert import as_callbacks as as_callbacks
     from hookbridge.adapters.convert import as_hooks as as_hooks
     from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
+    from hookbridge.adapters.roles import set_role as set_role
     from hookbridge.explain import explain as explain
     from hookbridge.loops.replicate_model_fn import (
         replicate_model_fn as replicate_model_fn,
@@ -40,6 +41,7 @@ _WHERE = {
     "explain": "hookbridge.explain",
     "CallbackToHook": "hookbridge.adapters.callback_to_hook",
     "HookToCallback": "hookbridge.adapters.hook_to_callback",
+    "set_role": "hookbridge.adapters.roles",
     "checkpoints": "hookbridge.checkpoints",
     "errors": "hookbridge.errors",
     "estimator": "hookbridge.estimator",
@@ -61,6 +63,7 @@ __all__ = (
     "explain",
     "loops",
     "replicate_model_fn",
+    "set_role",
 )
 
 

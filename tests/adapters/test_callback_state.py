@@ -253,9 +253,9 @@ def test_what_writes_runs_on_the_chief_only(
     hooks = hb.as_hooks(
         [csv[0], c.EarlyStopping("loss"), csv[1]], steps_per_epoch=STEPS
     )
-    assert [h.role for h in hooks] == ["chief", "all", "chief"]
+    assert [h.role for h in hooks] == ["chief", "split", "chief"]
     hooks[2].role = "all"
-    with pytest.raises(errors.InvalidArgumentError, match="'chief', 'all'"):
+    with pytest.raises(errors.InvalidArgumentError, match="'chief', 'worker'"):
         hooks[2].role = "some"
     monkeypatch.setenv("TF_CONFIG", config("worker", 1, "worker", "ps")["TF_CONFIG"])
     from absl import logging
@@ -276,5 +276,5 @@ def test_what_writes_runs_on_the_chief_only(
     finally:
         logging.get_absl_logger().removeHandler(caplog.handler)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["b.csv"]
-    said = [r for r in caplog.records if "runs on the chief only" in r.getMessage()]
+    said = [r for r in caplog.records if "has the role 'chief'" in r.getMessage()]
     assert len({id(r) for r in said}) == 1
