@@ -154,7 +154,7 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._running().leave(self, session)
         if self._outer is not None:
             self._run, self._outer = self._outer, None
-            self._run.resume(self)
+            self._run.resume()
 
 
 def wrap_callbacks(

@@ -24,6 +24,7 @@ class TestRun(SessionRun):
     """
 
     __test__ = False  # not a test case
+    borrows = True
 
     def __init__(
         self, group: CallbackGroup, graph: Any, counter: Any, steps: StepGraph
@@ -71,9 +72,13 @@ class TestRun(SessionRun):
         self.model._live_counters.count("test")
         self.deliver("on_test_batch_end", self._batch, self._logs.update(self.results))
         self._batch += 1
+        self._pass_stop_on()
+
+    def _pass_stop_on(self) -> None:
         if self.model.stop_training:
-            # `evaluate` of Keras goes on; nothing reads the flag there.
+            # `evaluate` of Keras goes on; a `fit` around it reads the flag.
             self.model.stop_training = False
+            self.stop_lenders()
 
     def finish(self) -> None:
         streaming = {s.key: s.value for s in self._sources if s.streaming}
@@ -85,6 +90,7 @@ class TestRun(SessionRun):
             for s in self._sources
         }
         self.deliver("on_test_end", logs)
+        self._pass_stop_on()
 
 
 class PredictRun(SessionRun):
@@ -96,6 +102,8 @@ class PredictRun(SessionRun):
       graph: the graph, not finalized.
       counter: the global step, or None.
     """
+
+    borrows = True
 
     def __init__(self, group: CallbackGroup, graph: Any, counter: Any) -> None:
         super().__init__(group, graph)

@@ -125,5 +125,9 @@ def _is_called(callback: Any, event: str) -> bool:
         return False
     for mode, events in BATCH_EVENTS.items():
         if event in events:
-            return wants_batches(callback, mode)
+            # Keras calls the empty methods of its base class too, which nobody sees.
+            alias = event.replace("_train_", "_")
+            return wants_batches(callback, mode) and (
+                overrides(callback, event) or overrides(callback, alias)
+            )
     return overrides(callback, event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from hookbridge import errors
-from hookbridge.adapters import log_sources, step_graph
+from hookbridge.adapters import graph_ops, log_sources
 
 Kind = Literal["variable", "fed", "schedule"]
 _PASSES = ("Identity", "ReadVariableOp", "Cast", "Enter", "PlaceholderWithDefault")
@@ -74,7 +74,7 @@ def _given(graph: Any, given: Any) -> LearningRate:
 
 
 def _rate_input(op: Any) -> Any:
-    if not step_graph.is_apply(op) or op.op_def is None:
+    if not graph_ops.is_apply(op) or op.op_def is None:
         return None
     for index, argument in enumerate(op.op_def.input_arg):
         if argument.name in ("lr", "alpha") and index < len(op.inputs):
@@ -92,7 +92,7 @@ def classify(tensor: Any, graph: Any) -> LearningRate:
     kind = origin.op.type
     if kind in ("VarHandleOp", "VariableV2", "Variable"):
         for variable in _all_variables(graph):
-            if step_graph.handle_op(variable) is origin.op:
+            if graph_ops.handle_op(variable) is origin.op:
                 return LearningRate(
                     graph.as_graph_element(variable), "variable", variable
                 )

@@ -58,6 +58,8 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         self._live_graph = graph
         self._live_evaluate = evaluate
         self._live_counters = counters
+        # A weak reference to the run, which `SessionRun` sets.
+        self._live_run: Any = None
         # Those that the validation makes and the training does not.
         self._live_test_metrics: list[str] = []
         self.optimizer = optimizer

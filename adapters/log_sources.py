@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hookbridge import errors
-from hookbridge.adapters import step_graph, values
+from hookbridge.adapters import graph_ops, values
 
 
 class LogSource(NamedTuple):
@@ -89,8 +89,8 @@ def _streaming(key: str, value: Any, updates: list[Any], graph: Any) -> LogSourc
     else:
         tensor = update
     local = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
-    reached = step_graph.ancestors([getattr(update, "op", update), value.op])
-    resets = tuple(v.initializer for v in local if step_graph.handle_op(v) in reached)
+    reached = graph_ops.ancestors([getattr(update, "op", update), value.op])
+    resets = tuple(v.initializer for v in local if graph_ops.handle_op(v) in reached)
     return LogSource(key, tensor, True, resets, value)
 
 

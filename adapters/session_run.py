@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookbridge import compat
 from hookbridge.adapters import guest_calls, session_variables, shadow_model
+from hookbridge.adapters.borrowed_callback import BorrowedCallback, lender_of
 from hookbridge.adapters.learning_rate import LearningRate
 from hookbridge.adapters.live_counters import LiveCounters
 from hookbridge.adapters.live_model import LiveModel
@@ -33,7 +35,11 @@ class SessionRun:
       finished: whether its `end` was reached.
     """
 
+    # Whether it may run within a training, with callbacks of that training.
+    borrows = False
+
     def __init__(self, group: CallbackGroup, graph: Any) -> None:
+        self._borrowed: list[BorrowedCallback] = []
         self.group = group
         self.graph = graph
         self.members: list[Any] = []
@@ -54,9 +60,19 @@ class SessionRun:
             return
         self.called.append(member.called)
         self.check(member.called)
+        lender = lender_of(member.called) if self.borrows else None
+        borrowed = BorrowedCallback(member.called, lender) if lender else None
         with compat.private("eager_mode")():
             member.called.set_model(self.model)
             member.called.set_params(self.params_for(member.called))
+        if borrowed is not None:
+            borrowed.taken()
+            self._borrowed.append(borrowed)
+
+    def stop_lenders(self) -> None:
+        """A callback of this evaluation has set `stop_training`."""
+        for borrowed in self._borrowed:
+            borrowed.stop_training()
 
     def check(self, callback: Any) -> None:
         """Refuses a callback that this run cannot carry."""
@@ -117,16 +133,16 @@ class SessionRun:
         if member is self.members[-1]:
             self.finish()
             self.finished = True
+            for borrowed in self._borrowed:
+                borrowed.give_back()
 
-    def resume(self, member: Any) -> None:
-        """Another session with the same member is over: this one is its again."""
-        callback = member.called
-        # Not `set_model`, which begins things (TensorBoard opens its writers).
-        for name in ("_model", "model"):
-            if name in vars(callback):
-                setattr(callback, name, self.model)
-        callback.params = self.params_for(callback)
+    def resume(self) -> None:
+        """Another session with the same members is over: this one is theirs again."""
         self._bind()
+
+    def stop_from_within(self) -> None:
+        """An evaluation within this run asks for its end."""
+        self.model.stop_training = True
 
     def finish(self) -> None:
         """The session is about to close after a clean run."""
@@ -228,6 +244,7 @@ class SessionRun:
             graph=self.graph,
             evaluate=evaluate,
         )
+        self.model._live_run = weakref.ref(self)
 
 
 def _nothing(*arguments: Any) -> None:

@@ -59,11 +59,11 @@ def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
     """
     import tensorflow as tf
 
-    from hookbridge.adapters import step_graph
+    from hookbridge.adapters import graph_ops
 
     keys = tf.compat.v1.GraphKeys
     trainable = unique(graph.get_collection(keys.TRAINABLE_VARIABLES))
-    written = step_graph.ancestors(
+    written = graph_ops.ancestors(
         getattr(u, "op", u)
         for u in graph.get_collection(keys.UPDATE_OPS)
         if hasattr(getattr(u, "op", u), "inputs")
@@ -80,7 +80,7 @@ def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
         if not _among(v, trainable)
         and (
             _among(v, graph.get_collection(keys.MODEL_VARIABLES))
-            or step_graph.handle_op(v) in targets
+            or graph_ops.handle_op(v) in targets
         )
     ]
     return trainable, others

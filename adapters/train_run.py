@@ -11,17 +11,16 @@ from hookbridge.adapters import (
     session_variables,
     values,
 )
-from hookbridge.adapters.epoch_logs import SIZE, EpochLogs, FetchPlan
+from hookbridge.adapters.epoch_logs import SIZE, EpochLogs
+from hookbridge.adapters.fetch_plan import FetchPlan, StepFetch
 from hookbridge.adapters.session_run import SessionRun
 from hookbridge.adapters.state_keeper import StateKeeper
+from hookbridge.adapters.step_counter import StepCounter
 from hookbridge.adapters.step_graph import Step, StepGraph
 from hookbridge.adapters.validation_run import ValidationRun
 
 if TYPE_CHECKING:
     from hookbridge.adapters.callback_group import CallbackGroup
-
-
-_MOST_PENDING = 1000
 
 
 class TrainRun(SessionRun):
@@ -38,12 +37,13 @@ class TrainRun(SessionRun):
         self, group: CallbackGroup, graph: Any, counter: Any, steps: StepGraph
     ) -> None:
         super().__init__(group, graph)
-        self._counter = counter
         self._steps = steps
+        self._counter = StepCounter(counter, steps)
         sources = log_sources.find_sources(
             group.logs, callback_checks.monitored(group.callbacks), graph
         )
         self._plan = FetchPlan(counter, sources, steps.tails())
+        self._fetches: dict[Step, tuple[StepFetch, int | None]] = {}
         self._logs = EpochLogs(sources)
         self.metrics = [s.key for s in sources if s.key != SIZE]
         self._rates = learning_rate.find(graph, group.learning_rate)
@@ -61,9 +61,11 @@ class TrainRun(SessionRun):
         self._in_epoch = False
         self._batch = -1  # number of the open batch, -1 if none is open
         self._now: Step | None = None
-        # Results of steps that are not in the logs yet: the sums can wait until
-        # somebody looks.
-        self._pending: list[tuple[Step, Any]] = []
+        self._fetch: StepFetch
+        self._adds: int | None = None
+        # Whether the last step was complete and the next is in the same epoch.
+        self._steady = False
+        self._coord: Any = None
         self._state = StateKeeper(self)
         self._kept: Any = None  # means of the epoch that a restart interrupted
         self._waiting = False  # for the step of the open batch to be applied
@@ -89,8 +91,12 @@ class TrainRun(SessionRun):
     # --- the session --------------------------------------------------------
 
     def created(self, coord: Any) -> None:
+        self._coord = coord
+        self._counter.bind(self.session, self.members[0])
+        self._fetches.clear()
         self._read_step()
         self._batch = -1
+        self._steady = False
         if self.started:
             # Recovered: the step is that of the checkpoint. What was open is
             # begun anew by the next training step.
@@ -114,15 +120,15 @@ class TrainRun(SessionRun):
     def _restored(self) -> None:
         """Follows a callback that restored an earlier run in `on_train_begin`."""
         epoch = self.model._initial_epoch
-        if epoch is not None and self._counter is not None:
+        if epoch is not None and self._counter.variable is not None:
             # The BackupAndRestore of Keras 3 knows epochs only.
             step = epoch * (self.group.steps_per_epoch or 0)
-            session_variables.write(self.session, [(self._counter, step)])
+            session_variables.write(self.session, [(self._counter.variable, step)])
         self._read_step()
 
     def loop_state(self) -> dict[str, Any]:
         """What belongs to a checkpoint beside the callbacks' own state, as JSON."""
-        self._take_pending()
+        self._logs.catch_up()
         return {
             "learning_rates": self.model.optimizer.state(),
             "epoch_logs": self._logs.state() if self._in_epoch else None,
@@ -135,71 +141,114 @@ class TrainRun(SessionRun):
             self._kept = state.get("epoch_logs")
 
     def _read_step(self) -> None:
-        if self._counter is not None:
-            self.step = int(self.session.run(self._counter))
+        if self._counter.variable is not None:
+            self.step = self._counter.read(self.session)
 
     def before_step(self, run_context: Any) -> Any:
         now = self._now = self._steps.step_of(run_context.original_args.fetches)
         if now is None:
             return None
-        self.session = run_context.session
-        if self._batch >= 0 and not self._waiting:
+        if not self._steady or self._counter.stale:
+            self.session = run_context.session
+            self._next_step()
+        self._steady = False
+        if self._batch < 0:
+            self._batch = self.step - self._epoch_start
+            if self._batch_begin:
+                self.deliver("on_train_batch_begin", self._batch, {})
+        known = self._fetches.get(now)
+        if known is None:
+            adds = self._counter.adds(now)
+            known = self._plan.fetch_of(now, counted=adds is None), adds
+            self._fetches[now] = known
+        self._fetch, self._adds = known
+        feeds = self.model.optimizer.feeds
+        return self._fetch.with_feeds(feeds) if feeds else self._fetch.arguments
+
+    def _next_step(self) -> None:
+        """Finds out where the next step is, unless it simply follows the last."""
+        failed = self._batch >= 0 and not self._waiting
+        if self._counter.stale or failed:
+            self._read_step()
+        if failed:
             # The last step raised and the loop went on: its data had ended, which
             # ends the epoch, as in `fit` with a dataset of unknown size.
             self._batch = -1
             if self._batches_in_epoch:
                 self._end_epoch()
                 self._first_epoch, self._first_step = self._epoch + 1, self.step
-        if self._batch < 0:
-            if not self._in_epoch:
-                self._begin_epoch()
-            self._batch = self.step - self._epoch_start
-            if self._batch_begin:
-                self.deliver("on_train_batch_begin", self._batch, {})
+        elif self._in_epoch and self._batch < 0 and self._is_over():
+            # Raw runs took the last steps of the epoch.
+            self._end_epoch()
+        if self._batch < 0 and not self._in_epoch:
+            self._begin_epoch()
         self._waiting = False
-        return self._plan.arguments(now, self.model.optimizer.feeds)
 
     def after_step(self, run_context: Any) -> None:
         if self._now is None:
             return
-        self._finish_step(self._now, run_context)
-        self._now = None
-        self._state.step_is_over()
-
-    def _finish_step(self, now: Step, run_context: Any) -> None:
-        self.session = run_context.session
         before = self.step
-        count = self._plan.count(now, self.results)
-        if count is not None:
-            self.step = count
-        elif self._counter is not None and (self._steps.movers or self._steps.pushes):
-            self._read_step()
+        if self._adds is not None and not self._counter.stale:
+            self.step = before + self._adds
         else:
-            self.step += 1
+            self._find_step(run_context)
         if self.step == before:
             # A replica's gradients were handed over but not applied yet
             # (SyncReplicasOptimizer): the step goes on in the next run.
             self._waiting = True
-            return
-        self._pending.append((now, self.results))
+        else:
+            self._logs.add(self._fetch, self.results)
+            self._finish_step(run_context)
+        self._now = None
+        self._state.step_is_over()
+
+    def _find_step(self, run_context: Any) -> None:
+        self.session = run_context.session
+        count = self._fetch.count(self.results)
+        if count is not None:
+            self._counter.stale = False
+            self.step = count
+        elif self._counter.variable is not None and (
+            self._steps.movers or self._steps.pushes
+        ):
+            self._read_step()
+        else:
+            self.step += 1
+
+    def _finish_step(self, run_context: Any) -> None:
         self._batches_in_epoch += 1
         batch = max(self._batch, self.step - 1 - self._epoch_start)
         self._batch = -1
         if self._batch_end:
-            self._take_pending()
+            self._logs.catch_up()
             self.deliver("on_train_batch_end", batch, dict(self._logs.current))
-        elif len(self._pending) >= _MOST_PENDING:
-            self._take_pending()
-        per_epoch = self.group.steps_per_epoch
-        over = per_epoch is not None and self.step - self._epoch_start >= per_epoch
+        over = self._is_over()
+        if over and self._adds is not None:
+            over = self._is_really_over(run_context)
         if not over and not self.model.stop_training:
+            self._steady = True
             return
+        self.session = run_context.session
         self._end_epoch()
         epochs = self.group.epochs
         if self.model.stop_training or (
             over and epochs is not None and self._epoch + 1 >= epochs
         ):
             run_context.request_stop()
+
+    def _is_over(self) -> bool:
+        per_epoch = self.group.steps_per_epoch
+        return per_epoch is not None and self.step - self._epoch_start >= per_epoch
+
+    def _is_really_over(self, run_context: Any) -> bool:
+        """Compares the step that was counted with the session's."""
+        counted = self.step
+        self.step = self._counter.read(run_context.session)
+        if self.step != counted:
+            # Something that cannot be seen from here moves it too.
+            self._counter.exact = False
+            self._fetches.clear()
+        return self._is_over()
 
     def finish(self) -> None:
         self._batch = -1
@@ -208,16 +257,11 @@ class TrainRun(SessionRun):
         self.deliver("on_train_end", dict(self._epoch_logs))
         self._state.end()
 
-    def _take_pending(self) -> None:
-        pending, self._pending = self._pending, []
-        columns = None
-        if len(pending) > 1 and len({step for step, _ in pending}) == 1:
-            columns = self._plan.columns(pending[0][0], [r for _, r in pending])
-        if columns is not None:
-            self._logs.update_all(columns)
-            return
-        for step, results in pending:
-            self._logs.update(self._plan.unpack(step, results))
+    def stop_from_within(self) -> None:
+        super().stop_from_within()
+        if not self.in_step:
+            # Between two steps nobody looks at the flag.
+            self._coord.request_stop()
 
     # --- epochs -------------------------------------------------------------
 
@@ -228,7 +272,6 @@ class TrainRun(SessionRun):
         self._epoch_start = self._first_step + passed * (per_epoch or 0)
         self._in_epoch = True
         self._batches_in_epoch = 0
-        self._pending.clear()
         self._logs.begin_epoch()
         if self._kept is not None:
             # This epoch was begun before the restart.
@@ -240,7 +283,7 @@ class TrainRun(SessionRun):
 
     def _end_epoch(self) -> None:
         self._in_epoch = False
-        self._take_pending()
+        self._logs.catch_up()
         logs = dict(self._logs.current)
         if self.validation and self.group.steps_per_epoch:
             result = self.validation.run()

@@ -69,6 +69,9 @@ def nearest(name: str, known: Iterable[str], limit: int = 5) -> list[str]:
     return difflib.get_close_matches(name, names, n=limit, cutoff=0.4) or names[:limit]
 
 
+_ONE = np.float32(1.0)
+
+
 class RunningMean:
     """A weighted mean that is updated step by step, in single precision.
 
@@ -84,8 +87,12 @@ class RunningMean:
 
     def update(self, value: float, weight: float = 1.0) -> float:
         """Adds a value and returns the mean so far."""
-        self._total += np.float32(value) * np.float32(weight)
-        self._count += np.float32(weight)
+        if weight == 1.0:  # nearly always
+            self._total += np.float32(value)
+            self._count += _ONE
+        else:
+            self._total += np.float32(value) * np.float32(weight)
+            self._count += np.float32(weight)
         return float(self._total / self._count) if self._count else 0.0
 
     def update_all(self, values: Any, weights: Any) -> float:

@@ -215,22 +215,45 @@ def test_runs_that_are_no_steps_fire_nothing(keras: Any) -> None:
 
 
 def test_raw_steps_count_for_epochs_without_events(keras: Any) -> None:
+    """They have no events, and those of the next step have its number."""
+
     def body(session: Any, net: Any, extras: Any) -> None:
-        session.run_step_fn(
-            lambda step_context: step_context.session.run(net.train_op, feeds(net, 0))
-        )
-        for n in range(2):
-            session.run([net.train_op, net.loss], feeds(net, n))
+        def raw() -> None:
+            session.run_step_fn(
+                lambda step_context: step_context.session.run(
+                    net.train_op, feeds(net, 0)
+                )
+            )
+
+        def step() -> None:
+            session.run([net.train_op, net.loss], feeds(net, 0))
+
+        for run in (raw, step, step, step, raw, step, step, raw, raw, raw, step):
+            run()
 
     events = [e for e in _loop(keras, body) if "batch" in e[0] or "epoch" in e[0]]
-    assert [(e[0], e[2]) for e in events] == [
-        ("on_epoch_begin", 0),
-        # As with `steps_per_execution=2`: the end has the number of the last step.
-        ("on_train_batch_begin", 0),
-        ("on_train_batch_end", 1),
-        ("on_train_batch_begin", 2),
-        ("on_train_batch_end", 2),
-        ("on_epoch_end", 0),
+    assert [(e[0].removeprefix("on_"), e[2]) for e in events] == [
+        ("epoch_begin", 0),
+        ("train_batch_begin", 1),
+        ("train_batch_end", 1),
+        ("train_batch_begin", 2),
+        ("train_batch_end", 2),
+        ("epoch_end", 0),
+        ("epoch_begin", 1),
+        ("train_batch_begin", 0),
+        ("train_batch_end", 0),
+        ("train_batch_begin", 2),
+        ("train_batch_end", 2),
+        ("epoch_end", 1),
+        ("epoch_begin", 2),
+        ("train_batch_begin", 0),
+        ("train_batch_end", 0),
+        # Raw steps took the rest of the epoch: it ends when the next step begins.
+        ("epoch_end", 2),
+        ("epoch_begin", 3),
+        ("train_batch_begin", 1),
+        ("train_batch_end", 1),
+        ("epoch_end", 3),
     ]
 
 

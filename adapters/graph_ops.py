@@ -1,0 +1,67 @@
+"""Walking a graph: what an op needs, where a tensor comes from, what is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# Ops that hand a tensor on as it is.
+PASSES = ("Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch")
+
+
+def ancestors(ops: Iterable[Any]) -> frozenset[Any]:
+    """Every op that has to run for `ops`, themselves included."""
+    seen = set()
+    todo = list(ops)
+    while todo:
+        op = todo.pop()
+        if op not in seen:
+            seen.add(op)
+            todo.extend(t.op for t in op.inputs)
+            todo.extend(op.control_inputs)
+    return frozenset(seen)
+
+
+def handle_op(variable: Any) -> Any:
+    """The op that stands for a variable: its resource handle or its reference."""
+    handle = getattr(variable, "handle", None)
+    return handle.op if handle is not None and hasattr(handle, "op") else variable.op
+
+
+def source_op(tensor: Any) -> Any:
+    """The op a tensor comes from, looking through ops that only pass it on."""
+    op = tensor.op
+    while op.type in PASSES and op.inputs:
+        op = op.inputs[0].op
+    return op
+
+
+def is_apply(op: Any) -> bool:
+    """Whether an op is an optimizer's update of a variable."""
+    kind = op.type.removeprefix("Resource").removeprefix("Sparse")
+    return kind.startswith("Apply") and kind not in ("ApplyGradient",)
+
+
+def leaves(fetches: Any) -> Iterable[Any]:
+    if fetches is None:
+        return
+    if isinstance(fetches, (list, tuple)):
+        for item in fetches:
+            yield from leaves(item)
+    elif isinstance(fetches, Mapping):
+        for item in fetches.values():
+            yield from leaves(item)
+    elif hasattr(type(fetches), "__attrs_attrs__"):
+        for field in type(fetches).__attrs_attrs__:
+            yield from leaves(getattr(fetches, field.name))
+    else:
+        yield fetches
+
+
+def parts(leaf: Any) -> list[Any]:
+    """A sparse or ragged fetch as its dense tensors; anything else as itself."""
+    import tensorflow as tf
+
+    if isinstance(leaf, (tf.compat.v1.SparseTensor, tf.IndexedSlices, tf.RaggedTensor)):
+        return list(tf.nest.flatten(leaf, expand_composites=True))
+    return [leaf]
