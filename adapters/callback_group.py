@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from absl import logging
-
 from hookbridge import errors
 from hookbridge.adapters import (
     callback_checks,
@@ -110,14 +108,7 @@ class CallbackGroup:
         name = guests.name_of(member.callback)
         if name not in self._skipped:
             self._skipped.add(name)
-            logging.info(
-                "hookbridge: `%s` has the role %r (%s); this process is the %s and "
-                'skips it. `hb.set_role(callback, "all")` makes it run here too.',
-                name,
-                member.role,
-                roles.MEANING[member.role],
-                roles.task_of(),
-            )
+            roles.say_skipped(member.callback, member.role)
         return False
 
     def begin(self, member: Any) -> SessionRun:

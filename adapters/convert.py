@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookbridge.adapters import callback_to_hook, guests, hook_to_callback
+from hookbridge.adapters.skipped_hook import unless_skipped
 
 
 def as_hooks(
@@ -81,10 +82,10 @@ def as_hooks(
     )
     hooks: list[Any] = []
     for item in flat:
+        if isinstance(item, hook_to_callback.HookToCallback):
+            item = item.hook
         if guests.is_hook(item):
-            hooks.append(item)
-        elif isinstance(item, hook_to_callback.HookToCallback):
-            hooks.append(item.hook)
+            hooks.append(unless_skipped(item))
         else:
             hooks.append(next(wrapped))
     return hooks
@@ -125,7 +126,9 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
         if isinstance(item, callback_to_hook.CallbackToHook):
             item = item.callback
         if guests.is_hook(item):
-            item = hook_to_callback.HookToCallback(item, max_lag=max_lag)
+            item = hook_to_callback.HookToCallback(
+                unless_skipped(item), max_lag=max_lag
+            )
         elif not isinstance(
             item, (hook_to_callback.HookToCallback, ps.DeferredCallback)
         ):

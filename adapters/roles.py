@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
+from absl import logging
+
 from hookbridge import errors
 from hookbridge.adapters import guests
 
@@ -143,6 +145,18 @@ def delivers(
     if role != "split" or event not in (*_ONCE, *_ONCE_BATCH):
         return True
     return task_of(environment) != "worker"
+
+
+def say_skipped(guest: Any, role: Role) -> None:
+    """Logs that this process does not call a guest."""
+    logging.info(
+        "hookbridge: `%s` has the role %r (%s); this process is the %s and skips it. "
+        '`hb.set_role(guest, "all")` makes it run here too.',
+        guests.name_of(guest),
+        role,
+        MEANING[role],
+        task_of(),
+    )
 
 
 def is_chief(environment: Mapping[str, str] = os.environ) -> bool:
