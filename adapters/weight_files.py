@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.adapters import checkpoint_files
+from hookbridge.adapters import checkpoint_files, weight_layout
 
 _H5 = (".h5", ".keras", ".hdf5")
 
@@ -24,7 +24,9 @@ def save(path: str, weights: Mapping[str, Any], overwrite: bool = True) -> None:
 
     A name that ends in `.h5`, `.hdf5` or `.keras` gives an HDF5 file in the layout
     of Keras 2 (one group for each layer, attributes `layer_names` and
-    `weight_names`); any other a TF1 checkpoint with a `checkpoint` file beside it,
+    `weight_names`), which every Keras loads into a model with equal layers; under a
+    name that ends in `.weights.h5` Keras looks elsewhere in the file and finds the
+    layers that `weight_layout` knows. Any other name gives a TF1 checkpoint with a `checkpoint` file beside it,
     as `Model.save_weights` of Keras 2 does.
 
     Args:
@@ -94,7 +96,20 @@ def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
             group.attrs["weight_names"] = [n.encode() for n in entries]
             for name, value in entries.items():
                 group.create_dataset(name, data=np.asarray(value))
+        if path.endswith(".weights.h5"):
+            _link_as_keras(file, layers)
     os.replace(part, path)
+
+
+def _link_as_keras(file: Any, layers: Mapping[str, Mapping[str, Any]]) -> None:
+    """Lets Keras find the same arrays where it looks for them under this name."""
+    file.create_group("vars")
+    for layer, inner in weight_layout.layer_paths(layers).items():
+        arrays = [file[layer][name] for name in layers[layer]]
+        for container in weight_layout.CONTAINERS:
+            found = file.create_group(f"{container}/{inner}/vars")
+            for index, array in enumerate(arrays):
+                found[str(index)] = array
 
 
 def _load_h5(path: str) -> dict[str, Any]:
