@@ -69,6 +69,14 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.tsl.profiler.protobuf.xplane_pb2",
         "read the profile that stands for the RunMetadata of a step",
     ),
+    "session_make_callable": PrivateName(
+        "tensorflow.python.client.session:BaseSession._make_callable_from_options",
+        "run a step with feeds without what `run` does to them in every step",
+    ),
+    "config_pb2": PrivateName(
+        "tensorflow.core.protobuf.config_pb2",
+        "the message CallableOptions, which `tf.compat.v1` does not export",
+    ),
     "session_do_call": PrivateName(
         "tensorflow.python.client.session:BaseSession._do_call",
         "give errors of a callable the operation and message that `run` gives them",

@@ -9,12 +9,14 @@ keeps one for each set of fetches that it meets.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from hookbridge import compat
+from hookbridge.loops.fed_callable import FedCallable, feed_key
 from hookbridge.loops.fetch_structure import (
     UnknownStructureError,
     copy_structure,
@@ -29,24 +31,31 @@ v1 = tf.compat.v1
 MAX_FETCH_SETS = 64
 
 
+# Of fetches that stay with `Session.run`.
+_ORDINARY = object()
+
+
 class _FetchSet(NamedTuple):
     """One set of fetches.
 
     Attributes:
       fetches: keeps what is known by its id alive.
       call: runs them; None until they are fetched for the second time.
+      fed: tensors that are fed with them, which are kept alive too.
     """
 
     fetches: Any
-    call: Callable[[], Any] | None
+    call: Any
+    fed: tuple[Any, ...] = ()
 
 
 class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
     """A `tf.compat.v1.Session` that runs the same fetches faster each time.
 
     `run` does what `Session.run` does, errors included. The first run of a set of
-    fetches is an ordinary one, the others go through a callable. Runs with feeds,
-    with options that are not empty or with fetches of unusual types stay ordinary.
+    fetches is an ordinary one, the others go through a callable, with feeds too. Runs
+    with options that are not empty, with fetches or feeds of unusual types, and with
+    feeds on a server stay ordinary.
     """
 
     # None: the session is not (or no longer) to use callables. An attribute of the
@@ -88,8 +97,11 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
     ) -> Any:
         """As `tf.compat.v1.Session.run`."""
         call = None
-        if not feed_dict and (options is None or not options.ByteSize()):
-            call = self._callable(fetches)
+        if options is None or not options.ByteSize():
+            if feed_dict:
+                call = self._fed_callable(fetches, feed_dict)
+            else:
+                call = self._callable(fetches)
         if call is None:
             return super().run(fetches, feed_dict, options, run_metadata)
         result = compat.private("session_do_call")(self, call)
@@ -121,6 +133,36 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
             known = _FetchSet(known.fetches, self.make_callable(known.fetches))
             fetch_sets[key] = known
         return known.call
+
+    def _fed_callable(
+        self, fetches: Any, feeds: Mapping[Any, Any]
+    ) -> Callable[[], Any] | None:
+        fetch_sets = self._fetch_sets
+        fed = feed_key(feeds) if type(feeds) is dict else None
+        if fetch_sets is None or fed is None:
+            return None
+        try:
+            key = (structure_key(fetches), fed)
+        except UnknownStructureError:
+            return None
+        known = fetch_sets.get(key)
+        if known is None:
+            if len(fetch_sets) >= MAX_FETCH_SETS:
+                fetch_sets.clear()
+            fetch_sets[key] = _FetchSet(copy_structure(fetches), None, tuple(feeds))
+            return None
+        call = known.call
+        if call is None:
+            tensors = list(known.fed)
+            if FedCallable.suits(self, known.fetches, tensors):
+                call = FedCallable(self, known.fetches, tensors)
+            else:
+                call = _ORDINARY
+            fetch_sets[key] = known._replace(call=call)
+        if call is _ORDINARY:
+            return None
+        arrays = call.arrays(feeds)
+        return None if arrays is None else functools.partial(call.run, arrays)
 
 
 class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

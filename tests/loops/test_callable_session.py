@@ -107,14 +107,13 @@ def test_fetching_nothing_is_no_error(graph: Any, calls: list[Any]) -> None:
     assert not calls
 
 
-def test_feeds_options_and_unusual_fetches_stay_ordinary(
+def test_options_and_unusual_fetches_stay_ordinary(
     graph: Any, calls: list[Any]
 ) -> None:
-    x = v1.placeholder_with_default(1.0, [])
+    x = tf.constant(1.0)
     trace = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
     ragged = tf.RaggedTensor.from_row_splits(tf.constant([1, 2]), [0, 1, 2])
     with adopted() as session:
-        assert [session.run(x, {x: i}) for i in (2.0, 3.0)] == [2.0, 3.0]
         for _ in range(2):
             metadata = v1.RunMetadata()
             session.run(x, options=trace, run_metadata=metadata)
