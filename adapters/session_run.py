@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookbridge import compat
-from hookbridge.adapters import guest_calls, session_variables, shadow_model
+from hookbridge.adapters import guest_calls, roles, session_variables, shadow_model
 from hookbridge.adapters.borrowed_callback import BorrowedCallback, lender_of
 from hookbridge.adapters.learning_rate import LearningRate
 from hookbridge.adapters.live_counters import LiveCounters
@@ -44,6 +44,7 @@ class SessionRun:
         self.graph = graph
         self.members: list[Any] = []
         self.called: list[Any] = []
+        self._active: list[Any] = []  # the members whose role lets them run here
         self.session: Any = None
         self.step = 0
         self.started = False
@@ -58,6 +59,7 @@ class SessionRun:
         self.members.append(member)
         if not self.group.takes_part(member):
             return
+        self._active.append(member)
         self.called.append(member.called)
         self.check(member.called)
         lender = lender_of(member.called) if self.borrows else None
@@ -165,17 +167,26 @@ class SessionRun:
         model._live_weights.mirrors.push()
 
     def _collect_calls(self) -> None:
-        callbacks = self.called
-        for mode in ("train", "test", "predict"):
-            for event in (
-                f"on_{mode}_begin",
-                f"on_{mode}_batch_begin",
-                f"on_{mode}_batch_end",
-                f"on_{mode}_end",
-            ):
-                self.calls[event] = guest_calls.Calls(callbacks, event)
-        for event in ("on_epoch_begin", "on_epoch_end"):
+        events = [
+            f"on_{mode}_{edge}"
+            for mode in ("train", "test", "predict")
+            for edge in ("begin", "batch_begin", "batch_end", "end")
+        ]
+        for event in (*events, "on_epoch_begin", "on_epoch_end"):
+            callbacks = [
+                m.called for m in self._active if roles.delivers(m.role, event)
+            ]
             self.calls[event] = guest_calls.Calls(callbacks, event)
+
+    def validates_here(self) -> bool:
+        """Whether a validation in mid-training runs in this process.
+
+        Only where evaluation results meet, unless a callback of this process was
+        given a role in which it sees them everywhere.
+        """
+        return roles.task_of() != "worker" or any(
+            member.role in ("all", "worker") for member in self._active
+        )
 
     def params_for(self, callback: Any) -> dict[str, Any]:
         """`callback.params`, a dict of its own for each callback."""

@@ -285,7 +285,7 @@ class TrainRun(SessionRun):
         self._in_epoch = False
         self._logs.catch_up()
         logs = dict(self._logs.current)
-        if self.validation and self.group.steps_per_epoch:
+        if self.validation and self.group.steps_per_epoch and self.validates_here():
             result = self.validation.run()
             logs.update(values.as_val_logs(result))
         self._epoch_logs = dict(logs)
