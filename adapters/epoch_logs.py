@@ -78,7 +78,9 @@ class EpochLogs:
         """Takes the values of several steps at once."""
         sizes = columns.get(SIZE, 1.0)
         for source in self._sources:
-            column, mean = columns[source.key], self._means.get(source.key)
+            column, mean = columns.get(source.key), self._means.get(source.key)
+            if column is None:
+                continue  # not of this kind of step
             self.current[source.key] = (
                 mean.update_all(column, sizes) if mean else float(column[-1])
             )
@@ -90,6 +92,9 @@ class EpochLogs:
         logs = {}
         for source in self._sources:
             if source.key not in fetched:
+                # Not of this kind of step: it stays as it was.
+                if source.key in self.current:
+                    logs[source.key] = self.current[source.key]
                 continue
             value = fetched[source.key]
             mean = self._means.get(source.key)

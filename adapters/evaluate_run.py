@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookbridge.adapters import learning_rate, log_sources, values
+from hookbridge.adapters.data_pulls import DataPulls
 from hookbridge.adapters.epoch_logs import EpochLogs
 from hookbridge.adapters.session_run import SessionRun
-from hookbridge.adapters.step_graph import StepGraph
+from hookbridge.adapters.step_graph import Step, StepGraph
 
 if TYPE_CHECKING:
     from hookbridge.adapters.callback_group import CallbackGroup
@@ -41,6 +42,8 @@ class TestRun(SessionRun):
         # Those whose mean over the batches is taken here.
         self._plain = [s for s in self._sources if not s.streaming]
         self._logs = EpochLogs(self._sources)
+        self._pulls = DataPulls(self._sources, steps.movers)
+        self._arguments: dict[Step, Any] = {}
         self._batch = 0
         self._now = False
 
@@ -56,14 +59,20 @@ class TestRun(SessionRun):
 
         self.session = run_context.session
         fetches = run_context.original_args.fetches
-        self._now = self._steps.step_of(fetches) is not None
-        if not self._now:
+        step = self._steps.step_of(fetches)
+        self._now = step is not None
+        if step is None:
             return None
         self.deliver("on_test_batch_begin", self._batch, {})
-        wanted = self._sources if self.calls["on_test_batch_end"] else self._plain
-        if not wanted:
-            return None
-        return tf.compat.v1.train.SessionRunArgs({s.key: s.tensor for s in wanted})
+        if step not in self._arguments:
+            wanted = self._sources if self.calls["on_test_batch_end"] else self._plain
+            tensors = {
+                s.key: s.tensor for s in wanted if self._pulls.fetched_with(s, step)
+            }
+            self._arguments[step] = (
+                tf.compat.v1.train.SessionRunArgs(tensors) if tensors else None
+            )
+        return self._arguments[step]
 
     def after_step(self, run_context: Any) -> None:
         if not self._now:

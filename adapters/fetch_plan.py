@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from hookbridge.adapters.data_pulls import DataPulls
 from hookbridge.adapters.log_sources import LogSource
-from hookbridge.adapters.step_graph import Step
+from hookbridge.adapters.step_graph import Step, StepGraph
 
 
 class StepFetch:
@@ -88,13 +89,16 @@ class FetchPlan:
     Args:
       counter: the global-step variable, or None.
       sources: the entries of `logs`.
-      tails: the ops after which the counter can be read.
+      steps: the steps of the graph.
     """
 
     def __init__(
-        self, counter: Any, sources: Sequence[LogSource], tails: Sequence[Any]
+        self, counter: Any, sources: Sequence[LogSource], steps: StepGraph
     ) -> None:
         import tensorflow as tf
+
+        self._pulls = DataPulls(sources, [*steps.movers, *steps.pushes, *steps.applies])
+        tails = steps.tails() if counter is not None else []
 
         self._scalars = [s for s in sources if s.scalar]
         self._others = [s for s in sources if not s.scalar]
@@ -102,7 +106,7 @@ class FetchPlan:
         self._plain: Any = None
         with tf.name_scope("hookbridge"):
             numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
-            for tail in tails if counter is not None else ():
+            for tail in tails:
                 with tf.control_dependencies([tail]):
                     step = tf.cast(counter.read_value(), tf.float64)
                 self._vectors[tail] = tf.stack([*numbers, step])
@@ -117,9 +121,18 @@ class FetchPlan:
         Args:
           step: what the run is.
           counted: whether it has to read the counter, where the graph allows.
+
+        Raises:
+          errors.RefusedError: an entry of `logs` would take data that no step takes.
         """
+        scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step)]
+        others = [s for s in self._others if self._pulls.fetched_with(s, step)]
+        keys = [s.key for s in scalars]
+        if len(scalars) < len(self._scalars):
+            # The vectors hold all numbers. Such a step is rare and fetches its own.
+            return StepFetch([], None, False, [*scalars, *others])
         vector = self._vectors.get(step.tail) if counted else None
         reads = vector is not None
         if vector is None:
             vector = self._plain
-        return StepFetch([s.key for s in self._scalars], vector, reads, self._others)
+        return StepFetch(keys, vector, reads, others)

@@ -42,7 +42,7 @@ class TrainRun(SessionRun):
         sources = log_sources.find_sources(
             group.logs, callback_checks.monitored(group.callbacks), graph
         )
-        self._plan = FetchPlan(counter, sources, steps.tails())
+        self._plan = FetchPlan(counter, sources, steps)
         self._fetches: dict[Step, tuple[StepFetch, int | None]] = {}
         self._logs = EpochLogs(sources)
         self.metrics = [s.key for s in sources if s.key != SIZE]
