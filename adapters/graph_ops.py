@@ -65,3 +65,27 @@ def parts(leaf: Any) -> list[Any]:
     if isinstance(leaf, (tf.compat.v1.SparseTensor, tf.IndexedSlices, tf.RaggedTensor)):
         return list(tf.nest.flatten(leaf, expand_composites=True))
     return [leaf]
+
+
+def recompute(value: Any, after: Any) -> Any:
+    """A copy of the ops between a metric's variables and its value, run later."""
+    import tensorflow as tf
+
+    copies: dict[Any, Any] = {}
+
+    def copy(tensor: Any) -> Any:
+        op = tensor.op
+        if op.type in ("VarHandleOp", "VariableV2", "Const", "Placeholder"):
+            return tensor
+        if op not in copies:
+            inputs = [copy(t) for t in op.inputs]
+            with tf.control_dependencies([after]):
+                copies[op] = op.graph.create_op(
+                    op.type,
+                    inputs,
+                    [t.dtype for t in op.outputs],
+                    attrs=dict(op.node_def.attr),
+                )
+        return copies[op].outputs[tensor.value_index]
+
+    return copy(value)

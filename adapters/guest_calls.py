@@ -9,6 +9,7 @@ from hookbridge import compat
 
 Flavour = Literal["keras2", "keras3"]
 
+KERAS = ("keras", "tf_keras")
 BATCH_EVENTS = {
     mode: tuple(
         f"on_{name}batch_{edge}"
@@ -27,6 +28,14 @@ def flavour_of(callback: Any) -> Flavour:
             module = __import__(root)
             return "keras3" if compat.is_keras3(module) else "keras2"
     return "keras2"
+
+
+def stock_name(callback: Any) -> str:
+    """The name of the Keras callback class that a callback is or derives from."""
+    for base in type(callback).__mro__:
+        if base.__module__.partition(".")[0] in KERAS and base.__name__ != "Callback":
+            return base.__name__
+    return ""
 
 
 def overrides(callback: Any, event: str) -> bool:

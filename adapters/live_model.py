@@ -8,14 +8,15 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters import session_variables, weight_files
+from hookbridge.adapters import session_variables
 from hookbridge.adapters.live_counters import LiveCounters
+from hookbridge.adapters.live_model_use import LiveModelUse
 from hookbridge.adapters.live_optimizer import LiveOptimizer
 from hookbridge.adapters.live_weights import LiveWeights
 from hookbridge.adapters.shadow_model import ShadowModel
 
 
-class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
+class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     """Stands for the model of a session loop, as `callback.model`.
 
     Weights are those of the running session, whichever way they are read or set.
@@ -130,83 +131,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         """Number of scalars in `weights`."""
         return sum(v.shape.num_elements() or 0 for v in self._live_weights.all)
 
-    # --- files --------------------------------------------------------------
-
-    def save_weights(
-        self, filepath: Any, overwrite: bool = True, **options: Any
-    ) -> None:
-        """Writes the session's weights.
-
-        With a Keras model in the graph in every format of its Keras; with a bare
-        graph HDF5 (`.h5`) or a TF1 checkpoint (any other name).
-        """
-        if self._live_shadow:
-            with compat.private("eager_mode")():
-                self._filled().save_weights(filepath, overwrite=overwrite, **options)
-            return
-        live = self._live_weights
-        named = dict(
-            zip([v.op.name for v in live.all], self.get_weights(), strict=True)
-        )
-        weight_files.save(str(filepath), named, overwrite)
-
-    def load_weights(self, filepath: Any, *args: Any, **options: Any) -> Any:
-        """Reads weights that `save_weights` wrote into the session."""
-        live = self._live_weights
-        if self._live_shadow:
-            shadow = self._filled()
-            with compat.private("eager_mode")():
-                status = shadow.load_weights(filepath, *args, **options)
-            live.mirrors.push()
-            return status
-        names = [v.op.name for v in live.all]
-        live.write(live.all, weight_files.load(str(filepath), names))
-        return None
-
-    def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
-        """Writes the whole model with the session's weights.
-
-        Raises:
-          errors.LiveModelError: there is no Keras model to write.
-        """
-        with compat.private("eager_mode")():
-            self._need_shadow("save").save(filepath, overwrite=overwrite, **options)
-
-    # --- use ----------------------------------------------------------------
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with compat.private("eager_mode")():
-            return self._need_shadow("__call__")(*args, **kwargs)
-
-    def predict(self, *args: Any, **kwargs: Any) -> Any:
-        """Predictions of the clone with the session's weights."""
-        kwargs.setdefault("verbose", 0)
-        with compat.private("eager_mode")():
-            return self._need_shadow("predict").predict(*args, **kwargs)
-
-    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs `validation=` and returns its metrics.
-
-        Data given as arguments is evaluated by the clone instead, if it is compiled.
-
-        Returns:
-          A list in the order of the metrics, or a dict with `return_dict=True`; a
-          single metric by itself.
-        """
-        if args or "x" in kwargs:
-            with compat.private("eager_mode")():
-                return self._need_shadow("evaluate").evaluate(*args, **kwargs)
-        if self._live_evaluate is None:
-            raise errors.LiveModelError(
-                "`model.evaluate()` was called, but this callback runs in a session "
-                "loop under hookbridge, which has no validation data. Give "
-                "`as_hooks(..., validation=...)`."
-            )
-        result = dict(self._live_evaluate())
-        if kwargs.get("return_dict"):
-            return result
-        numbers = list(result.values())
-        return numbers[0] if len(numbers) == 1 else numbers
+    # --- metrics and counters ---
 
     def reset_metrics(self) -> None:
         """Does nothing: metrics are reset as each epoch begins."""
@@ -269,25 +194,6 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         shadow = self._live_shadow
         return "" if shadow is None or shadow else shadow.reason
 
-    def _filled(self) -> Any:
-        """The clone with the session's weights."""
-        assert self._live_shadow is not None
-        self._live_weights.mirrors.of(self._live_weights.all)
-        return self._live_shadow.model
-
-    def _need_shadow(self, what: str) -> Any:
-        if self._live_shadow:
-            return self._filled()
-        why = "there is no Keras model in its graph"
-        if self._live_shadow is not None:
-            why = f"its graph's model cannot be cloned ({self._live_shadow.reason})"
-        raise errors.LiveModelError(
-            f"`model.{what}` was asked for, but this callback runs in a session loop "
-            f"under hookbridge and {why}. Give the tf.keras/tf_keras model of the "
-            "graph as `as_hooks(..., model=model)`; `get_weights`, `set_weights`, "
-            "`save_weights` and `load_weights` work without one."
-        )
-
     def __getattr__(self, name: str) -> Any:
         # Only for what is not defined above.
         if name.startswith(("__", "_live")):
@@ -319,6 +225,12 @@ class _GraphHolder:
 def _offered() -> list[str]:
     return sorted(
         name
-        for name in (*vars(LiveModel), "optimizer", "stop_training", "history")
+        for name in (
+            *vars(LiveModel),
+            *vars(LiveModelUse),
+            "optimizer",
+            "stop_training",
+            "history",
+        )
         if not name.startswith("_")
     )

@@ -85,37 +85,13 @@ def _streaming(key: str, value: Any, updates: list[Any], graph: Any) -> LogSourc
         with tf.control_dependencies([operation]):
             # `value` may have been read already; only a copy of its op that
             # comes after the update has the new value.
-            tensor = _recompute(value, operation)
+            tensor = graph_ops.recompute(value, operation)
     else:
         tensor = update
     local = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
     reached = graph_ops.ancestors([getattr(update, "op", update), value.op])
     resets = tuple(v.initializer for v in local if graph_ops.handle_op(v) in reached)
     return LogSource(key, tensor, True, resets, value)
-
-
-def _recompute(value: Any, after: Any) -> Any:
-    """A copy of the ops between a metric's variables and its value, run later."""
-    import tensorflow as tf
-
-    copies: dict[Any, Any] = {}
-
-    def copy(tensor: Any) -> Any:
-        op = tensor.op
-        if op.type in ("VarHandleOp", "VariableV2", "Const", "Placeholder"):
-            return tensor
-        if op not in copies:
-            inputs = [copy(t) for t in op.inputs]
-            with tf.control_dependencies([after]):
-                copies[op] = op.graph.create_op(
-                    op.type,
-                    inputs,
-                    [t.dtype for t in op.outputs],
-                    attrs=dict(op.node_def.attr),
-                )
-        return copies[op].outputs[tensor.value_index]
-
-    return copy(value)
 
 
 def tensor_named(name: str, graph: Any, where: str) -> Any:

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters import callback_checks, guests
+from hookbridge.adapters import callback_paths, guests
 
 # Class name -> (reason, way out). By name: most of these classes are private or
 # exist in some TensorFlow versions only.
@@ -77,7 +77,7 @@ def check_start(hook: Any, global_step: int) -> None:
     for attribute in ("_checkpoint_dir", "_output_dir"):
         directory = getattr(hook, attribute, None)
         if isinstance(directory, (str, os.PathLike)):
-            callback_checks.check_writable(hook, os.fspath(directory), is_folder=True)
+            callback_paths.check_writable(hook, os.fspath(directory), is_folder=True)
     wait = getattr(hook, "_wait_until_step", 0)
     if guests.name_of(hook) == "GlobalStepWaiterHook" and wait > global_step:
         raise errors.RefusedError(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookbridge import compat
-from hookbridge.adapters import guest_calls, roles, session_variables, shadow_model
+from hookbridge.adapters import guest_calls, roles, session_model
 from hookbridge.adapters.borrowed_callback import BorrowedCallback, lender_of
 from hookbridge.adapters.learning_rate import LearningRate
-from hookbridge.adapters.live_counters import LiveCounters
 from hookbridge.adapters.live_model import LiveModel
-from hookbridge.adapters.live_optimizer import LiveOptimizer
-from hookbridge.adapters.live_weights import LiveWeights
 
 if TYPE_CHECKING:
     from hookbridge.adapters.callback_group import CallbackGroup
@@ -66,7 +62,9 @@ class SessionRun:
         borrowed = BorrowedCallback(member.called, lender) if lender else None
         with compat.private("eager_mode")():
             member.called.set_model(self.model)
-            member.called.set_params(self.params_for(member.called))
+            member.called.set_params(
+                session_model.params_for(self.group, member.called)
+            )
         if borrowed is not None:
             borrowed.taken()
             self._borrowed.append(borrowed)
@@ -188,32 +186,6 @@ class SessionRun:
             member.role in ("all", "worker") for member in self._active
         )
 
-    def params_for(self, callback: Any) -> dict[str, Any]:
-        """`callback.params`, a dict of its own for each callback."""
-        group = self.group
-        params = {
-            "verbose": 1,
-            "epochs": group.epochs,
-            "steps": group.steps_per_epoch,
-            **group.params,
-        }
-        if params["epochs"] is None and type(callback).__name__ == "ProgbarLogger":
-            # It compares the number; one epoch is what makes it print no number.
-            params["epochs"] = 1
-        if type(callback).__name__ == "BaseLogger":
-            # It averages what Keras has averaged itself since TF 2, and fails without
-            # the list of what to average.
-            params.setdefault("metrics", [])
-        return params
-
-    def _optimizer_class(self, rates: list[LearningRate]) -> type | None:
-        if "keras3" not in self.group.flavours or len(rates) != 1:
-            return None
-        import keras
-
-        found: type = keras.optimizers.Optimizer
-        return found
-
     def make_model(
         self,
         metrics: list[str],
@@ -221,41 +193,7 @@ class SessionRun:
         evaluate: Callable[[], Mapping[str, float]] | None,
     ) -> None:
         """Builds the live model of this run."""
-        live: Any = None
-        shadow = None
-        source = self.group.keras_model(self.graph)
-
-        def session() -> Any:
-            return self.session
-
-        def step() -> int:
-            return self.step
-
-        if source is not None:
-            shadow = shadow_model.ShadowModel(source)
-            live = LiveWeights(
-                list(source.trainable_weights),
-                list(source.non_trainable_weights),
-                session,
-                list(source.weights),
-            )
-            if shadow:
-                for theirs, ours in zip(
-                    source.weights, shadow.model.weights, strict=True
-                ):
-                    live.mirrors.adopt(theirs, ours)
-        else:
-            live = LiveWeights(*session_variables.model_variables(self.graph), session)
-        self.model = LiveModel(
-            weights=live,
-            optimizer=LiveOptimizer(rates, session, step, self._optimizer_class(rates)),
-            counters=LiveCounters(step, self.group.flavours),
-            shadow=shadow,
-            metrics=metrics,
-            graph=self.graph,
-            evaluate=evaluate,
-        )
-        self.model._live_run = weakref.ref(self)
+        self.model = session_model.make_model(self, metrics, rates, evaluate)
 
 
 def _nothing(*arguments: Any) -> None:

@@ -8,9 +8,11 @@ from hookbridge.adapters import (
     callback_checks,
     learning_rate,
     log_sources,
+    monitor_checks,
     session_variables,
     values,
 )
+from hookbridge.adapters.epoch_clock import EpochClock
 from hookbridge.adapters.epoch_logs import SIZE, EpochLogs
 from hookbridge.adapters.fetch_plan import FetchPlan, StepFetch
 from hookbridge.adapters.session_run import SessionRun
@@ -40,7 +42,7 @@ class TrainRun(SessionRun):
         self._steps = steps
         self._counter = StepCounter(counter, steps)
         sources = log_sources.find_sources(
-            group.logs, callback_checks.monitored(group.callbacks), graph
+            group.logs, monitor_checks.monitored(group.callbacks), graph
         )
         self._plan = FetchPlan(counter, sources, steps)
         self._fetches: dict[Step, tuple[StepFetch, int | None]] = {}
@@ -53,12 +55,7 @@ class TrainRun(SessionRun):
             self._rates,
             self.validation.run if self.validation else None,
         )
-        self._epoch = 0
-        self._epoch_start = 0
-        # Where epochs are counted from: they shift when data ends within one.
-        self._first_epoch = 0
-        self._first_step = 0
-        self._in_epoch = False
+        self._epochs = EpochClock(group.steps_per_epoch)
         self._batch = -1  # number of the open batch, -1 if none is open
         self._now: Step | None = None
         self._fetch: StepFetch
@@ -71,7 +68,6 @@ class TrainRun(SessionRun):
         self._waiting = False  # for the step of the open batch to be applied
         self._batch_begin = self._batch_end = True
         self._epoch_logs: dict[str, Any] = {}
-        self._batches_in_epoch = 0
 
     def check(self, callback: Any) -> None:
         callback_checks.check_training(
@@ -100,9 +96,7 @@ class TrainRun(SessionRun):
         if self.started:
             # Recovered: the step is that of the checkpoint. What was open is
             # begun anew by the next training step.
-            if self.step < self._epoch_start:
-                self._in_epoch = False
-                self._first_epoch = self._first_step = 0
+            self._epochs.rewind(self.step)
             self._state.restore()
             return
         self.started = True
@@ -131,7 +125,7 @@ class TrainRun(SessionRun):
         self._logs.catch_up()
         return {
             "learning_rates": self.model.optimizer.state(),
-            "epoch_logs": self._logs.state() if self._in_epoch else None,
+            "epoch_logs": self._logs.state() if self._epochs.is_open else None,
         }
 
     def set_loop_state(self, state: Any) -> None:
@@ -153,7 +147,7 @@ class TrainRun(SessionRun):
             self._next_step()
         self._steady = False
         if self._batch < 0:
-            self._batch = self.step - self._epoch_start
+            self._batch = self.step - self._epochs.start
             if self._batch_begin:
                 self.deliver("on_train_batch_begin", self._batch, {})
         known = self._fetches.get(now)
@@ -174,13 +168,15 @@ class TrainRun(SessionRun):
             # The last step raised and the loop went on: its data had ended, which
             # ends the epoch, as in `fit` with a dataset of unknown size.
             self._batch = -1
-            if self._batches_in_epoch:
+            if self._epochs.batches:
                 self._end_epoch()
-                self._first_epoch, self._first_step = self._epoch + 1, self.step
-        elif self._in_epoch and self._batch < 0 and self._is_over():
+                self._epochs.shift(self.step)
+        elif (
+            self._epochs.is_open and self._batch < 0 and self._epochs.is_over(self.step)
+        ):
             # Raw runs took the last steps of the epoch.
             self._end_epoch()
-        if self._batch < 0 and not self._in_epoch:
+        if self._batch < 0 and not self._epochs.is_open:
             self._begin_epoch()
         self._waiting = False
 
@@ -216,13 +212,13 @@ class TrainRun(SessionRun):
             self.step += 1
 
     def _finish_step(self, run_context: Any) -> None:
-        self._batches_in_epoch += 1
-        batch = max(self._batch, self.step - 1 - self._epoch_start)
+        self._epochs.batches += 1
+        batch = max(self._batch, self.step - 1 - self._epochs.start)
         self._batch = -1
         if self._batch_end:
             self._logs.catch_up()
             self.deliver("on_train_batch_end", batch, dict(self._logs.current))
-        over = self._is_over()
+        over = self._epochs.is_over(self.step)
         if over and self._adds is not None:
             over = self._is_really_over(run_context)
         if not over and not self.model.stop_training:
@@ -232,13 +228,9 @@ class TrainRun(SessionRun):
         self._end_epoch()
         epochs = self.group.epochs
         if self.model.stop_training or (
-            over and epochs is not None and self._epoch + 1 >= epochs
+            over and epochs is not None and self._epochs.number + 1 >= epochs
         ):
             run_context.request_stop()
-
-    def _is_over(self) -> bool:
-        per_epoch = self.group.steps_per_epoch
-        return per_epoch is not None and self.step - self._epoch_start >= per_epoch
 
     def _is_really_over(self, run_context: Any) -> bool:
         """Compares the step that was counted with the session's."""
@@ -248,11 +240,11 @@ class TrainRun(SessionRun):
             # Something that cannot be seen from here moves it too.
             self._counter.exact = False
             self._fetches.clear()
-        return self._is_over()
+        return self._epochs.is_over(self.step)
 
     def finish(self) -> None:
         self._batch = -1
-        if self._in_epoch and self._batches_in_epoch:
+        if self._epochs.is_open and self._epochs.batches:
             self._end_epoch()
         self.deliver("on_train_end", dict(self._epoch_logs))
         self._state.end()
@@ -266,12 +258,7 @@ class TrainRun(SessionRun):
     # --- epochs -------------------------------------------------------------
 
     def _begin_epoch(self) -> None:
-        per_epoch = self.group.steps_per_epoch
-        passed = values.epoch_of(self.step - self._first_step, per_epoch)
-        self._epoch = self._first_epoch + passed
-        self._epoch_start = self._first_step + passed * (per_epoch or 0)
-        self._in_epoch = True
-        self._batches_in_epoch = 0
+        self._epochs.begin(self.step)
         self._logs.begin_epoch()
         if self._kept is not None:
             # This epoch was begun before the restart.
@@ -279,14 +266,14 @@ class TrainRun(SessionRun):
             self._kept = None
         if self._logs.resets:
             self.session.run(self._logs.resets)
-        self.deliver("on_epoch_begin", self._epoch, {})
+        self.deliver("on_epoch_begin", self._epochs.number, {})
 
     def _end_epoch(self) -> None:
-        self._in_epoch = False
+        self._epochs.is_open = False
         self._logs.catch_up()
         logs = dict(self._logs.current)
         if self.validation and self.group.steps_per_epoch and self.validates_here():
             result = self.validation.run()
             logs.update(values.as_val_logs(result))
         self._epoch_logs = dict(logs)
-        self.deliver("on_epoch_end", self._epoch, logs)
+        self.deliver("on_epoch_end", self._epochs.number, logs)

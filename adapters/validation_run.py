@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hookbridge.adapters import callback_checks, values
+from hookbridge.adapters import monitor_checks, values
 from hookbridge.adapters.validation import as_validation
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ValidationRun:
         if self._first:
             self._first = False
             self._run.model.note_test_metrics(result)
-            callback_checks.check_val_monitors(self._run.group, list(result))
+            monitor_checks.check_val_monitors(self._run.group, list(result))
         return result
 
 

@@ -132,7 +132,8 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         if known.call is None and not is_empty(known.fetches):
             known = _FetchSet(known.fetches, self.make_callable(known.fetches))
             fetch_sets[key] = known
-        return known.call
+        call: Callable[[], Any] | None = known.call
+        return call
 
     def _fed_callable(
         self, fetches: Any, feeds: Mapping[Any, Any]

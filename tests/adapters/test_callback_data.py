@@ -11,7 +11,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import errors
 
-v1 = tf.compat.v1
+v1: Any = tf.compat.v1
 
 
 def numbers(stop: int) -> Any:

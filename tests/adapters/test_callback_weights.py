@@ -13,7 +13,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge.adapters import weight_layout
 
-v1 = tf.compat.v1
+v1: Any = tf.compat.v1
 
 # The scopes are not what Keras would call the layers.
 SHAPES: dict[str, list[int]] = {
@@ -83,7 +83,7 @@ def test_file_of_a_bare_graph_loads_into_a_keras_model(
     if suffix == ".h5":
         path = Path(shutil.copy(path, tmp_path / "w.h5"))
     model.load_weights(str(path))
-    ours = {name: w for name, w in zip((*SHAPES, *AVERAGES), weights, strict=True)}
+    ours = dict(zip((*SHAPES, *AVERAGES), weights, strict=True))
     order = [n for n in ours if n.startswith(("stem", "norm"))]
     order += [n for n in ours if n.startswith("head")]
     for name, loaded in zip(order, model.get_weights(), strict=True):

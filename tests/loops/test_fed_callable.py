@@ -13,7 +13,7 @@ import hookbridge as hb
 from hookbridge.loops import fed_callable
 from hookbridge.loops.callable_session import CallableSession
 
-v1 = tf.compat.v1
+v1: Any = tf.compat.v1
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_mistakes_are_those_of_run(graph: Any) -> None:
         for fetches, feeds in bad:
             for _ in range(2):  # the callable is there from the second run on
                 session.run(fetches, good.get(id(fetches), {n: 1}))
-            results = []
+            results: list[Any] = []
             for each in (plain, session):
                 try:
                     results.append(("value", float(np.sum(each.run(fetches, feeds)))))

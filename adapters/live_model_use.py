@@ -1,0 +1,120 @@
+"""What a callback does with its model in a session loop: files, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookbridge import compat, errors
+from hookbridge.adapters import weight_files
+from hookbridge.adapters.live_weights import LiveWeights
+from hookbridge.adapters.shadow_model import ShadowModel
+
+
+class LiveModelUse:
+    """The methods of `LiveModel` that write, read and compute.
+
+    With a Keras model in the graph its eager clone does it, filled with the session's
+    weights.
+    """
+
+    _live_weights: LiveWeights
+    _live_shadow: ShadowModel | None
+    _live_evaluate: Callable[[], Mapping[str, float]] | None
+
+    # --- files --------------------------------------------------------------
+
+    def save_weights(
+        self, filepath: Any, overwrite: bool = True, **options: Any
+    ) -> None:
+        """Writes the session's weights.
+
+        With a Keras model in the graph in every format of its Keras; with a bare
+        graph HDF5 (`.h5`) or a TF1 checkpoint (any other name).
+        """
+        if self._live_shadow:
+            with compat.private("eager_mode")():
+                self._filled().save_weights(filepath, overwrite=overwrite, **options)
+            return
+        live = self._live_weights
+        named = dict(
+            zip([v.op.name for v in live.all], live.read(live.all), strict=True)
+        )
+        weight_files.save(str(filepath), named, overwrite)
+
+    def load_weights(self, filepath: Any, *args: Any, **options: Any) -> Any:
+        """Reads weights that `save_weights` wrote into the session."""
+        live = self._live_weights
+        if self._live_shadow:
+            shadow = self._filled()
+            with compat.private("eager_mode")():
+                status = shadow.load_weights(filepath, *args, **options)
+            live.mirrors.push()
+            return status
+        names = [v.op.name for v in live.all]
+        live.write(live.all, weight_files.load(str(filepath), names))
+        return None
+
+    def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
+        """Writes the whole model with the session's weights.
+
+        Raises:
+          errors.LiveModelError: there is no Keras model to write.
+        """
+        with compat.private("eager_mode")():
+            self._need_shadow("save").save(filepath, overwrite=overwrite, **options)
+
+    # --- use ----------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with compat.private("eager_mode")():
+            return self._need_shadow("__call__")(*args, **kwargs)
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """Predictions of the clone with the session's weights."""
+        kwargs.setdefault("verbose", 0)
+        with compat.private("eager_mode")():
+            return self._need_shadow("predict").predict(*args, **kwargs)
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs `validation=` and returns its metrics.
+
+        Data given as arguments is evaluated by the clone instead, if it is compiled.
+
+        Returns:
+          A list in the order of the metrics, or a dict with `return_dict=True`; a
+          single metric by itself.
+        """
+        if args or "x" in kwargs:
+            with compat.private("eager_mode")():
+                return self._need_shadow("evaluate").evaluate(*args, **kwargs)
+        if self._live_evaluate is None:
+            raise errors.LiveModelError(
+                "`model.evaluate()` was called, but this callback runs in a session "
+                "loop under hookbridge, which has no validation data. Give "
+                "`as_hooks(..., validation=...)`."
+            )
+        result = dict(self._live_evaluate())
+        if kwargs.get("return_dict"):
+            return result
+        numbers = list(result.values())
+        return numbers[0] if len(numbers) == 1 else numbers
+
+    def _filled(self) -> Any:
+        """The clone with the session's weights."""
+        assert self._live_shadow is not None
+        self._live_weights.mirrors.of(self._live_weights.all)
+        return self._live_shadow.model
+
+    def _need_shadow(self, what: str) -> Any:
+        if self._live_shadow:
+            return self._filled()
+        why = "there is no Keras model in its graph"
+        if self._live_shadow is not None:
+            why = f"its graph's model cannot be cloned ({self._live_shadow.reason})"
+        raise errors.LiveModelError(
+            f"`model.{what}` was asked for, but this callback runs in a session loop "
+            f"under hookbridge and {why}. Give the tf.keras/tf_keras model of the "
+            "graph as `as_hooks(..., model=model)`; `get_weights`, `set_weights`, "
+            "`save_weights` and `load_weights` work without one."
+        )
