@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from absl import logging
 
 from hookbridge import errors
+from hookbridge.adapters import roles
 
 
 def read(session: Any, variables: Sequence[Any]) -> list[Any]:
@@ -21,6 +24,9 @@ def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
     Feeding the input of a variable's initializer and running it is what
     `Variable.load` does: it needs no op that is not there already.
 
+    What all workers share, the chief writes: a worker leaves the variables of a
+    parameter server alone, or N workers would reduce a learning rate N times.
+
     Args:
       session: a raw session.
       pairs: `(variable, value)`.
@@ -29,7 +35,11 @@ def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
       errors.InvalidArgumentError: a value has the wrong shape.
     """
     rounds: list[tuple[list[Any], dict[Any, Any]]] = []
+    shared_elsewhere = roles.task_of() == "worker"
     for variable, value in pairs:
+        if shared_elsewhere and "/job:ps" in (variable.device or ""):
+            _say_left_alone(variable.op.name)
+            continue
         initializer = variable.initializer
         source = initializer.inputs[1]
         array = np.asarray(value, variable.dtype.base_dtype.as_numpy_dtype)
@@ -48,6 +58,15 @@ def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
             rounds.append(([initializer], {source.name: array}))
     for ops, feeds in rounds:
         session.run(ops, feeds)
+
+
+@functools.cache
+def _say_left_alone(name: str) -> None:
+    logging.info(
+        "hookbridge: `%s` is on a parameter server: the chief alone sets it, this "
+        "worker's callbacks do not.",
+        name,
+    )
 
 
 def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:

@@ -14,6 +14,7 @@ import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters import roles
 from hookbridge.adapters.skipped_hook import SkippedHook
+from hookbridge.loops.local_cluster import free_ports
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 
@@ -157,6 +158,40 @@ def test_a_callback_for_all_processes_sees_everything_in_each(
     session_loop([callback], epochs=EPOCHS)
     counts = log.counts("RecordingCallback")
     assert (counts["on_test_end"], counts["on_train_end"]) == (EPOCHS, 1)
+
+
+@pytest.fixture(scope="module")
+def servers() -> Any:
+    """A parameter server and a worker, TensorFlow's own, in this process."""
+    ports = free_ports(2)
+    spec = {"ps": [f"localhost:{ports[0]}"], "worker": [f"localhost:{ports[1]}"]}
+    return [tf.distribute.Server(spec, job_name=job, task_index=0) for job in spec]
+
+
+@pytest.mark.parametrize("name", ["chief", "worker"])
+def test_what_workers_share_is_set_by_the_chief_alone(
+    name: str, servers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(name, monkeypatch)
+    v1 = tf.compat.v1
+
+    class Halves(tf.keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            rate = self.model.optimizer.learning_rate
+            self.model.optimizer.learning_rate = float(rate) / 2
+
+    with tf.Graph().as_default():
+        with v1.device("/job:ps/task:0"):
+            rate = v1.get_variable("learning_rate", initializer=0.4)
+            weight = v1.get_variable("weight", initializer=1.0)
+            step = v1.train.get_or_create_global_step()
+        train_op = v1.train.GradientDescentOptimizer(rate).minimize(weight**2, step)
+        hooks = hb.as_hooks(Halves(), steps_per_epoch=1, logs={"loss": weight})
+        with v1.train.MonitoredTrainingSession(
+            servers[1].target, hooks=hooks
+        ) as session:
+            session.run(train_op)
+            assert session.run(rate) == pytest.approx(0.2 if name == "chief" else 0.4)
 
 
 def test_bad_roles(keras: Any) -> None:
