@@ -19,6 +19,8 @@ HOSTS: dict[Host, str] = {
     "parameter_server": "Model.fit under ParameterServerStrategy",
 }
 _WIDTH = 88
+# What waits for a step that was scheduled and not run.
+_LATE = ("before_run", "after_run", "on_train_batch_end", "on_batch_end")
 
 
 class EventReport(NamedTuple):
@@ -45,6 +47,8 @@ class GuestReport(NamedTuple):
       verdict: `"native"` (passes through), `"wrapped"` or `"refused"`.
       reason: why it is refused and what to do instead; empty otherwise.
       events: what is delivered; empty for a refused guest.
+      role: which processes of a cluster call it; `hookbridge.set_role` changes that.
+      runs_on: the same in words, in this host.
     """
 
     name: str
@@ -52,6 +56,8 @@ class GuestReport(NamedTuple):
     verdict: Verdict
     reason: str
     events: tuple[EventReport, ...]
+    role: str
+    runs_on: str
 
 
 class Report(NamedTuple):
@@ -98,11 +104,12 @@ def explain(items: Any, host: Host = "session") -> Report:
             f"Received `host={host!r}`; expected one of {', '.join(HOSTS)}."
         )
     from hookbridge.adapters import callback_to_hook, guests, hook_to_callback
+    from hookbridge.adapters.parameter_server_callback import DeferredCallback
 
     reports = []
     for item in guests.flatten(items):
         guest = item
-        if isinstance(item, callback_to_hook.CallbackToHook):
+        if isinstance(item, (callback_to_hook.CallbackToHook, DeferredCallback)):
             guest = item.callback
         elif isinstance(item, hook_to_callback.HookToCallback):
             guest = item.hook
@@ -111,26 +118,33 @@ def explain(items: Any, host: Host = "session") -> Report:
 
 
 def _explain_one(guest: Any, host: Host) -> GuestReport:
-    from hookbridge.adapters import guests
+    from hookbridge.adapters import guests, parameter_server_callback, roles
 
     kind: lifecycle.Guest = "hook" if guests.is_hook(guest) else "callback"
     name = guests.name_of(guest)
-    reason = _refusal(guest, kind, host)
+    role = roles.role_of(guest)
+    runs_on = "the coordinator" if host == "parameter_server" else roles.MEANING[role]
+    reason = _refusal(guest, host)
     if reason:
-        return GuestReport(name, kind, "refused", reason, ())
+        return GuestReport(name, kind, "refused", reason, (), role, runs_on)
     is_native = (kind == "hook") == (host == "session")
+    is_late = host == "parameter_server" and (
+        kind == "hook" or parameter_server_callback.is_batch_level(guest)
+    )
     rows = []
     for event in lifecycle.overridden(guest, kind):
         facts = lifecycle.EVENTS[event]
         when = facts.native if is_native else facts.bridged
+        if is_late and event in _LATE:
+            when += "; at most `max_lag` steps late"
         rows.append(EventReport(event, when, None if is_native else facts.counterpart))
-    verdict: Verdict = "native" if is_native else "wrapped"
-    return GuestReport(name, kind, verdict, "", tuple(rows))
+    verdict: Verdict = "native" if is_native and not is_late else "wrapped"
+    return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on)
 
 
-def _refusal(guest: Any, kind: lifecycle.Guest, host: Host) -> str:
+def _refusal(guest: Any, host: Host) -> str:
     """Why `host` refuses `guest`; empty if it does not. The converters decide."""
-    from hookbridge.adapters import convert
+    from hookbridge.adapters import convert, refusals
 
     try:
         if host == "session":
@@ -138,26 +152,10 @@ def _refusal(guest: Any, kind: lifecycle.Guest, host: Host) -> str:
             convert.as_hooks(guest, steps_per_epoch=1)
         else:
             convert.as_callbacks(guest)
+        if host == "parameter_server":
+            refusals.check_remote(guest)
     except errors.RefusedError as e:
         return str(e)
-    if host == "parameter_server":
-        return _parameter_server_refusal(guest, kind)
-    return ""
-
-
-def _parameter_server_refusal(guest: Any, kind: lifecycle.Guest) -> str:
-    if kind == "hook":
-        return (
-            "Hooks cannot run under `ParameterServerStrategy` yet: its steps are "
-            "scheduled, not run, when Keras calls them. Use the default strategy, "
-            "`MirroredStrategy`, or the session loops of `hookbridge.loops`."
-        )
-    batch_events = [e for e in lifecycle.overridden(guest, kind) if "batch" in e]
-    if batch_events and not getattr(guest, "_supports_tf_logs", False):
-        return (
-            f"Keras refuses callbacks with batch methods ({', '.join(batch_events)}) "
-            "under `ParameterServerStrategy`. Do the work in `on_epoch_end`."
-        )
     return ""
 
 
@@ -166,6 +164,12 @@ def format_report(report: Report) -> str:
     lines = [f"Host: {HOSTS[report.host]}"]
     for guest in report.guests:
         lines += ["", f"{guest.name} ({guest.kind}): {guest.verdict}"]
+        lines += textwrap.wrap(
+            f"runs on {guest.runs_on} (role {guest.role!r})",
+            _WIDTH,
+            initial_indent="  ",
+            subsequent_indent="    ",
+        )
         if guest.reason:
             lines += textwrap.wrap(
                 guest.reason, _WIDTH, initial_indent="  ", subsequent_indent="  "

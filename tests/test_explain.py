@@ -54,13 +54,34 @@ def test_refused_guest_has_the_reason_and_no_events() -> None:
     assert report.reason == str(caught.value)
 
 
-def test_parameter_server_refuses_batch_methods() -> None:
+def test_parameter_server_delivers_late_on_the_coordinator() -> None:
     log = EventLog()
     epochs = RecordingCallback(log, only=["on_epoch_end"])
     batches = RecordingCallback(log, only=["on_train_batch_end"])
     report = hb.explain([epochs, batches, RecordingHook(log)], host="parameter_server")
-    assert [g.verdict for g in report.guests] == ["native", "refused", "refused"]
-    assert "(on_train_batch_end)" in report.guests[1].reason
+    assert [g.verdict for g in report.guests] == ["native", "wrapped", "wrapped"]
+    assert {g.runs_on for g in report.guests} == {"the coordinator"}
+    late = {e.event: "`max_lag` steps late" in e.when for e in report.guests[1].events}
+    assert late == {"on_train_batch_end": True, "set_model": False, "set_params": False}
+
+
+def test_parameter_server_refuses_what_needs_the_step_s_process() -> None:
+    with tf.Graph().as_default():  # its writer wants one
+        hook = tf.compat.v1.train.ProfilerHook(save_steps=1)
+    (report,) = hb.explain(hook, host="parameter_server").guests
+    assert report.verdict == "refused"
+    assert "`ProfilerHook` cannot run under `ParameterServerStrategy`" in report.reason
+
+
+def test_roles_are_told_and_can_be_set(keras: Any) -> None:
+    stopping = keras.callbacks.EarlyStopping("val_loss")
+    hook = hb.set_role(RecordingHook(EventLog()), "chief")
+    other = keras.callbacks.LambdaCallback()
+    report = hb.explain([stopping, hook, other], host="session")
+    assert [g.role for g in report.guests] == ["chief", "chief", "split"]
+    text = " ".join(str(report).split())
+    assert "runs on the chief, and an evaluator for what is given to it" in text
+    assert "runs on every worker; the validation and `on_train_end` on the" in text
 
 
 def test_wrapped_guests_are_explained_as_themselves() -> None:
