@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,9 +66,9 @@ def test_parameter_server_delivers_late_on_the_coordinator() -> None:
     assert late == {"on_train_batch_end": True, "set_model": False, "set_params": False}
 
 
-def test_parameter_server_refuses_what_needs_the_step_s_process() -> None:
+def test_parameter_server_refuses_what_needs_the_step_s_process(tmp_path: Path) -> None:
     with tf.Graph().as_default():  # its writer wants one
-        hook = tf.compat.v1.train.ProfilerHook(save_steps=1)
+        hook = tf.compat.v1.train.ProfilerHook(1, output_dir=str(tmp_path))
     (report,) = hb.explain(hook, host="parameter_server").guests
     assert report.verdict == "refused"
     assert "`ProfilerHook` cannot run under `ParameterServerStrategy`" in report.reason
