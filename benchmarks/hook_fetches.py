@@ -24,8 +24,9 @@ import numpy as np
 import tensorflow as tf
 
 import hookbridge as hb
-from benchmarks import base, bridge_overhead
-from benchmarks.bridge_overhead import BATCH_SIZE, RATE, SIZES, Work
+from benchmarks import base
+from benchmarks.fit_cases import fit_case
+from benchmarks.overhead_cases import BATCH_SIZE, RATE, SIZES, Work
 
 v1: Any = tf.compat.v1
 keras: Any = tf.keras
@@ -137,7 +138,7 @@ def cases(work: Work) -> tuple[list[base.Case], tuple[Notes, Notes]]:
     ]
     titles = [name for pair in PAIRS for name in pair]
     made = [
-        bridge_overhead.fit_case(title, work, callbacks, model(work, cls))
+        fit_case(title, work, callbacks, model(work, cls))
         for title, (cls, callbacks) in zip(titles, guests, strict=True)
     ]
     return made, (by_hand, by_hook)

@@ -23,12 +23,13 @@ def test_bridge_overhead_runs(
     loops = ("MonitoredTrainingSession", "training_session")
     in_loops = {f"{n} in {loop}" for n in (0, 1, 10) for loop in loops}
     assert set(content["loops"]) == {*in_loops, "Session.make_callable"}
-    for timing in (
-        t for part in ("session", "loops", "fit") for t in content[part].values()
-    ):
+    assert set(content["feeds"]) == in_loops
+    assert set(content["epochs"]) == {"StopAtStepHook", "1 by epoch", "10 by epoch"}
+    parts = ("session", "epochs", "loops", "feeds", "fit")
+    for timing in (t for part in parts for t in content[part].values()):
         assert 0 < timing["low"] <= timing["microsecs"] <= timing["high"]
     printed = capsys.readouterr().out
-    assert printed.count("| 10 | ") == 3
+    assert printed.count("| 10 | ") == 4
 
 
 def test_cases_alternate_and_the_first_repeat_is_dropped() -> None:

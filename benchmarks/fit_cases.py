@@ -1,0 +1,95 @@
+"""The loops of `Model.fit` that benchmarks measure, and the floor below them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+
+from benchmarks import base
+from benchmarks.overhead_cases import RATE, SIZES, Work, timed_epoch
+
+
+def keras_model(work: Work) -> Any:
+    """The network as a Keras model with the same first weights."""
+    inputs, hidden, outputs = SIZES
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Input([inputs]),
+            tf.keras.layers.Dense(hidden, activation="relu"),
+            tf.keras.layers.Dense(outputs),
+        ]
+    )
+    model.set_weights(work.weights)
+    model.compile(
+        optimizer=tf.keras.optimizers.SGD(RATE),
+        loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        jit_compile=False,
+    )
+    return model
+
+
+class _EpochClock(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Times one epoch; the one before it builds and traces the step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.secs = 0.0
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.secs = -base.clock()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.secs += base.clock()
+
+
+def fit_case(
+    name: str, work: Work, callbacks: list[Any], model: Any = None
+) -> base.Case:
+    """`Model.fit` of two epochs, of which the second is timed."""
+    data = work.dataset()
+    model = keras_model(work) if model is None else model
+
+    def run() -> base.Sample:
+        clock = _EpochClock()
+        history = model.fit(
+            data,
+            epochs=2,
+            shuffle=False,
+            verbose=0,
+            callbacks=[*callbacks, clock],
+        )
+        return base.Sample(clock.secs / work.steps, history.history["loss"][-1])
+
+    return base.Case(name, run)
+
+
+def function_case(work: Work) -> base.Case:
+    """The floor of `fit`: a `tf.function` that takes a batch and trains on it."""
+    weights = [tf.Variable(value) for value in work.weights]
+    optimizer_step = tf.Variable(0, dtype=tf.int64)
+
+    @tf.function  # type: ignore[untyped-decorator]
+    def step(iterator: Any) -> Any:
+        x, y = next(iterator)
+        with tf.GradientTape() as tape:
+            loss = work.loss(x, y, weights)
+        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+            weight.assign_sub(RATE * gradient)
+        optimizer_step.assign_add(1)
+        return loss
+
+    def one_step(iterator: Any) -> float:
+        return float(step(iterator))
+
+    data = work.dataset()
+
+    def run() -> base.Sample:
+        # As `fit_case`: two epochs, the second is timed.
+        for _ in range(2):
+            iterator = iter(data)
+            sample = timed_epoch(work, functools.partial(one_step, iterator))
+        return sample
+
+    return base.Case("tf.function", run)
