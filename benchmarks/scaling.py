@@ -1,0 +1,147 @@
+"""What guests cost as a cluster grows: messages, bytes and time of each process.
+
+    python benchmarks/scaling.py --json=docs/scaling.json --plot=docs/scaling.svg
+
+Starts clusters of 1, 2, 4 and 8 workers with one parameter server on this machine,
+twice for each of the two loops: without guests, and with 5 hooks and 5 callbacks
+that want the loss of every step. Each cluster trains asynchronously for a fixed time.
+Counted over the middle of the run: global steps, packets and bytes on the loopback
+device (all traffic between the processes, both ways, and no other process may use
+it), and the CPU time of each process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from hookbridge.loops.local_cluster import LocalCluster
+
+JOB = Path(__file__).with_name("scaling_job.py")
+LOOPS = ("session", "fit")
+WORKERS = (1, 2, 4, 8)
+BARE, GUESTS = "no guests", "10 guests"
+
+
+def measure(loop: str, workers: int, guests: str, secs: float) -> dict[str, float]:
+    """One cluster from start to end; what one global step of it cost.
+
+    The chief is one of the workers in a session cluster, the coordinator in `fit`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        cluster = LocalCluster(
+            num_workers=workers - (loop == "session"), num_ps=1, chief=True
+        )
+        options = {"loop": loop, "guests": guests == GUESTS, "secs": secs}
+        command = [sys.executable, str(JOB), folder, json.dumps(options)]
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            code = cluster.run(command)
+        if code:
+            raise RuntimeError(f"{loop}, {workers} workers:\n{output.getvalue()}")
+        parts = {p.stem: json.loads(p.read_text()) for p in Path(folder).iterdir()}
+    chief = parts["chief_0"]
+    steps = chief["steps"]
+    return {
+        "steps_per_sec": steps / chief["secs"],
+        "packets_per_step": chief["packets"] / steps,
+        "bytes_per_step": chief["bytes"] / steps,
+        "chief_cpu_us_per_own_step": 1e6 * chief["cpu"] / chief["own_steps"],
+    }
+
+
+def table(results: dict[str, Any]) -> str:
+    """The results as Markdown, one table for each loop."""
+    lines = []
+    for loop, cases in results.items():
+        lines += [
+            f"\n{loop}\n",
+            "| workers | guests | global steps/s | packets/step | bytes/step | "
+            "chief's CPU, us per step of its own |",
+            "|---:|---|---:|---:|---:|---:|",
+        ]
+        for workers, pair in cases.items():
+            for guests, found in pair.items():
+                cells = (
+                    f"{found['steps_per_sec']:.0f}",
+                    f"{found['packets_per_step']:.1f}",
+                    f"{found['bytes_per_step']:.0f}",
+                    f"{found['chief_cpu_us_per_own_step']:.0f}",
+                )
+                lines.append(f"| {workers} | {guests} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def plot(results: dict[str, Any], path: str) -> None:
+    """Draws bytes, packets and the chief's time over the number of workers."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    measures = {
+        "packets_per_step": "packets per global step",
+        "bytes_per_step": "bytes per global step",
+        "chief_cpu_us_per_own_step": "chief's CPU, us per step of its own",
+    }
+    figure, axes = pyplot.subplots(1, len(measures), figsize=(12, 3.6))
+    for axis, (key, label) in zip(axes, measures.items(), strict=True):
+        for loop, color in zip(LOOPS, ("tab:blue", "tab:orange"), strict=True):
+            for guests, style in ((BARE, "--"), (GUESTS, "-")):
+                points = [
+                    (int(n), pair[guests][key]) for n, pair in results[loop].items()
+                ]
+                axis.plot(
+                    *zip(*points, strict=True),
+                    style,
+                    color=color,
+                    marker="o",
+                    label=f"{loop}, {guests}",
+                )
+        axis.set_xlabel("workers")
+        axis.set_ylabel(label)
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(WORKERS, [str(n) for n in WORKERS])
+        axis.set_ylim(bottom=0)
+    axes[0].legend(fontsize="small")
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the benchmark; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--workers", type=int, nargs="*", default=WORKERS)
+    parser.add_argument("--loops", nargs="*", default=LOOPS, choices=LOOPS)
+    parser.add_argument("--secs", type=float, default=8.0, help="measured, per run")
+    parser.add_argument("--json", help="file for the results")
+    parser.add_argument("--plot", help="SVG file; needs matplotlib")
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+    results: dict[str, Any] = {}
+    for loop in options.loops:
+        for workers in options.workers:
+            results.setdefault(loop, {})[str(workers)] = {
+                guests: measure(loop, workers, guests, options.secs)
+                for guests in (BARE, GUESTS)
+            }
+    print(table(results))
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=2) + "\n")
+    if options.plot:
+        plot(results, options.plot)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
