@@ -37,17 +37,26 @@ def as_hooks(
         graph has no Keras model: callbacks then see the trainable variables.
       logs: `{key: tensor}` for the callbacks' `logs`, each a tensor, a tensor
         name such as `"metrics/acc:0"`, a `(value, update_op)` pair of a
-        `tf.compat.v1.metrics` function or a Keras metric of the graph. The loss
-        is found by itself; `{"loss": ...}` names it when it cannot be.
+        `tf.compat.v1.metrics` function, a Keras metric of the graph, or a
+        function without arguments that returns one of those, for a `model_fn`
+        that makes them anew on each graph. The loss is found by itself;
+        `{"loss": ...}` names it when it cannot be. `{"size": ...}` is the number
+        of examples in the batch, which weights the means over the epoch where
+        batches differ; it is no entry of `logs` itself.
       validation: what makes `val_*` logs at the end of each epoch: a callable
-        that returns `{metric: value}` (the prefix is added), or a pair
-        `(estimator, eval_spec)`.
+        that returns `{metric: value}` (the prefix is added), a pair
+        `(estimator, eval_spec)`, or an object with a method
+        `run(session, report)`, which evaluates on the live variables and reports
+        each batch (`hookbridge.adapters.validation.Validation`).
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`
         stands for; found through the optimizer's update ops when None.
       params: further entries of `callback.params`.
 
     Returns:
-      A list of hooks, one for each guest, in order.
+      A list of hooks, one for each guest, in order. `hook.role` says which
+      processes of a cluster call the callback: by default what writes files runs
+      on the chief and what acts on the loop on every worker
+      (`hookbridge.adapters.roles`); it may be set until the session begins.
 
     Raises:
       errors.NotAGuestError: an item is neither a hook nor a callback.
@@ -114,12 +123,14 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
 
     Raises:
       errors.NotAGuestError: an item is neither a hook nor a callback.
-      errors.RefusedError: a hook needs a host that `fit` cannot be.
+      errors.RefusedError: a hook needs a host that `fit` cannot be, or there is a
+        `ParameterServerStrategy` and no Keras but Keras 3.
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
     from hookbridge.adapters import parameter_server_callback as ps
 
     ps.check_max_lag(max_lag)
+    ps.check_keras()
     callbacks: list[Any] = []
     defers: bool | None = True if max_lag is not None else None
     for item in guests.flatten(items):
