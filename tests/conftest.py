@@ -12,6 +12,8 @@ import gc
 import importlib
 import importlib.metadata
 import importlib.util
+import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,10 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# Every process that a test starts inherits it, and so do theirs.
+RUN_MARK = f"HOOKBRIDGE_TEST_RUN={uuid.uuid4()}"
+os.environ.update([RUN_MARK.split("=", 1)])
+LEAVE_SECS = 10.0
 
 
 def _flavours() -> list[str]:
@@ -103,3 +109,34 @@ def _clean_keras() -> Iterator[None]:
         backend = getattr(sys.modules.get(name), "backend", None)
         if backend is not None and hasattr(backend, "clear_session"):
             backend.clear_session()
+
+
+def processes_left() -> dict[int, str]:
+    """Processes of this test run beside this one: `{pid: command line}`."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes().split(b"\0")
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue  # it has ended, or is somebody else's
+        is_ours = RUN_MARK.encode() in environment and int(folder.name) != os.getpid()
+        # Python's own helper ends with the process that it helps.
+        if is_ours and command and "resource_tracker" not in command:
+            found[int(folder.name)] = command.strip()
+    return found
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fails the run if a test left a process behind."""
+    deadline = time.monotonic() + LEAVE_SECS
+    while (left := processes_left()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    if left:
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.ensure_newline()
+            for pid, command in left.items():
+                reporter.write_line(f"FAILED process {pid} was left: {command[:200]}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

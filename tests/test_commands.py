@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import conftest
 import pytest
 
 VERSION = "{}.{}".format(*sys.version_info)
@@ -125,3 +126,14 @@ def test_suites_say_at_the_end_what_failed(repo_root: Path, tmp_path: Path) -> N
     _, _, end = done.stdout.partition("What failed in one:")
     assert "AssertionError: no sum" in end
     assert "FAILED test_it.py::test_sums" in end
+
+
+def test_the_run_would_notice_a_process_that_is_left() -> None:
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    # In a session of its own, as the tasks of a cluster are.
+    with subprocess.Popen(sleep, start_new_session=True) as process:
+        try:
+            assert "time.sleep(60)" in conftest.processes_left()[process.pid]
+        finally:
+            process.kill()
+    assert process.pid not in conftest.processes_left()
