@@ -23,7 +23,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # Every process that a test starts inherits it, and so do theirs.
 RUN_MARK = f"HOOKBRIDGE_TEST_RUN={uuid.uuid4()}"
-os.environ.update([RUN_MARK.split("=", 1)])
+os.environ["HOOKBRIDGE_TEST_RUN"] = RUN_MARK.partition("=")[2]
 LEAVE_SECS = 10.0
 
 

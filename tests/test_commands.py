@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import conftest
@@ -133,7 +134,10 @@ def test_the_run_would_notice_a_process_that_is_left() -> None:
     # In a session of its own, as the tasks of a cluster are.
     with subprocess.Popen(sleep, start_new_session=True) as process:
         try:
-            assert "time.sleep(60)" in conftest.processes_left()[process.pid]
+            deadline = time.monotonic() + 10  # its environment shows a moment later
+            while process.pid not in (left := conftest.processes_left()):
+                assert time.monotonic() < deadline
+            assert "time.sleep(60)" in left[process.pid]
         finally:
             process.kill()
     assert process.pid not in conftest.processes_left()
