@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
+from hookbridge.adapters import refusals
 from hookbridge.adapters.parameter_server_values import to_python
 
 BATCH_KINDS = ("train", "test", "predict")
@@ -45,9 +46,9 @@ class DeferredCallback:
     """Delivers batch events of an unmodified callback in order, with real logs.
 
     Under `ParameterServerStrategy` Keras schedules steps and refuses callbacks with
-    batch methods, because there are no logs yet. Here `on_train_batch_begin` comes
-    when a step is scheduled, and `on_train_batch_end` when its logs are there.
-    Elsewhere every call is passed on as it is.
+    batch methods, because there are no logs yet. Here both events of a batch come
+    when its logs are there, after those of the batch before. Elsewhere every call is
+    passed on as it is.
 
     Args:
       callback: the callback.
@@ -90,8 +91,6 @@ class DeferredCallback:
         Raises:
           errors.RefusedError: the model is one of Keras 3.
         """
-        from hookbridge.adapters import refusals
-
         self._model = model
         if model is not None and refusals.uses_parameter_servers(model):
             from hookbridge.adapters import parameter_server_run
@@ -115,27 +114,34 @@ class DeferredCallback:
         ask = getattr(self.callback, f"_implements_{kind}_batch_hooks", None)
         return True if ask is None else bool(ask())
 
+    def _before_batch(self, method: str, batch: int, logs: Any) -> None:
+        event = functools.partial(getattr(self.callback, method), batch, logs)
+        if self._run is None:
+            event()
+        else:
+            self._run.before_batch(event)
+
     def _after_batch(self, method: str, batch: int, logs: Any) -> None:
         event = getattr(self.callback, method)
         if self._run is None:
             event(batch, logs)
         elif isinstance(logs, tf.distribute.experimental.coordinator.RemoteValue):
-            self._run.deliver_callback(logs, functools.partial(event, batch))
+            self._run.after_batch(logs, functools.partial(event, batch))
         else:
             self._run.flush()
             event(batch, to_python(logs))
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Called when the step is scheduled."""
-        self.callback.on_train_batch_begin(batch, logs)
+        """Passed on in its turn, after the end of the batch before."""
+        self._before_batch("on_train_batch_begin", batch, logs)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Passed on when the step's logs are there."""
         self._after_batch("on_train_batch_end", batch, logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Called when the batch is scheduled."""
-        self.callback.on_test_batch_begin(batch, logs)
+        """Passed on in its turn, after the end of the batch before."""
+        self._before_batch("on_test_batch_begin", batch, logs)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         """Passed on when the batch's logs are there."""
@@ -217,3 +223,13 @@ def check_max_lag(max_lag: Any) -> None:
             f"Received `max_lag={max_lag!r}`; expected a whole number of steps of at "
             "least 0, or None for the default."
         )
+
+
+def check_keras() -> None:
+    """Refuses Keras 3, which fails under this strategy before it asks its callbacks.
+
+    Raises:
+      errors.RefusedError: there is such a strategy and no Keras but Keras 3.
+    """
+    if in_sight() and all(compat.is_keras3(k) for k in compat.keras_flavours()):
+        raise errors.RefusedError(refusals.KERAS_3)

@@ -16,13 +16,12 @@ class Waitable(Protocol):
 
 class _Item(NamedTuple):
     number: int
-    value: Waitable
+    value: Waitable | None
     deliver: Callable[[], None]
-    of_hooks: bool
 
 
 class Deliveries:
-    """A first-in-first-out queue of events, at most `max_lag` steps long.
+    """A first-in-first-out queue of events, of at most `max_lag` steps.
 
     Attributes:
       max_lag: how many steps may have been scheduled after the one whose events
@@ -46,19 +45,21 @@ class Deliveries:
             self._latest = value
             self.scheduled += 1
 
-    def add(
-        self, value: Waitable, deliver: Callable[[], None], *, of_hooks: bool = False
-    ) -> None:
-        """Puts an event of the step scheduled last at the end of the queue."""
-        self._items.append(_Item(self.scheduled, value, deliver, of_hooks))
+    def add(self, value: Waitable | None, deliver: Callable[[], None]) -> None:
+        """Puts an event of the step scheduled last at the end of the queue.
 
-    def drain(self, max_lag: int | None = None, *, hooks: bool = True) -> None:
+        Args:
+          value: what has to be there first; None for an event that only waits for
+            those before it.
+          deliver: tells the guest.
+        """
+        self._items.append(_Item(self.scheduled, value, deliver))
+
+    def drain(self, max_lag: int | None = None) -> None:
         """Delivers what is ready, and waits for what is too far behind.
 
         Args:
           max_lag: in the place of the queue's own.
-          hooks: False stops at the first event of hooks: their errors belong to
-            the session.
         """
         if self._is_delivering:
             return
@@ -67,10 +68,8 @@ class Deliveries:
         try:
             while self._items:
                 head = self._items[0]
-                if head.of_hooks and not hooks:
-                    break
                 is_due = self.scheduled - head.number >= bound
-                if not is_due and not head.value.is_ready:
+                if not (is_due or head.value is None or head.value.is_ready):
                     break
                 # Taken off first: an event whose delivery fails is not repeated.
                 self._items.popleft()
@@ -81,3 +80,4 @@ class Deliveries:
     def clear(self) -> None:
         """Forgets what was not delivered."""
         self._items.clear()
+        self._latest = None

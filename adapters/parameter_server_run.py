@@ -1,8 +1,8 @@
 """One `fit` under `ParameterServerStrategy` with hooks and batch-level callbacks.
 
-Steps are scheduled without waiting for them. What a hook or a callback is told
-after a step (`after_run`, `on_train_batch_end`) waits in a queue until the step's
-values are there, at most `max_lag` steps behind the step scheduled last.
+Steps are scheduled without waiting for them. Guests are told of a step when its
+values are there, at most `max_lag` steps behind the one scheduled last, and then
+the whole story in its usual order: `before_run`, `after_run`, the batch events.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import compat, errors
 from hookbridge.adapters.fit_run import FitRun, Guest
 from hookbridge.adapters.live_session import LiveSession
-from hookbridge.adapters.parameter_server_queue import Deliveries
-from hookbridge.adapters.parameter_server_session import LaterResults, ScheduledSession
-from hookbridge.adapters.parameter_server_step import ScheduledStep
-from hookbridge.adapters.parameter_server_values import ForeignLogs, StepLogs, StepValue
+from hookbridge.adapters.parameter_server_delivery import Delivery
+from hookbridge.adapters.parameter_server_session import ClusterSession
+from hookbridge.adapters.parameter_server_step import ScheduledStep, SplitProgram
+from hookbridge.adapters.parameter_server_values import StepLogs, StepValue
 from hookbridge.adapters.session_program import SessionProgram
-from hookbridge.adapters.step_function import NO_FEEDS, TRAIN, Mode
+from hookbridge.adapters.step_function import NO_FEEDS, TRAIN, Mode, StepFeeds
 
 v1 = tf.compat.v1
 
-DEFAULT_MAX_LAG = 30
 # Set by the preemption signal: the running fit stops after the present step.
 PREEMPTED = threading.Event()
 
@@ -44,36 +43,27 @@ class _ClusterError(Exception):
         self.error = error
 
 
-class _ScheduledGuest(Guest):
-    """A hook whose `after_run` is put off."""
+class _ShieldedGuest(Guest):
+    """A hook whose errors of the cluster do not look like a lost session."""
 
     def __init__(self, hook: Any, run: ParameterServerRun) -> None:
-        super().__init__(hook)
-        for name in ("begin", "after_create_session", "before_run"):
+        for name in ("begin", "after_create_session", "before_run", "after_run"):
             setattr(self, name, run.shielded(getattr(hook, name)))
 
-        def put_off(run_context: Any, run_values: Any) -> None:
-            run.put_off(hook, run_context, run_values)
 
-        self.after_run = put_off
-
-
-class _Deliver(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """The last hook of a run: delivers what is ready or due, inside the session.
-
-    So TensorFlow's own rules hold for what hooks raise in a late `after_run`.
-    """
+class _LateStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """The last hook: a stop waits until steps in flight have been delivered too."""
 
     def __init__(self, run: ParameterServerRun) -> None:
         self._run = run
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        self._run.deliver_in_session()
-        if self._run.stop_asked:
-            run_context.request_stop()
+        if run_context.stop_requested and self._run.ahead:
+            self._run.stop_asked = True
+            compat.withdraw_stop(run_context)
 
 
-class ParameterServerRun(FitRun):
+class ParameterServerRun(Delivery, FitRun):
     """The state of one `fit` under `ParameterServerStrategy`.
 
     Args:
@@ -82,25 +72,17 @@ class ParameterServerRun(FitRun):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self.deliveries = Deliveries(DEFAULT_MAX_LAG)
-        self.stop_asked = False
-        self._lags: list[int] = []
         self._members = 0
-        self._put_off: list[tuple[Any, Any, Any]] = []
-        self._value: StepValue | None = None
-        self._is_barrier = False
-        self._last_logs: Any = None
-        self._in_flight = 0
+        # The step whose events are being delivered, where it was scheduled before.
+        self._present: StepValue | None = None
+        self._scheduled_steps = 0
+        self._split: dict[int, SplitProgram] = {}
         self._is_broken = False
-
-    # -- joining and leaving ---------------------------------------------------
 
     def add_member(self, max_lag: int | None) -> None:
         """Counts a callback of this fit and its wish for `max_lag`; the least wins."""
         self._members += 1
-        if max_lag is not None:
-            self._lags.append(max_lag)
-            self.deliveries.max_lag = min(self._lags)
+        self.wish_lag(max_lag)
 
     def member_ended(self) -> None:
         """The `on_train_end` of one callback; the last one ends a run without hooks."""
@@ -110,27 +92,27 @@ class ParameterServerRun(FitRun):
 
     def leave(self) -> None:
         super().leave()
-        self._put_off.clear()
-        self.deliveries.clear()
-        self._value = self._last_logs = None
+        self.forget()
+        self._present = None
 
     def _maker(self, mode: Mode) -> Callable[..., Any]:
         make = super()._maker(mode)
         original = self._originals[mode]
 
         def make_scheduled(force: bool = False) -> Any:
-            if self._mode is None and not self._is_over and mode is not TRAIN:
-                if self.hooks:
-                    self.leave()
-                    raise errors.RefusedError(
-                        f"Hooks cannot run in `{mode.name}` under "
-                        "`ParameterServerStrategy`: "
-                        f"{', '.join(type(h).__name__ for h in self.hooks)}. They can "
-                        "in `fit`; for the other loops restore a checkpoint into a "
-                        "model made outside the strategy."
-                    )
-                return original(force)
-            return make(force)
+            if self._mode is not None or self._is_over or mode is TRAIN:
+                return make(force)
+            if self.hooks:
+                self.leave()
+                loop = "evaluate" if mode.name == "test" else mode.name
+                raise errors.RefusedError(
+                    f"Hooks cannot run in `{loop}` under "
+                    "`ParameterServerStrategy`: "
+                    f"{', '.join(type(h).__name__ for h in self.hooks)}. They can in "
+                    "`fit`; for the other loops restore a checkpoint into a model "
+                    "made outside the strategy."
+                )
+            return original(force)
 
         return make_scheduled
 
@@ -140,48 +122,60 @@ class ParameterServerRun(FitRun):
     # -- steps -----------------------------------------------------------------
 
     def _call(self, *args: Any) -> Any:
+        """What Keras calls for every step."""
         try:
-            if self.hooks:
+            if self.hooks and (self._monitored is None or not self.max_lag):
+                # Hooks come first: what they want of the step is known only then.
+                self.flush()
                 outputs = super()._call(*args)
             else:
-                self._args = args
-                self._schedule_now((), NO_FEEDS, ())
-                outputs, self._outputs = self._outputs, None
+                outputs = self._call_ahead(args)
         except _ClusterError as e:
             raise e.error from None
         if PREEMPTED.is_set():
             self._model.stop_training = True
         return outputs
 
-    def _schedule(self, program: SessionProgram, feeds: Sequence[Any]) -> StepValue:
-        """What a run of the session with the step does."""
-        assert self._graph is not None
+    def _call_ahead(self, args: tuple[Any, ...]) -> Any:
+        """Schedules a step whose events are delivered later."""
+        self._args, self._data_ended = args, False
+        self._keras_graph = v1.get_default_graph()
+        try:
+            value = self._schedule(self._wanted(), NO_FEEDS, ())
+        except (StopIteration, tf.errors.OutOfRangeError):
+            self.flush()
+            raise
+        except BaseException:
+            self.fail()
+            raise
+        outputs, self._outputs = self._outputs, None
+        if self.hooks:
+            self.add(value, lambda: self._replay(value))
+        saves = any(_saves(hook, self._scheduled_steps) for hook in self.hooks)
+        self.deliver(0 if saves else None)
+        return outputs
+
+    def _wanted(self) -> tuple[str, ...]:
+        if self._graph is None:
+            return ()
         if len(self._taps) != len(self._graph.step_tensors):
             self._taps = {n: item.key for n, item in self._graph.step_tensors.items()}
-        into_step = self._into_step(program) if program.feeds else NO_FEEDS
-        wanted = tuple(sorted(set(self._taps.values())))
-        return self._schedule_now(wanted, into_step, feeds)
+        return tuple(sorted(set(self._taps.values())))
 
-    def _schedule_now(
-        self, wanted: tuple[str, ...], into_step: Any, feeds: Sequence[Any]
+    def _schedule(
+        self, wanted: tuple[str, ...], into_step: StepFeeds, feeds: Sequence[Any]
     ) -> StepValue:
         assert self._step is not None
-        keras_graph = self._keras_graph or v1.get_default_graph()
         try:
-            with keras_graph.as_default(), self._eager_mode():
+            with self._keras_graph.as_default(), self._eager_mode():
                 value: StepValue = self._step.schedule(
                     self._args, wanted, into_step, feeds
                 )
         except Exception as e:
             raise self._failure(e) from e
-        step = self._global_step
-        if step is not None:
-            step.add(value.steps)
-            value.global_step = step.value
-            self._is_barrier = any(_saves(hook, step.value) for hook in self.hooks)
-        self._value = value
-        self._outputs = StepLogs(value, self._before_fetch)
-        self.deliveries.note_scheduled(self._outputs)
+        self._scheduled_steps += value.steps
+        self._outputs = StepLogs(value, self.before_fetch)
+        self.note_scheduled(self._outputs)
         return value
 
     def _failure(self, error: BaseException) -> BaseException:
@@ -200,71 +194,74 @@ class ParameterServerRun(FitRun):
         self._is_broken = True
         return _ClusterError(error)
 
-    # -- deliveries ------------------------------------------------------------
-
-    def put_off(self, hook: Any, run_context: Any, run_values: Any) -> None:
-        """Notes an `after_run` that waits for its step."""
-        self._put_off.append((hook, run_context, run_values))
-
-    def deliver_in_session(self) -> None:
-        """Queues the `after_run` of this step, and delivers what is ready or due."""
-        waiting, self._put_off = self._put_off, []
-        value = self._value
-        assert value is not None
-
-        def deliver() -> None:
-            self._deliver_hooks(value, waiting)
-
-        self.deliveries.add(value, deliver, of_hooks=True)
-        self.deliveries.drain(0 if self._is_barrier else None)
-        if self._data_ended:
-            self.deliveries.drain(0)
-            raise tf.errors.OutOfRangeError(None, None, "End of sequence")
-
-    def _deliver_hooks(self, value: StepValue, waiting: Sequence[Any]) -> None:
-        taps = self._load(value)
-        if taps is None:
-            return
-        self._retained.update({n: taps[k] for n, k in self._taps.items() if k in taps})
-        with self._as_of(value):
-            for hook, run_context, values in waiting:
-                results = values.results
-                if isinstance(results, LaterResults):
-                    values = values._replace(results=results.get())
-                self.shielded(hook.after_run)(run_context, values)
-        if any(run_context.stop_requested for _, run_context, _ in waiting):
-            self.stop_asked = True
-
-    def _load(self, value: StepValue) -> dict[str, Any] | None:
-        """The step's tensors; None where the data ended before it."""
+    def load(self, value: StepValue) -> dict[str, Any] | None:
+        """The tensors of a step; None where the data ended before it."""
         try:
-            logs, taps = value.load()
+            self.last_logs, taps = value.load()
         except Exception as e:
             failure = self._failure(e)
-            if self._data_ended:
-                if self._global_step is not None:
-                    self._global_step.value -= value.steps
-                return None
-            raise failure from e
-        self._last_logs = logs
+            if not self._data_ended:
+                raise failure from e
+            self._scheduled_steps -= value.steps
+            return None
         return taps
 
-    @contextlib.contextmanager
-    def _as_of(self, value: StepValue) -> Iterator[None]:
-        """The global step reads as right after that step, whatever is in flight."""
-        step = self._global_step
-        assert step is not None
-        self._in_flight = max(0, step.value - value.global_step)
-        step.value -= self._in_flight
+    def _replay(self, value: StepValue) -> None:
+        """Delivers to the hooks the events of a step that was scheduled before."""
+        if self.load(value) is None:
+            return
+        assert self._graph is not None
+        self._present = value
         try:
-            yield
+            self._monitored.run(self._graph.step_op)
         finally:
-            step.value += self._in_flight
-            self._in_flight = 0
+            self._present = None
+        if self._monitored.should_stop():
+            self.stop_asked = True
+
+    def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
+        assert self._global_step and isinstance(self._session, ClusterSession)
+        wanted = self._wanted()
+        into_step = self._into_step(program) if program.feeds else NO_FEEDS
+        split = self._split.get(id(program))
+        if split is None:
+            split = self._split[id(program)] = SplitProgram(program)
+        known: list[Any] = []
+        if split.has_before:
+            with self._session.outside():
+                known = split.before(feeds)
+        value = self._present
+        if value is None:
+            if into_step != NO_FEEDS:
+                self.wish_lag(0)  # what is fed has to be known ahead of each step
+            value = self._schedule(wanted, into_step, feeds)
+        elif into_step != NO_FEEDS:
+            raise errors.LiveSessionError(_LATE_FEED)
+        taps = self.load(value)
+        if taps is None:
+            raise tf.errors.OutOfRangeError(None, None, "End of sequence")
+        if not value.is_counted:  # a session that recovers tells of it twice
+            value.is_counted = True
+            self._global_step.add(value.steps)
+        self._retained.update({n: taps[k] for n, k in self._taps.items() if k in taps})
+        try:
+            of_step = {n: taps[self._taps[n]] for n in program.closure.step_tensors}
+        except KeyError as e:
+            raise errors.LiveSessionError(_LATE_FETCH.format(e.args[0])) from e
+        if not split.has_after:
+            return split.known(known, of_step)
+        with self._session.outside():
+            return split.after(known, of_step)
+
+    @property
+    def ahead(self) -> int:
+        """Steps that were scheduled and of which hooks have not been told."""
+        told = 0 if self._global_step is None else self._global_step.value
+        return self._scheduled_steps - told
 
     @contextlib.contextmanager
     def _consistent(self) -> Iterator[None]:
-        step, ahead = self._global_step, self._in_flight
+        step, ahead = self._global_step, self.ahead
         assert step is not None
         try:
             self._model._cluster_coordinator.join()
@@ -276,34 +273,42 @@ class ParameterServerRun(FitRun):
         finally:
             step.value -= ahead
 
-    def deliver_callback(self, logs: Any, event: Callable[[Any], None]) -> None:
-        """Delivers a batch event of a callback in its turn.
+    # -- the session -----------------------------------------------------------
 
-        Args:
-          logs: what Keras gave: the logs of a scheduled step or batch.
-          event: takes the logs as a callback gets them.
-        """
-        value = logs if isinstance(logs, StepLogs) else ForeignLogs(logs)
-        self.deliveries.note_scheduled(logs)
+    def _session_hooks(self) -> list[Any]:
+        return [*(_ShieldedGuest(h, self) for h in self.hooks), _LateStop(self)]
 
-        def deliver() -> None:
-            if isinstance(logs, StepLogs):
-                if self._load(logs.value) is None:
-                    return
-                event(logs.python())
-            else:
-                event(value.python())
+    def _create_session(self) -> LiveSession:
+        assert self._graph is not None and self._global_step is not None
+        self._scheduled_steps = self._global_step.value + (
+            0 if self._session is None else self.ahead
+        )
+        self._session = ClusterSession(
+            self._graph,
+            self._global_step,
+            self._run_step,
+            self._retained,
+            self._consistent,
+        )
+        return self._session
 
-        self.deliveries.add(value, deliver)
-        self._deliver(lambda: self.deliveries.drain(hooks=False))
+    def shielded(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """`method`, whose errors of the cluster do not look like a lost session."""
 
-    def flush(self) -> None:
-        """Delivers everything, as before the end of an epoch."""
-        if len(self.deliveries):
-            self._deliver(lambda: self.deliveries.drain(0))
+        def call(*args: Any) -> Any:
+            try:
+                return method(*args)
+            except _LOST as e:
+                known = getattr(self._session, "cluster_errors", ())
+                if any(e is error for error in known):
+                    self._is_broken = True
+                    raise _ClusterError(e) from e
+                raise
 
-    def _deliver(self, deliver: Callable[[], None]) -> None:
-        """Delivers outside the session, with the rules of `_call` for errors."""
+        return call
+
+    def guard(self, deliver: Callable[[], None]) -> None:
+        """Runs a delivery with the rules of `_call` for what guests raise."""
         graph = self._graph.as_default() if self._graph else contextlib.nullcontext()
         try:
             with graph:
@@ -322,51 +327,14 @@ class ParameterServerRun(FitRun):
         if self.stop_asked:
             self._model.stop_training = True
 
-    def _before_fetch(self, logs: StepLogs) -> Any:
-        """Keras asks for logs at the end of an epoch, before any `on_epoch_end`."""
-        self.flush()
-        if self._data_ended and self._load(logs.value) is None:
-            return self._last_logs
-        return None
-
-    # -- the session -----------------------------------------------------------
-
-    def _session_hooks(self) -> list[Any]:
-        return [*(_ScheduledGuest(h, self) for h in self.hooks), _Deliver(self)]
-
-    def _create_session(self) -> LiveSession:
-        assert self._graph is not None and self._global_step is not None
-        self._session = ScheduledSession(
-            self._graph,
-            self._global_step,
-            self._schedule,
-            self._retained,
-            self._consistent,
-        )
-        return self._session
-
-    def shielded(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """`method`, whose errors of the cluster do not look like a lost session."""
-
-        def call(*args: Any) -> Any:
-            try:
-                return method(*args)
-            except _LOST as e:
-                session = self._session
-                known = getattr(session, "cluster_errors", ())
-                if any(e is error for error in known):
-                    self._is_broken = True
-                    raise _ClusterError(e) from e
-                raise
-
-        return call
-
     def end(self, hook: Any) -> None:
         self.flush()
         super().end(hook)
 
     def fail(self) -> None:
         coordinator = self._model._cluster_coordinator
+        if self._is_over:
+            return
         if coordinator is not None and not self._is_broken:
             # Nothing of this run goes on after it.
             with contextlib.suppress(Exception):
@@ -376,6 +344,19 @@ class ParameterServerRun(FitRun):
                 super().fail()
         else:
             super().fail()
+
+
+_LATE_FEED = (
+    "A hook feeds a tensor of the training step, or `learning_rate:0`, and did not in "
+    "the first step: under `ParameterServerStrategy` the step has been scheduled "
+    "already. Call `hb.as_callbacks(..., max_lag=0)`, or feed from the first step on."
+)
+_LATE_FETCH = (
+    "A hook fetches `{}`, a tensor of the training step that nobody asked for when the "
+    "step was scheduled. Look it up in `begin` with "
+    "`tf.compat.v1.get_default_graph().get_tensor_by_name`, or call "
+    "`hb.as_callbacks(..., max_lag=0)`."
+)
 
 
 def _saves(hook: Any, global_step: int) -> bool:

@@ -60,21 +60,31 @@ class SplitProgram:
             dict(zip(self._needed, values, strict=True)),
         )
 
+    @property
+    def has_before(self) -> bool:
+        """Whether anything runs before the step."""
+        return bool(self._program.feeds or self._program.closure.before)
+
+    @property
+    def has_after(self) -> bool:
+        """Whether anything runs after the step."""
+        return bool(self._program.closure.after)
+
     def before(self, feeds: Sequence[Any]) -> list[Any]:
         """Runs what depends on nothing of the step."""
-        if not feeds and not self._program.closure.before:
-            return []
         return list(self._before(list(feeds)))
 
     def after(self, known: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-        """The fetched values.
+        """Runs what depends on the step; returns the fetched values.
 
         Args:
           known: what `before` returned.
           values: `{step tensor name: value}`.
         """
-        if self._program.closure.after:
-            return list(self._after(list(known), [values[n] for n in self._needed]))
+        return list(self._after(list(known), [values[n] for n in self._needed]))
+
+    def known(self, known: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
+        """The fetched values where nothing runs after the step; see `after`."""
         everything: dict[str, Any] = {f"{n}:0": v for n, v in values.items()}
         if known:
             everything.update(zip(self._names, known, strict=True))

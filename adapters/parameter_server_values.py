@@ -17,10 +17,11 @@ from hookbridge import compat
 
 
 class _Slot(NamedTuple):
-    """Where one output is: which vector, its offset there, its shape."""
+    """Where one output is: which vector, from where to where, its shape."""
 
     vector: int
     start: int
+    stop: int
     shape: tuple[int, ...] | None
 
 
@@ -30,10 +31,13 @@ class Layout:
     def __init__(self) -> None:
         self._structure: Any = None
         self._slots: list[_Slot] = []
+        # Most steps return two flat dicts, for which there is a faster way.
+        self._keys: tuple[list[str], list[str]] | None = None
 
     def pack(self, outputs: Any) -> list[Any]:
         """Joins a structure of tensors; called in the function being traced."""
         self._structure = outputs
+        self._keys = _plain_keys(outputs)
         self._slots = []
         vectors: list[list[Any]] = []
         lengths: list[int] = []
@@ -42,7 +46,7 @@ class Layout:
             tensor = tf.convert_to_tensor(leaf)
             shape = tensor.shape
             if not shape.is_fully_defined():
-                self._slots.append(_Slot(len(vectors), 0, None))
+                self._slots.append(_Slot(len(vectors), 0, 0, None))
                 vectors.append([tensor])
                 lengths.append(0)
                 continue
@@ -51,23 +55,44 @@ class Layout:
                 vectors.append([])
                 lengths.append(0)
             index = of_dtype[tensor.dtype]
-            self._slots.append(_Slot(index, lengths[index], tuple(shape)))
-            vectors[index].append(tf.reshape(tensor, [-1]))
+            start = lengths[index]
             lengths[index] += int(np.prod(tuple(shape), dtype=np.int64))
+            self._slots.append(_Slot(index, start, lengths[index], tuple(shape)))
+            vectors[index].append(tf.reshape(tensor, [-1]))
         return [v[0] if len(v) == 1 else tf.concat(v, 0) for v in vectors]
 
     def unpack(self, vectors: Sequence[Any]) -> Any:
         """The structure that was packed, of numpy values."""
         arrays = [v.numpy() if hasattr(v, "numpy") else v for v in vectors]
         leaves: list[Any] = []
-        for slot in self._slots:
-            array = arrays[slot.vector]
-            if slot.shape is not None:
-                size = int(np.prod(slot.shape, dtype=np.int64))
-                array = np.ravel(array)[slot.start : slot.start + size]
-                array = array.reshape(slot.shape)[()]
+        for vector, start, stop, shape in self._slots:
+            array = arrays[vector]
+            if shape == ():
+                array = array.flat[start]  # a numpy scalar, as a session gives
+            elif shape is not None:
+                array = array.reshape(-1)[start:stop].reshape(shape)
             leaves.append(array)
-        return tf.nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
+        if self._keys is None:
+            return tf.nest.pack_sequence_as(
+                self._structure, leaves, expand_composites=True
+            )
+        logs, taps = self._keys
+        values = iter(leaves)
+        return dict(zip(logs, values, strict=False)), dict(
+            zip(taps, values, strict=False)
+        )
+
+
+def _plain_keys(outputs: Any) -> tuple[list[str], list[str]] | None:
+    """The keys of two dicts of tensors, in the order of `tf.nest`; None for others."""
+    if not (
+        isinstance(outputs, tuple)
+        and all(type(part) is dict for part in outputs)
+        and all(isinstance(v, tf.Tensor) for part in outputs for v in part.values())
+    ):
+        return None
+    logs, taps = (sorted(part) for part in outputs)
+    return logs, taps
 
 
 class StepValue:
@@ -83,7 +108,7 @@ class StepValue:
         self._remote = remote
         self._layout = layout
         self.steps = steps
-        self.global_step = 0  # right after this step; set when it is scheduled
+        self.is_counted = False  # whether it is in the global step
         self._loaded: tuple[Any, dict[str, Any]] | None = None
 
     @property

@@ -87,6 +87,13 @@ def check_start(hook: Any, global_step: int) -> None:
         )
 
 
+KERAS_3 = (
+    "Keras 3 cannot train under `ParameterServerStrategy`. Make the model with "
+    "`tf_keras` (`pip install tf_keras`, and import it before `hb.as_callbacks` is "
+    "called), or with `tf.keras` on TensorFlow 2.15."
+)
+
+
 def uses_parameter_servers(model: Any) -> bool:
     """Whether a model trains under `ParameterServerStrategy`."""
     strategy = getattr(model, "distribute_strategy", None)
@@ -101,11 +108,7 @@ def check_parameter_server(model: Any, guest: Any) -> None:
         process in which a step runs.
     """
     if not hasattr(model, "_cluster_coordinator"):
-        raise errors.RefusedError(
-            f"`{guests.name_of(guest)}` cannot run with this model: Keras 3 has no "
-            "training under `ParameterServerStrategy`. Make the model with `tf_keras` "
-            "(`pip install tf_keras`), or with `tf.keras` on TensorFlow 2.15."
-        )
+        raise errors.RefusedError(f"`{guests.name_of(guest)}`: {KERAS_3}")
     check_remote(guest)
 
 

@@ -95,11 +95,14 @@ class UnequalLossesError(AssertionError):
     """Raised when cases that are compared did not compute the same."""
 
 
-def measure(cases: Sequence[Case], *, repeats: int) -> dict[str, Timing]:
+def measure(
+    cases: Sequence[Case], *, repeats: int, tolerance: float = 1e-4
+) -> dict[str, Timing]:
     """Runs all cases in turn, `repeats` times and once more to warm up.
 
     Raises:
-      UnequalLossesError: in some repeat the losses of two cases differ.
+      UnequalLossesError: in some repeat the losses of two cases differ by more than
+        `tolerance`, relative to their size.
     """
     samples: dict[str, list[Sample]] = {case.name: [] for case in cases}
     for repeat in range(repeats + 1):
@@ -107,7 +110,8 @@ def measure(cases: Sequence[Case], *, repeats: int) -> dict[str, Timing]:
         for case in cases if repeat % 2 == 0 else reversed(cases):
             gc.collect()  # what the case before left behind
             samples[case.name].append(case.run())
-        check_losses({name: found[-1].loss for name, found in samples.items()})
+        losses = {name: found[-1].loss for name, found in samples.items()}
+        check_losses(losses, tolerance=tolerance)
     return {name: _timing(name, found[1:]) for name, found in samples.items()}
 
 

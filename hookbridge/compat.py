@@ -253,3 +253,18 @@ def connected_jobs() -> tuple[str, ...]:
     """The jobs of the cluster that the eager runtime is connected to, if any."""
     definition = private("eager_context")().get_server_def()
     return () if definition is None else tuple(j.name for j in definition.cluster.job)
+
+
+def withdraw_stop(run_context: Any) -> None:
+    """Takes a `request_stop` of a `SessionRunContext` back.
+
+    Raises:
+      PrivateNameMovedError: the running TF does not keep it where it used to.
+    """
+    if not hasattr(run_context, "_stop_requested"):
+        raise PrivateNameMovedError(
+            "hookbridge needs `SessionRunContext._stop_requested` (to stop after steps "
+            "that have been scheduled already), which the running TensorFlow does not "
+            "have."
+        )
+    run_context._stop_requested = False

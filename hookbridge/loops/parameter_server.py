@@ -13,11 +13,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.loops.cluster import ClusterConfig
-from hookbridge.loops.session_cluster_ports import (
-    Liveness,
-    check_own_port,
-    is_listening,
-)
+from hookbridge.loops.session_cluster_ports import check_own_port, is_listening
 
 POLL_SECS = 0.5
 # How long the coordinator may be out of reach before its servers end.
@@ -122,20 +118,23 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
         protocol=PROTOCOL,
         config=server_config(config),
     )
-    chief = Liveness(config, [("chief", 0)], lost_secs=LOST_SECS)
     began = time.monotonic()
-    while not chief.lost():
-        if not chief.seen and time.monotonic() - began > start_secs:
-            address = config.cluster["chief"][0]
-            _leave(server, f"no chief came to {address} within {start_secs:g} s", 1)
+    seen: float | None = None
+    while True:
+        now = time.monotonic()
+        # The chief's runtime listens until its process is gone, however that ended.
+        if is_listening(config, "chief", 0):
+            seen = now
+        elif seen is not None and now - seen > LOST_SECS:
+            break
+        elif seen is None and now - began > start_secs:
+            sys.exit(
+                f"hookbridge: no chief came to {config.cluster['chief'][0]} within "
+                f"{start_secs:g} s"
+            )
         time.sleep(POLL_SECS)
-    _leave(server, "", 0)
-
-
-def _leave(server: Any, complaint: str, code: int) -> None:
-    if complaint:
-        print(f"hookbridge: {complaint}", file=sys.stderr)
-    sys.exit(code)
+    del server
+    sys.exit(0)
 
 
 def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:

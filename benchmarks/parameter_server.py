@@ -1,0 +1,191 @@
+"""What hooks cost in `Model.fit` under `ParameterServerStrategy`.
+
+    python benchmarks/parameter_server.py --json=parameter_server.json
+
+Starts a chief, 2 workers and 1 parameter server as processes of this machine. The
+chief trains the same model without hooks, with 10 hooks that keep the loss of every
+step, delivered at most 30 steps late, with the same hooks in strict order, and with
+a callback that fetches the logs of every step by itself, in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+import tensorflow as tf
+
+import hookbridge as hb
+from benchmarks import base
+
+try:
+    import tf_keras as keras
+except ImportError:  # TF 2.15, whose tf.keras is the one with this strategy
+    keras = tf.keras
+
+v1: Any = tf.compat.v1
+NUM_HOOKS = 10
+# Next to no learning, so that the losses can be compared: which worker takes which
+# batch differs from run to run.
+RATE, TOLERANCE = 1e-6, 0.05
+BATCH_SIZE = 32
+INPUTS, HIDDEN, OUTPUTS = 64, 32, 10
+BARE, LAGGING, STRICT, BLOCKING = (
+    "no hooks",
+    "10 hooks, lagging",
+    "10 hooks, strict",
+    "a callback that fetches",
+)
+
+
+class LossHook(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Keeps the loss of every step."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+
+    def before_run(self, run_context: Any) -> Any:
+        return v1.train.SessionRunArgs("loss:0")
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.losses.append(float(run_values.results))
+
+
+class FetchingCallback(keras.callbacks.Callback):  # type: ignore[misc]
+    """Gets the logs of every step as one does without hookbridge."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._supports_tf_logs = True
+        self.losses: list[float] = []
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.losses.append(float(logs.fetch()["loss"]))
+
+
+class Stopwatch(keras.callbacks.Callback):  # type: ignore[misc]
+    """Times the last epoch; those before it trace and fill caches."""
+
+    secs = 0.0
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._began = base.clock()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.secs = base.clock() - self._began
+
+
+class Bench:
+    """A model on the parameter server, and the cases that train it."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        strategy = hb.loops.parameter_server_strategy()
+        with strategy.scope():
+            self._model = keras.Sequential(
+                [
+                    keras.layers.Dense(HIDDEN, "relu", input_shape=[INPUTS]),
+                    keras.layers.Dense(OUTPUTS),
+                ]
+            )
+            self._model.compile(
+                keras.optimizers.SGD(RATE),
+                keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            )
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=[1024, INPUTS]).astype(np.float32)
+        y = rng.integers(OUTPUTS, size=[1024])
+
+        def batches(context: Any) -> Any:
+            return tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(BATCH_SIZE)
+
+        self._data = keras.utils.experimental.DatasetCreator(batches)
+
+    def _fit(self, guests: list[Any], max_lag: int | None = None) -> base.Sample:
+        watch = Stopwatch()
+        history = self._model.fit(
+            self._data,
+            epochs=2,
+            steps_per_epoch=self._steps,
+            callbacks=[watch, *hb.as_callbacks(guests, max_lag=max_lag)],
+            verbose=0,
+        )
+        for guest in guests:
+            if len(guest.losses) != 2 * self._steps:
+                raise AssertionError(
+                    f"{guest} was given {len(guest.losses)} losses of {2 * self._steps}"
+                )
+            if not all(map(math.isfinite, guest.losses)):
+                raise AssertionError(f"{guest} was given a loss that is none")
+        return base.Sample(watch.secs / self._steps, history.history["loss"][-1])
+
+    def cases(self) -> list[base.Case]:
+        def hooks() -> list[Any]:
+            return [LossHook() for _ in range(NUM_HOOKS)]
+
+        return [
+            base.Case(BARE, lambda: self._fit([])),
+            base.Case(LAGGING, lambda: self._fit(hooks())),
+            base.Case(STRICT, lambda: self._fit(hooks(), max_lag=0)),
+            base.Case(BLOCKING, lambda: self._fit([FetchingCallback()])),
+        ]
+
+
+def coordinate(options: argparse.Namespace) -> None:
+    """The chief: measures and prints."""
+    timings = base.measure(
+        Bench(options.steps).cases(), repeats=options.repeats, tolerance=TOLERANCE
+    )
+    facts = base.machine()
+    print(", ".join(f"{key} {value}" for key, value in facts.items()))
+    print(f"2 workers, 1 server, {options.repeats} repeats of {options.steps} steps\n")
+    rows = [
+        [
+            name,
+            f"{1e6 / timing.microsecs:.0f}",
+            f"{100 / timing.ratio_to(timings[BARE]):.0f} %",
+        ]
+        for name, timing in timings.items()
+    ]
+    print(base.markdown(rows, ["`Model.fit`", "steps/s", "of no hooks"]), flush=True)
+    if options.json:
+        base.write_json(
+            options.json,
+            {
+                "machine": facts,
+                "steps": options.steps,
+                "repeats": options.repeats,
+                "timings": {k: t._asdict() for k, t in timings.items()},
+            },
+        )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--steps", type=int, default=400, help="steps in a stretch")
+    parser.add_argument("--repeats", type=int, default=9, help="stretches timed")
+    parser.add_argument("--json", help="file to write the results to")
+    options = parser.parse_args(arguments)
+    if options.steps < 1 or options.repeats < 1:
+        parser.error("--steps and --repeats have to be 1 or more")
+    if os.environ.get("TF_CONFIG"):
+        coordinate(options)
+        return 0
+    given = sys.argv[1:] if arguments is None else arguments
+    return hb.loops.LocalCluster(num_workers=2, num_ps=1).run(
+        [sys.executable, str(Path(__file__).resolve()), *given]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

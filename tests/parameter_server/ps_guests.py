@@ -1,0 +1,174 @@
+"""Models, data and guests that the jobs and the tests beside them share."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+BATCHES = 6
+EPOCHS = 2
+
+
+def keras2() -> Any:
+    """The Keras that has this strategy: `tf.keras` on TF 2.15, else tf_keras."""
+    if tf.__version__.startswith("2.15"):
+        return tf.keras
+    import tf_keras
+
+    return tf_keras
+
+
+keras = keras2()
+
+
+def note(event: str, **facts: Any) -> None:
+    """Writes one line for the test."""
+    with (Path(sys.argv[1]) / "events.jsonl").open("a") as file:
+        file.write(json.dumps({"event": event, **facts}) + "\n")
+
+
+def mean_output(y: Any, y_pred: Any) -> Any:
+    """A loss whose gradient for the bias is 1 in every step."""
+    return tf.reduce_mean(y_pred)
+
+
+def square_output(y: Any, y_pred: Any) -> Any:
+    """A loss that depends on the batch."""
+    return tf.reduce_mean(tf.square(y_pred))
+
+
+def model(loss: Any, rate: float, **options: Any) -> Any:
+    """A hidden layer and one output, weights all 0.1, biases 0."""
+    constant = keras.initializers.Constant(0.1)
+    made = keras.Sequential(
+        [
+            keras.layers.Dense(
+                4,
+                activation="relu",
+                name="hidden",
+                input_shape=(3,),
+                kernel_initializer=constant,
+            ),
+            keras.layers.Dense(1, name="out", kernel_initializer=constant),
+        ]
+    )
+    # Made by its name within `compile`, the rate is on the server too.
+    made.compile(keras.optimizers.SGD(rate), loss, **options)
+    return made
+
+
+def batches(context: Any = None) -> Any:
+    """Endless, every batch another."""
+    x = np.random.default_rng(0).normal(size=[64, 3]).astype(np.float32)
+    return tf.data.Dataset.from_tensor_slices((x, x[:, :1])).repeat().batch(5)
+
+
+class Recorder:
+    """What guests received: `[guest, event, number, facts]` each."""
+
+    def __init__(self) -> None:
+        self.events: list[list[Any]] = []
+
+    def add(self, guest: str, event: str, number: Any = None, facts: Any = None) -> Any:
+        self.events.append([guest, event, number, facts])
+
+
+class NotingHook(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Fetches the loss, a layer's output and the global step; notes every event."""
+
+    def __init__(self, log: Recorder, name: str) -> None:
+        self._log, self._name = log, name
+
+    def begin(self) -> None:
+        self._step = v1.train.get_global_step()
+        self._log.add(self._name, "begin")
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._log.add(self._name, "after_create_session", int(session.run(self._step)))
+
+    def before_run(self, run_context: Any) -> Any:
+        step = int(run_context.session.run(self._step))
+        self._log.add(self._name, "before_run", step)
+        names = {"loss": "loss:0", "hidden": "hidden/Relu:0", "step": self._step}
+        return v1.train.SessionRunArgs(names)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        fetched = run_values.results
+        hidden = np.asarray(fetched["hidden"])
+        facts = {
+            "loss": float(fetched["loss"]),
+            "step": int(fetched["step"]),
+            "shape": list(hidden.shape),
+            # The loss that the step has to have computed, from its own activations.
+            "expected": float(np.mean(np.square(hidden.sum(axis=1) * 0.1))),
+        }
+        step = int(run_context.session.run(self._step))
+        self._log.add(self._name, "after_run", step, facts)
+
+    def end(self, session: Any) -> None:
+        self._log.add(self._name, "end", int(session.run(self._step)))
+
+
+class NotingCallback(keras.callbacks.Callback):  # type: ignore[misc]
+    """Notes every event, batch events among them."""
+
+    def __init__(self, log: Recorder, name: str) -> None:
+        super().__init__()
+        self._log, self._name = log, name
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self._log.add(self._name, "on_train_begin")
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._log.add(self._name, "on_epoch_begin", epoch)
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self._log.add(self._name, "on_train_batch_begin", batch)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._log.add(self._name, "on_train_batch_end", batch, kinds(logs))
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self._log.add(self._name, "on_epoch_end", epoch, kinds(logs))
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self._log.add(self._name, "on_train_end")
+
+    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._log.add(self._name, "on_test_batch_end", batch, kinds(logs))
+
+    def on_test_end(self, logs: Any = None) -> None:
+        self._log.add(self._name, "on_test_end", None, kinds(logs))
+
+
+class NotingEpochs(keras.callbacks.Callback):  # type: ignore[misc]
+    """A callback that plain Keras takes too."""
+
+    def __init__(self, log: Recorder) -> None:
+        super().__init__()
+        self._log = log
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self._log.add("epochs", "on_epoch_end", epoch)
+
+
+def kinds(logs: Any) -> dict[str, str]:
+    """The keys of logs and the types of their values."""
+    return {key: type(value).__name__ for key, value in (logs or {}).items()}
+
+
+def guests(log: Recorder) -> list[Any]:
+    """The same hooks and callbacks for every host."""
+    return [
+        NotingEpochs(log),
+        NotingCallback(log, "first"),
+        NotingHook(log, "hook"),
+        NotingCallback(log, "second"),
+        NotingHook(log, "other hook"),
+    ]
