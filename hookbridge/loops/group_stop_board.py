@@ -24,25 +24,23 @@ SYNC_TOKENS = b"sync_token_q"
 _raw = tf.raw_ops
 
 
-class SyncTokens(NamedTuple):
-    """The token queue of a `SyncReplicasOptimizer`.
+def token_ops(graph: Any) -> list[Any]:
+    """Operations that let one worker go that waits in `SyncReplicasOptimizer`.
 
-    Attributes:
-      device: where it is.
-      dtype: of its tokens.
+    Each puts one token of the current step into its queue. They are the only thing
+    that is added to the user's graph, and only where there is such a queue.
     """
-
-    device: str
-    dtype: Any
-
-
-def sync_tokens(graph: Any) -> list[SyncTokens]:
-    """The token queues of the `SyncReplicasOptimizer`s in a graph."""
-    return [
-        SyncTokens(op.device, op.get_attr("component_types")[0])
-        for op in graph.get_operations()
-        if op.type == "FIFOQueueV2" and op.get_attr("shared_name") == SYNC_TOKENS
-    ]
+    made = []
+    for op in graph.get_operations():
+        if op.type == "FIFOQueueV2" and op.get_attr("shared_name") == SYNC_TOKENS:
+            (dtype,) = op.get_attr("component_types")
+            with tf.device(op.device), tf.control_dependencies(None):
+                step = tf.cast(tf.compat.v1.train.get_global_step(graph), dtype)
+                enqueue = tf.raw_ops.QueueEnqueueV2(
+                    handle=op.outputs[0], components=[step]
+                )
+            made.append(enqueue)
+    return made
 
 
 def board_config(config: ClusterConfig) -> Any:
@@ -80,7 +78,7 @@ class StopBoard:
                 resource=self._reason, dtype=tf.string
             )
             self._leave = [
-                done_queue(index).enqueue(self._text)
+                left_queue(index, config.task_type, config.task_index).close()
                 for index in range(len(config.cluster["ps"]))
             ]
         self._session = tf.compat.v1.Session(
@@ -102,11 +100,13 @@ class StopBoard:
         """Whether that job was stopped."""
         return bool(self._run(self._queue("stop", generation).closed))
 
-    def stop(self, generation: int, reason: str) -> None:
-        """Stops the job; of several reasons one stays."""
-        if not self.is_stopped(generation):
-            self._run(self._set_reason, {self._text: reason})
+    def stop(self, generation: int, reason: str) -> str:
+        """Stops the job; returns the reason that counts, which is the first."""
+        if self.is_stopped(generation):
+            return self.reason()
+        self._run(self._set_reason, {self._text: reason})
         self._run(self._queue("stop", generation).close)
+        return reason
 
     def reason(self) -> str:
         """Why the job was stopped."""
@@ -130,28 +130,11 @@ class StopBoard:
         """The chief has initialised the variables."""
         self._run(self._queue("ready", generation).close)
 
-    def leave(self, name: str) -> None:
-        """Tells every parameter server that a task needs it no more."""
-        for enqueue in self._leave:
+    def leave(self) -> None:
+        """Tells every parameter server that this task needs it no more."""
+        for close in self._leave:
             with contextlib.suppress(tf.errors.OpError):
-                self._run(enqueue, {self._text: name})
-
-    def release(self, tokens: SyncTokens) -> None:
-        """Lets one worker that waits for a token of `SyncReplicasOptimizer` go.
-
-        The token is older than any step, so that no gradient is computed with it.
-        """
-        with self._lock, self._graph.as_default(), tf.device(tokens.device):
-            queue = tf.queue.FIFOQueue(
-                -1,
-                [tokens.dtype],
-                shapes=[()],
-                shared_name=SYNC_TOKENS.decode(),
-            )
-            enqueue = queue.enqueue(tf.constant(-1, tokens.dtype))
-        # The chief's own end closes the queue, which releases all.
-        with contextlib.suppress(tf.errors.OpError):
-            self._run(enqueue)
+                self._run(close)
 
     def close(self) -> None:
         """Ends the connection and everything that waits in it."""
@@ -192,8 +175,10 @@ class _Signal(NamedTuple):
     closed: Any
 
 
-def done_queue(index: int) -> Any:
-    """The queue of a parameter server in which tasks take their leave."""
+def left_queue(server: int, job: str, index: int) -> Any:
+    """On parameter server `server`: closed when a task has left."""
     graph = tf.compat.v1.get_default_graph()
-    with tf.device(f"/job:ps/task:{index}"), graph.container(CONTAINER):
-        return tf.queue.FIFOQueue(-1, [tf.string], shapes=[()], shared_name="done")
+    with tf.device(f"/job:ps/task:{server}"), graph.container(CONTAINER):
+        return tf.queue.FIFOQueue(
+            1, [tf.bool], shapes=[()], shared_name=f"left_{job}_{index}"
+        )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
+import time
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop import GroupStop, GroupStopped
-from hookbridge.loops.group_stop_board import sync_tokens
+from hookbridge.loops.group_stop_board import CALL_MS, token_ops
 
 v1 = tf.compat.v1
 
@@ -26,7 +31,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     `hb.loops.train_and_evaluate` do so by themselves. Without a cluster it does
     nothing.
 
-    No variable, no checkpoint and no graph of the user gets anything from it.
+    No variable and no checkpoint gets anything from it.
 
     Args:
       config: the cluster; None takes `TF_CONFIG`.
@@ -42,6 +47,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     ) -> None:
         self._config = config or ClusterConfig.from_environment()
         self._own = group is None
+        fail_fast()
         self.group = group or GroupStop(self._config)
 
     def begin(self) -> None:
@@ -52,36 +58,72 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
                 self.group.wait_until_ready()
             except GroupStopped:
                 pass  # the session sees it
-        self._tokens = sync_tokens(v1.get_default_graph())
+        self._tokens = token_ops(v1.get_default_graph())
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Passes on that the variables are there; shortens the end."""
         _limit_grace(coord)
-        interrupt = None if self._config.is_chief else session.close
-        self.group.release_with(self._tokens, interrupt)
+        step = self.group.step
+        step.let_one_through = functools.partial(_run, session, self._tokens)
+        step.interrupt = None if self._config.is_chief else session.close
         if self._config.is_chief:
             self.group.ready()
         self._coord = coord
         if self.group.stopped:
             coord.request_stop()
 
+    def before_run(self, run_context: Any) -> None:
+        """A step begins."""
+        self.group.step.began = time.monotonic()
+
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Tells the others, or hears from them."""
+        self.group.step.began = None
         if run_context.stop_requested or self._coord.should_stop():
             self.group.request("a hook or callback asked for a stop")
         elif not self.group.stopped:
             return
-        self.group.settled()
         if self.group.error is not None:
             raise self.group.error
         run_context.request_stop()
 
     def end(self, session: Any) -> None:
         """A session that ends stops the others."""
-        self.group.settled()
+        self.group.step.began = None
         self.group.request("its session ended")
         if self._own:
             self.group.leave()
+
+
+class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Goes first in a list of hooks, so that what they do counts to no step.
+
+    Args:
+      group: the membership of the `GroupStopHook` at the end of the list.
+    """
+
+    def __init__(self, group: GroupStop) -> None:
+        self._group = group
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """A step is over."""
+        self._group.step.began = None
+
+
+def _run(session: Any, ops: Sequence[Any]) -> None:
+    options = v1.RunOptions(timeout_in_ms=CALL_MS)
+    # The chief's own end closes the queue, which lets everybody go.
+    with contextlib.suppress(tf.errors.OpError, RuntimeError):
+        session.run(ops, options=options)
+
+
+def fail_fast() -> None:
+    """Makes TensorFlow's calls to a task that is gone fail, before the first call.
+
+    By default they wait until it is back, for ever if need be, and nothing can end
+    the wait.
+    """
+    os.environ.setdefault("GRPC_FAIL_FAST", "true")
 
 
 def own_target(config: ClusterConfig) -> str:
@@ -105,4 +147,12 @@ def _limit_grace(coord: Any) -> None:
             ignore_live_threads=ignore_live_threads,
         )
 
-    coord.join = limited
+    request_stop = coord.request_stop
+
+    def quiet(ex: Any = None) -> Any:
+        # What the closing session cancels in such a thread is no failure.
+        if coord.joined and isinstance(ex, tf.errors.CancelledError):
+            return None
+        return request_stop(ex)
+
+    coord.join, coord.request_stop = limited, quiet

@@ -15,7 +15,7 @@ from hookbridge.loops import session_cluster_ports as ports
 from hookbridge.loops import session_cluster_serve as serving
 from hookbridge.loops.cluster import TASK_TYPES, ClusterConfig
 from hookbridge.loops.group_stop import LOST_SECS, START_SECS, GroupStop, GroupStopped
-from hookbridge.loops.group_stop_hook import GroupStopHook
+from hookbridge.loops.group_stop_hook import GroupStopHook, StepEndHook, fail_fast
 from hookbridge.loops.session_cluster_signals import on_sigterm
 
 v1 = tf.compat.v1
@@ -69,6 +69,7 @@ class SessionCluster:
         """
         self.config = config if config is not None else ClusterConfig.from_environment()
         _check_roles(self.config)
+        fail_fast()
         self._session_config = session_config
         self._server: Any = None
         self._entered = False
@@ -206,13 +207,14 @@ class SessionCluster:
         from hookbridge.loops.monitored_session import training_session
 
         group = self._group
+        stop = GroupStopHook(self.config, group=group)
         with self._leaving(), on_sigterm(self._terminated), self._stop_is_no_error():
             with self._stop_of_all():
                 group.connect(self.target)
                 options["scaffold"] = self._gated(options.get("scaffold"))
                 try:
                     session = training_session(
-                        [*hooks, GroupStopHook(self.config, group=group)],
+                        [StepEndHook(group), *hooks, stop],
                         master=self.target,
                         is_chief=self.is_chief,
                         config=self.session_config(config),
@@ -298,9 +300,9 @@ class SessionCluster:
         except GroupStopped:
             raise
         except BaseException as e:
-            if group.interrupted:
+            if group.step.interrupted:
                 raise GroupStopped(group.reason) from e
-            group.settled()
+            group.step.began = None
             clean = isinstance(e, (tf.errors.OutOfRangeError, StopIteration))
             group.request("its data ended" if clean else f"{type(e).__name__}: {e}")
             raise
@@ -316,7 +318,11 @@ class SessionCluster:
         except Exception as e:
             if group.error is not None and e is not group.error:
                 raise group.error from e
-            raise
+            # The servers do not wait for a task whose last step takes very long.
+            late = isinstance(e, (tf.errors.UnavailableError, tf.errors.AbortedError))
+            if not (late and group.stopped):
+                raise
+            logging.warning("hookbridge: too late for its end: %s", group.reason)
         if group.error is not None:
             raise group.error
 

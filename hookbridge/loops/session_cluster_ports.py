@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import time
 from collections.abc import Iterable
@@ -61,37 +62,47 @@ class Liveness:
     Args:
       config: the cluster.
       tasks: `(job, index)` of those that are followed.
-      lost_secs: how long one that was there may be away.
     """
 
-    def __init__(
-        self,
-        config: ClusterConfig,
-        tasks: Iterable[tuple[str, int]],
-        *,
-        lost_secs: float,
-    ) -> None:
+    def __init__(self, config: ClusterConfig, tasks: Iterable[tuple[str, int]]) -> None:
         self._config = config
-        self._lost_secs = lost_secs
-        # When each was first missed; None while it is there or was never seen.
-        self._missed: dict[tuple[str, int], float | None] = dict.fromkeys(tasks)
+        # Since when each is missed; None while it is there.
+        now = time.monotonic()
+        self._missed: dict[tuple[str, int], float | None] = dict.fromkeys(tasks, now)
         self._seen: set[tuple[str, int]] = set()
 
     @property
-    def seen(self) -> bool:
-        """Whether any of the tasks has ever been there."""
-        return bool(self._seen)
+    def seen(self) -> int:
+        """How many of the tasks have ever been there."""
+        return len(self._seen)
 
-    def lost(self) -> list[tuple[str, int]]:
-        """Looks again; those that were there and are away for too long."""
-        gone = []
+    @property
+    def complete(self) -> bool:
+        """Whether all of them have."""
+        return len(self._seen) == len(self._missed)
+
+    def look(self) -> None:
+        """Looks at all tasks."""
         for task, missed in self._missed.items():
             if is_listening(self._config, *task):
                 self._seen.add(task)
                 self._missed[task] = None
-            elif task in self._seen:
-                now = time.monotonic()
-                self._missed[task] = missed = now if missed is None else missed
-                if now - missed >= self._lost_secs:
-                    gone.append(task)
-        return gone
+            elif missed is None:
+                self._missed[task] = time.monotonic()
+
+    def away(
+        self, secs: float, *, unseen_secs: float = math.inf
+    ) -> list[tuple[str, int]]:
+        """The tasks that have been away for long.
+
+        Args:
+          secs: for one that was there.
+          unseen_secs: for one that never was.
+        """
+        now = time.monotonic()
+        return [
+            task
+            for task, missed in self._missed.items()
+            if missed is not None
+            and now - missed >= (secs if task in self._seen else unseen_secs)
+        ]

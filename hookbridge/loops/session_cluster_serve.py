@@ -9,12 +9,13 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.loops.cluster import CHIEF_TYPES, ClusterConfig
-from hookbridge.loops.group_stop_board import CONTAINER, done_queue
+from hookbridge.loops.group_stop_board import left_queue
 from hookbridge.loops.session_cluster_ports import Liveness
 
-POLL_SECS = 1.0
+POLL_SECS = 0.2
+LOOK_SECS = 2.0
 # After the chief has left, the others were stopped and have this long to follow.
-AFTER_CHIEF_SECS = 6.0
+AFTER_CHIEF_SECS = 5.0
 
 
 def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
@@ -38,51 +39,44 @@ def serve(
         without having left.
     """
     tasks = trainers(config)
-    waiting = {f"{job} {index}" for job, index in tasks}
-    chief = f"{tasks[0][0]} 0"
-    liveness = Liveness(config, tasks, lost_secs=lost_secs)
+    liveness = Liveness(config, tasks)
     began = looked = time.monotonic()
     chief_left: float | None = None
     own = f"/job:ps/task:{config.task_index}"
-    with tf.Graph().as_default() as graph, graph.container(CONTAINER):
-        leaving = done_queue(config.task_index).dequeue()
-        options = tf.compat.v1.RunOptions(timeout_in_ms=int(POLL_SECS * 1000))
+    with tf.Graph().as_default():
+        left = [left_queue(config.task_index, *task).is_closed() for task in tasks]
         session = tf.compat.v1.Session(
             target, config=tf.compat.v1.ConfigProto(device_filters=[own])
         )
         with session:
-            while waiting:
+            while not all(gone := session.run(left)):
                 now = time.monotonic()
-                try:
-                    name = session.run(leaving, options=options).decode()
-                    waiting.discard(name)
-                    if name == chief:
-                        chief_left = time.monotonic()
-                    continue
-                except tf.errors.DeadlineExceededError:
-                    pass
-                if chief_left is not None:
-                    if now - chief_left > AFTER_CHIEF_SECS:
-                        logging.warning(
-                            "hookbridge: %s did not take leave; the job is over.",
-                            ", ".join(sorted(waiting)),
-                        )
-                        return
-                elif now - looked > POLL_SECS * 4:
+                if gone[0] and chief_left is None:
+                    chief_left = now
+                if chief_left is not None and now - chief_left > AFTER_CHIEF_SECS:
+                    here = zip(tasks, gone, strict=True)
+                    logging.warning(
+                        "hookbridge: the job is over, and %s did not take leave.",
+                        ", ".join(f"`{job}` {i}" for (job, i), has in here if not has),
+                    )
+                    return
+                if chief_left is None and now - looked > LOOK_SECS:
                     looked = now
-                    _check(tasks, liveness, config, now - began, lost_secs, start_secs)
+                    _check(tasks, liveness, now - began, lost_secs, start_secs)
+                time.sleep(POLL_SECS)
 
 
 def _check(
     tasks: list[tuple[str, int]],
     liveness: Liveness,
-    config: ClusterConfig,
     waited_secs: float,
     lost_secs: float,
     start_secs: float,
 ) -> None:
-    gone = liveness.lost()
-    if len(gone) == len(tasks):
+    liveness.look()
+    # One may have come and gone between two looks.
+    gone = liveness.away(lost_secs, unseen_secs=lost_secs)
+    if liveness.seen and len(gone) == len(tasks):
         raise errors.ClusterError(
             "All tasks that trained are gone without having left, since "
             f"{lost_secs:g} s: {', '.join(f'`{j}` {i}' for j, i in gone)}. "
@@ -91,8 +85,7 @@ def _check(
         )
     if not liveness.seen and waited_secs > start_secs:
         raise errors.ClusterError(
-            f"No task that trains came within {start_secs:g} s; `ps` "
-            f"{config.task_index} expected "
+            f"No task that trains came within {start_secs:g} s; expected "
             f"{', '.join(f'`{j}` {i}' for j, i in tasks)}. Start them, with the same "
             "TF_CONFIG['cluster']."
         )

@@ -179,7 +179,7 @@ class TowerLoop:
             if last_step is not None:
                 hooks.append(LastStepHook(last_step))
             hooks.append(final)
-            open_session = training_session
+            open_session: Callable[..., Any] = training_session
             if self._cluster is not None:
                 open_session = self._cluster.training_session
             with open_session(
@@ -218,9 +218,7 @@ class TowerLoop:
             dataset is empty or never ends.
         """
         with tf.Graph().as_default():
-            evaluation = Evaluation(
-                self._model_fn, input_fn, session_config=self._config
-            )
+            evaluation = Evaluation(self._model_fn, input_fn)
             wanted = tf.compat.v1.global_variables()
             missing = [v.op.name for v in wanted if v.op.name not in variables]
             if missing:
@@ -263,4 +261,4 @@ class TowerLoop:
     def _validation(self, validation_fn: InputFn | None) -> Any:
         if validation_fn is None:
             return None
-        return Evaluation(self._model_fn, validation_fn, session_config=self._config)
+        return Evaluation(self._model_fn, validation_fn)
