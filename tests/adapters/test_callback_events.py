@@ -184,6 +184,8 @@ def _loop(keras: Any, body: Any, **options: Any) -> list[Any]:
     with tf.Graph().as_default():
         net = build()
         queue = tf.queue.FIFOQueue(5, tf.float32, [])
+        words = tf.lookup.KeyValueTensorInitializer(["a"], [1])
+        tf.lookup.StaticHashTable(words, 0)
         data = tf.compat.v1.data.make_initializable_iterator(
             tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
         )
@@ -193,6 +195,7 @@ def _loop(keras: Any, body: Any, **options: Any) -> list[Any]:
             "size": queue.size(),
             "step": tf.compat.v1.train.get_global_step(),
             "local": tf.compat.v1.local_variables_initializer(),
+            "tables": tf.compat.v1.tables_initializer(),
         }
         hooks = hb.as_hooks(recorder(keras, log, "A"), **options)
         with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
@@ -202,7 +205,7 @@ def _loop(keras: Any, body: Any, **options: Any) -> list[Any]:
 
 def test_runs_that_are_no_steps_fire_nothing(keras: Any) -> None:
     def body(session: Any, net: Any, extras: Any) -> None:
-        session.run(extras["init"])
+        session.run([extras["init"], extras["tables"]])
         session.run(extras["data"])
         session.run([extras["size"], extras["step"]])
         session.run({"a": extras["local"], "b": "global_step:0"})

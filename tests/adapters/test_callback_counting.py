@@ -1,0 +1,151 @@
+"""Where the global step is counted instead of read, and what else may move it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from callback_loops import build, feeds
+
+import hookbridge as hb
+
+v1: Any = tf.compat.v1
+TRACE = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+
+
+def recorder(keras: Any, log: list[Any]) -> Any:
+    class Records(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            log.append(("begin", batch))
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            log.append(("end", batch))
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            log.append(("epoch", epoch, int(self.model.optimizer.iterations.numpy())))
+
+    return Records()
+
+
+def nodes_of_a_step(session: Any, train_op: Any) -> list[str]:
+    """The ops of the graph that a step runs for the callbacks."""
+    metadata = v1.RunMetadata()
+    session.run(train_op, options=TRACE, run_metadata=metadata)
+    names = [n.node_name for d in metadata.step_stats.dev_stats for n in d.node_stats]
+    assert names
+    return [n for n in names if n.startswith("hookbridge/")]
+
+
+@pytest.mark.parametrize("increment", ["constant", "computed"])
+def test_step_is_read_only_where_the_graph_does_not_tell(
+    keras: Any, increment: str
+) -> None:
+    log: list[Any] = []
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        weight = v1.get_variable("w", initializer=1.0)
+        count = v1.placeholder_with_default(tf.constant(1, tf.int64), [])
+        loss = tf.square(weight, name="loss")
+        update = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with tf.control_dependencies([update]):
+            by = 1 if increment == "constant" else count
+            train = v1.assign_add(step, by).op
+        hooks = hb.as_hooks(recorder(keras, log), steps_per_epoch=2)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            session.run(train)
+            extra = nodes_of_a_step(session, train)
+            session.run(train)
+    assert bool(extra) == (increment == "computed")
+    assert [e for e in log if e[0] != "begin"] == [
+        ("end", 0),
+        ("end", 1),
+        ("epoch", 0, 2),
+        ("end", 0),
+        ("epoch", 1, 3),
+    ]
+
+
+class StepsByCallable(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Takes a step of its own in the second step of the loop, through a callable."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make = make
+        self._runs = 0
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._step = self._make(session)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self._runs += 1
+        if self._runs == 2:
+            self._step()
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_steps_taken_through_a_callable(keras: Any, seen: bool) -> None:
+    """One made before the callbacks had the session shows at the end of the epoch."""
+    log: list[Any] = []
+    with tf.Graph().as_default():
+        weight = v1.get_variable("w", initializer=1.0)
+        loss = tf.square(weight, name="loss")
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(
+            loss, v1.train.get_or_create_global_step()
+        )
+        hooks = hb.as_hooks(recorder(keras, log), steps_per_epoch=4)
+        other = StepsByCallable(lambda session: session.make_callable(train))
+        hooks = [*hooks, other] if seen else [other, *hooks]
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            for _ in range(7):
+                session.run(train)
+            assert session.run(v1.train.get_global_step()) == 8
+    epochs = [e for e in log if e[0] == "epoch"]
+    if seen:
+        assert epochs == [("epoch", 0, 4), ("epoch", 1, 8)]
+    else:
+        # Four steps of the loop were five: the first epoch ended one too late.
+        assert epochs == [("epoch", 0, 5), ("epoch", 1, 8)]
+
+
+def test_step_that_is_set_between_two_steps(keras: Any) -> None:
+    """As when a hook restores an earlier checkpoint into the session."""
+    log: list[Any] = []
+    with tf.Graph().as_default():
+        net = build()
+        step = v1.train.get_global_step()
+        hooks = hb.as_hooks(recorder(keras, log), steps_per_epoch=10)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            for n in range(3):
+                session.run(net.train_op, feeds(net, n))
+            session.run_step_fn(lambda step_context: step.load(1, step_context.session))
+            session.run(net.train_op, feeds(net, 0))
+    assert [e[1] for e in log if e[0] == "end"] == [0, 1, 2, 1]
+    assert [e[1] for e in log if e[0] == "begin"] == [0, 1, 2, 1]
+
+
+def test_other_sessions_on_a_server_move_the_step(keras: Any) -> None:
+    """As other workers of a cluster do; every step reads the step."""
+    log: list[Any] = []
+    server = tf.distribute.Server.create_local_server()
+    with tf.Graph().as_default():
+        weight = v1.get_variable("w", initializer=1.0)
+        loss = tf.square(weight, name="loss")
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(
+            loss, v1.train.get_or_create_global_step()
+        )
+        hooks = hb.as_hooks(recorder(keras, log), steps_per_epoch=3)
+        with (
+            v1.train.MonitoredTrainingSession(server.target, hooks=hooks) as session,
+            v1.Session(server.target) as worker,
+        ):
+            for each in (session, worker, session, worker, session):
+                each.run(train)
+            assert worker.run(v1.train.get_global_step()) == 5
+    assert [e for e in log if e[0] != "begin"] == [
+        ("end", 0),
+        ("end", 2),
+        ("epoch", 0, 3),
+        ("end", 1),
+        ("epoch", 1, 5),
+    ]
