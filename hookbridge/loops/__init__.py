@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from hookbridge.loops.cluster import ClusterConfig as ClusterConfig
     from hookbridge.loops.devices import session_config as session_config
     from hookbridge.loops.devices import tower_devices as tower_devices
+    from hookbridge.loops.group_stop_estimator import (
+        train_and_evaluate as train_and_evaluate,
+    )
     from hookbridge.loops.group_stop_hook import GroupStopHook as GroupStopHook
+    from hookbridge.loops.group_stop_marker import (
+        checkpoints_until_stop as checkpoints_until_stop,
+    )
     from hookbridge.loops.local_cluster import LocalCluster as LocalCluster
     from hookbridge.loops.monitored_session import training_session as training_session
     from hookbridge.loops.parameter_server import (
@@ -40,8 +46,10 @@ _WHERE = {
     "TowerSpec": "hookbridge.loops.tower_spec",
     "TrainingResult": "hookbridge.loops.session_loop",
     "parameter_server_strategy": "hookbridge.loops.parameter_server",
+    "checkpoints_until_stop": "hookbridge.loops.group_stop_marker",
     "session_config": "hookbridge.loops.devices",
     "tower_devices": "hookbridge.loops.devices",
+    "train_and_evaluate": "hookbridge.loops.group_stop_estimator",
     "training_session": "hookbridge.loops.monitored_session",
 }
 
@@ -54,9 +62,11 @@ __all__ = (
     "TowerLoop",
     "TowerSpec",
     "TrainingResult",
+    "checkpoints_until_stop",
     "parameter_server_strategy",
     "session_config",
     "tower_devices",
+    "train_and_evaluate",
     "training_session",
 )
 

@@ -35,7 +35,8 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     Args:
       config: the cluster; None takes `TF_CONFIG`.
-      group: the membership to use; None makes one for each session.
+      group: the membership to use; None makes one, which is left with the session.
+      joins: whether `begin` joins the job with it.
 
     Raises:
       errors.InvalidArgumentError: `TF_CONFIG` is malformed.
@@ -43,16 +44,21 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """
 
     def __init__(
-        self, config: ClusterConfig | None = None, *, group: GroupStop | None = None
+        self,
+        config: ClusterConfig | None = None,
+        *,
+        group: GroupStop | None = None,
+        joins: bool | None = None,
     ) -> None:
         self._config = config or ClusterConfig.from_environment()
         self._own = group is None
+        self._joins = self._own if joins is None else joins
         fail_fast()
         self.group = group or GroupStop(self._config)
 
     def begin(self) -> None:
         """Joins the job and, on a worker, waits for the chief."""
-        if self._own and self._config.task_type != "evaluator":
+        if self._joins and self._config.task_type != "evaluator":
             self.group.connect(own_target(self._config))
             try:
                 self.group.wait_until_ready()

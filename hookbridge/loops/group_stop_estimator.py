@@ -1,0 +1,120 @@
+"""`train_and_evaluate` whose processes all end with the training."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from hookbridge.loops.cluster import ClusterConfig
+from hookbridge.loops.group_stop import GroupStop, GroupStopped
+from hookbridge.loops.group_stop_hook import GroupStopHook, StepEndHook, own_target
+from hookbridge.loops.group_stop_marker import checkpoints_until_stop, write_marker
+from hookbridge.loops.session_cluster import SessionCluster
+from hookbridge.loops.session_cluster_signals import on_sigterm
+
+
+def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
+    """`tf.estimator.train_and_evaluate` in which a stop is everybody's.
+
+    Chief and workers run TensorFlow's own, with one hook more. When one of them
+    stops, by a hook, a callback, the end of its data, `max_steps` or an error, all
+    do; parameter servers return; the evaluator evaluates the last checkpoint, if it
+    has not yet, and returns. Checkpoints have no variable more than without it.
+
+    Where `TF_CONFIG` has no parameter server, it is TensorFlow's own.
+
+    Args:
+      estimator: an Estimator.
+      train_spec: a `TrainSpec`.
+      eval_spec: an `EvalSpec`; `start_delay_secs` and `throttle_secs` have no
+        effect on the evaluator: it evaluates each checkpoint that is the newest.
+
+    Returns:
+      On the evaluator the metrics of the last evaluation and what the exporters
+      returned; elsewhere what TensorFlow's own returns.
+
+    Raises:
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed.
+      errors.ClusterError: a parameter server or the chief is gone.
+    """
+    from hookbridge import estimator as estimator_lib
+
+    config = ClusterConfig.from_environment()
+    if "ps" not in config.cluster:
+        return estimator_lib.train_and_evaluate(estimator, train_spec, eval_spec)
+    if config.task_type == "evaluator":
+        return _evaluate(estimator, train_spec, eval_spec, config)
+    if config.task_type == "ps":
+        with SessionCluster(config) as cluster:
+            cluster.serve()
+        return None
+    return _train(estimator, train_spec, eval_spec, config)
+
+
+def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
+    from hookbridge import estimator as estimator_lib
+
+    group = GroupStop(config)
+    stop = GroupStopHook(config, group=group, joins=True)
+    hooks = [StepEndHook(group), *train_spec.hooks, stop]
+    result, failed = None, False
+
+    def terminated() -> None:
+        if config.is_chief:
+            group.request("it received SIGTERM")
+        else:
+            group.stop_here("this task received SIGTERM")
+
+    try:
+        with on_sigterm(terminated):
+            result = estimator_lib.train_and_evaluate(
+                estimator, train_spec._replace(hooks=tuple(hooks)), eval_spec
+            )
+    except BaseException as e:
+        if group.error is not None and e is not group.error:
+            raise group.error from e
+        gone = (tf.errors.UnavailableError, tf.errors.AbortedError, GroupStopped)
+        ended = group.step.interrupted or isinstance(e, gone)
+        if not (ended and group.stopped):
+            failed = True
+            with contextlib.suppress(Exception):  # the error that counts is `e`
+                group.connect(own_target(config))
+            group.request(f"{type(e).__name__}: {e}")
+            raise
+        logging.info("hookbridge: the last step was ended: %s", group.reason)
+    finally:
+        if config.is_chief:
+            reason = group.reason or ("it failed" if failed else "it ended")
+            write_marker(str(estimator.model_dir), reason)
+        group.leave()
+    return result
+
+
+def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
+    metrics: Any = None
+    exported: list[Any] = []
+    model_dir = str(estimator.model_dir)
+    for path in checkpoints_until_stop(model_dir, config):
+        metrics = estimator.evaluate(
+            eval_spec.input_fn,
+            steps=eval_spec.steps,
+            name=eval_spec.name,
+            checkpoint_path=path,
+            hooks=eval_spec.hooks,
+        )
+        step = metrics[tf.compat.v1.GraphKeys.GLOBAL_STEP]
+        is_last = bool(train_spec.max_steps and step >= train_spec.max_steps)
+        exported = [
+            exporter.export(
+                estimator=estimator,
+                export_path=tf.io.gfile.join(model_dir, "export", exporter.name),
+                checkpoint_path=path,
+                eval_result=metrics,
+                is_the_final_export=is_last,
+            )
+            for exporter in eval_spec.exporters
+        ]
+    return metrics, exported

@@ -1,0 +1,95 @@
+"""The stop of a job for those who are no part of its cluster: a file."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.loops import session_cluster_ports as ports
+from hookbridge.loops.cluster import ClusterConfig
+from hookbridge.loops.group_stop import LOST_SECS, chief_of
+
+FILE = "hookbridge_stop.json"
+POLL_SECS = 0.5
+# A marker that was there before the evaluator may be an earlier run's, or this run's
+# if the evaluator is late: it counts once the chief has been away for this long.
+LATE_SECS = 60.0
+
+
+def write_marker(model_dir: str, reason: str) -> None:
+    """Says that the job in `model_dir` is over; after its last checkpoint."""
+    path = tf.io.gfile.join(model_dir, FILE)
+    text = json.dumps({"run": uuid.uuid4().hex, "reason": reason})
+    tf.io.gfile.makedirs(model_dir)
+    with tf.io.gfile.GFile(path + ".part", "w") as file:
+        file.write(text)
+    tf.io.gfile.rename(path + ".part", path, overwrite=True)
+
+
+def read_marker(model_dir: str) -> str | None:
+    """The content of the marker, different for each run; None without one."""
+    path = tf.io.gfile.join(model_dir, FILE)
+    try:
+        with tf.io.gfile.GFile(path, "r") as file:
+            return str(file.read())
+    except tf.errors.NotFoundError:
+        return None
+
+
+def checkpoints_until_stop(
+    model_dir: str,
+    config: ClusterConfig | None = None,
+    *,
+    lost_secs: float = LOST_SECS,
+    late_secs: float = LATE_SECS,
+) -> Iterator[str]:
+    """The checkpoints of a job as they appear, until the job is over.
+
+    For an evaluator. The last checkpoint comes too, unless it was given already;
+    those that were overtaken by a newer one meanwhile do not.
+
+    Args:
+      model_dir: where the chief saves.
+      config: the cluster; None takes `TF_CONFIG`.
+      lost_secs: how long the chief may be away, once it was there.
+      late_secs: how long after its start the evaluator believes that a chief which
+        is not there is yet to come, although an earlier run has ended here.
+
+    Yields:
+      Paths of checkpoints, without suffix.
+
+    Raises:
+      errors.ClusterError: the chief is gone without having said that it is over.
+    """
+    config = config if config is not None else ClusterConfig.from_environment()
+    before = read_marker(model_dir)
+    began = time.monotonic()
+    chief = ports.Liveness(config, [chief_of(config)] if config.cluster else [])
+    last: str | None = None
+    while True:
+        marker = read_marker(model_dir)
+        chief.look()
+        waited = time.monotonic() - began
+        over = marker is not None and (
+            marker != before or (not chief.seen and waited > late_secs)
+        )
+        # After the marker, so that the last checkpoint is not missed.
+        path: Any = tf.train.latest_checkpoint(model_dir)
+        if path and path != last:
+            last = path
+            yield path
+        if over:
+            return
+        if chief.away(lost_secs):
+            raise errors.ClusterError(
+                f"The chief is gone for {lost_secs:g} s and has not said that the job "
+                f"is over (in {model_dir}); expected it to train on or to end. It was "
+                "killed: see what it printed, and start the job again."
+            )
+        time.sleep(POLL_SECS)
