@@ -37,7 +37,7 @@ def watch(session: Any, listener: Listener) -> bool:
     listening = weakref.ref(listener)
     run_below, make_below = _below(session, "run"), _below(session, "make_callable")
 
-    @functools.wraps(session.run)
+    @functools.wraps(type(session).run)
     def run(fetches: Any, *args: Any, **kwargs: Any) -> Any:
         told = listening()
         if told is None or not told.run_seen(fetches):
@@ -47,7 +47,7 @@ def watch(session: Any, listener: Listener) -> bool:
         finally:
             told.run_seen(fetches)
 
-    @functools.wraps(session.make_callable)
+    @functools.wraps(type(session).make_callable)
     def make_callable(fetches: Any, *args: Any, **kwargs: Any) -> Any:
         told = listening()
         if told is not None:

@@ -151,7 +151,7 @@ class TrainRun(SessionRun):
             if self._batch_begin:
                 self.deliver("on_train_batch_begin", self._batch, {})
         known = self._fetches.get(now)
-        if known is None:
+        if known is None or (known[1] is not None and not self._counter.exact):
             adds = self._counter.adds(now)
             known = self._plan.fetch_of(now, counted=adds is None), adds
             self._fetches[now] = known
@@ -239,7 +239,6 @@ class TrainRun(SessionRun):
         if self.step != counted:
             # Something that cannot be seen from here moves it too.
             self._counter.exact = False
-            self._fetches.clear()
         return self._epochs.is_over(self.step)
 
     def finish(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -68,23 +67,32 @@ def test_step_is_read_only_where_the_graph_does_not_tell(
 
 
 class StepsByCallable(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Takes a step of its own in the second step of the loop, through a callable."""
+    """Takes a step of its own after the third of the loop, through a callable.
 
-    def __init__(self, make: Callable[[Any], Any]) -> None:
-        self._make = make
+    Args:
+      train: the train op.
+      late: whether the callable is made in mid-training.
+    """
+
+    def __init__(self, train: Any, late: bool) -> None:
+        self._train = train
+        self._late = late
         self._runs = 0
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        self._step = self._make(session)
+        if not self._late:
+            self._step = session.make_callable(self._train)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         self._runs += 1
-        if self._runs == 2:
+        if self._runs == 2 and self._late:
+            self._step = run_context.session.make_callable(self._train)
+        if self._runs == 3:
             self._step()
 
 
-@pytest.mark.parametrize("seen", [True, False])
-def test_steps_taken_through_a_callable(keras: Any, seen: bool) -> None:
+@pytest.mark.parametrize("made", ["after", "late", "before"])
+def test_steps_taken_through_a_callable(keras: Any, made: str) -> None:
     """One made before the callbacks had the session shows at the end of the epoch."""
     log: list[Any] = []
     with tf.Graph().as_default():
@@ -93,19 +101,19 @@ def test_steps_taken_through_a_callable(keras: Any, seen: bool) -> None:
         train = v1.train.GradientDescentOptimizer(0.1).minimize(
             loss, v1.train.get_or_create_global_step()
         )
-        hooks = hb.as_hooks(recorder(keras, log), steps_per_epoch=4)
-        other = StepsByCallable(lambda session: session.make_callable(train))
-        hooks = [*hooks, other] if seen else [other, *hooks]
+        hooks = hb.as_hooks(recorder(keras, log), steps_per_epoch=5)
+        other = StepsByCallable(train, late=made == "late")
+        hooks = [other, *hooks] if made == "before" else [*hooks, other]
         with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            for _ in range(7):
+            for _ in range(9):
                 session.run(train)
-            assert session.run(v1.train.get_global_step()) == 8
+            assert session.run(v1.train.get_global_step()) == 10
     epochs = [e for e in log if e[0] == "epoch"]
-    if seen:
-        assert epochs == [("epoch", 0, 4), ("epoch", 1, 8)]
+    if made == "before":
+        # Five steps of the loop were six: the first epoch ended one too late.
+        assert epochs == [("epoch", 0, 6), ("epoch", 1, 10)]
     else:
-        # Four steps of the loop were five: the first epoch ended one too late.
-        assert epochs == [("epoch", 0, 5), ("epoch", 1, 8)]
+        assert epochs == [("epoch", 0, 5), ("epoch", 1, 10)]
 
 
 def test_step_that_is_set_between_two_steps(keras: Any) -> None:
