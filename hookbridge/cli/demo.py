@@ -27,15 +27,28 @@ def define_flags(values: Any) -> None:
     flags.DEFINE_integer(
         "batch_size",
         default.batch_size,
-        "Examples in a step; a multiple of --num_towers.",
+        "Examples in a step; a multiple of --num_towers times --num_workers.",
         lower_bound=1,
         flag_values=values,
     )
     flags.DEFINE_integer(
         "num_towers",
         default.num_towers,
-        "Towers of the session loop.",
+        "Towers of the session loop, in each worker.",
         lower_bound=1,
+        flag_values=values,
+    )
+    flags.DEFINE_integer(
+        "num_workers",
+        default.num_workers,
+        "Workers of each of the two clusters.",
+        lower_bound=1,
+        flag_values=values,
+    )
+    flags.DEFINE_boolean(
+        "local",
+        False,
+        "Run both loops in this process, with ten guests, without clusters.",
         flag_values=values,
     )
     flags.DEFINE_float(
@@ -77,11 +90,15 @@ def run(values: Any, arguments: Sequence[str]) -> int:
         epochs=values.epochs,
         batch_size=values.batch_size,
         num_towers=values.num_towers,
+        num_workers=0 if values.local else values.num_workers,
         learning_rate=values.learning_rate,
         seed=values.seed,
         model_dir=values.model_dir,
     )
     settings.check()
-    from hookbridge.demo.run import run_demo
+    if values.local:
+        from hookbridge.demo.run import run_demo
+    else:
+        from hookbridge.demo.cluster_run import run_demo
 
     return run_demo(settings, as_json=values.json)

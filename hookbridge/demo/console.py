@@ -27,6 +27,8 @@ class _HookLines(logging.Handler):
         self._emit = emit
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.module == "deprecation":
+            return  # half of TF1 is deprecated, and the demo is about that half
         if record.levelno >= logging.WARNING:
             self._emit(f"  {record.levelname.lower()}: {record.getMessage()}")
         elif record.funcName == "_log_tensors":
@@ -46,4 +48,5 @@ def hook_lines(emit: Emit) -> Iterator[None]:
     try:
         yield
     finally:
-        logger.level, logger.propagate, logger.handlers = before
+        level, logger.propagate, logger.handlers = before
+        logger.setLevel(level)  # which also forgets what it had found enabled

@@ -82,8 +82,8 @@ def training_dataset(part: Split, *, batch_size: int, seed: int) -> Any:
     )
 
 
-def evaluation_dataset(part: Split) -> Any:
-    """One pass over a part, in batches of `EVALUATION_BATCH`."""
+def evaluation_dataset(part: Split, *, batch_size: int = EVALUATION_BATCH) -> Any:
+    """One pass over a part, in batches of `batch_size`."""
     import tensorflow as tf
 
-    return tf.data.Dataset.from_tensor_slices(tuple(part)).batch(EVALUATION_BATCH)
+    return tf.data.Dataset.from_tensor_slices(tuple(part)).batch(batch_size)

@@ -63,9 +63,10 @@ def make_session_optimizer(learning_rate: Any) -> Any:
     return tf.compat.v1.train.AdamOptimizer(learning_rate, epsilon=ADAM_EPSILON)
 
 
-def make_keras_model(weights: Mapping[str, Any], learning_rate: float) -> Any:
-    """The network as a compiled model of `tf.keras`."""
-    keras = tf.keras
+def make_keras_model(
+    weights: Mapping[str, Any], learning_rate: float, keras: Any = tf.keras
+) -> Any:
+    """The network as a compiled model of `tf.keras` or another Keras."""
     model = keras.Sequential(
         [
             keras.Input(shape=(PIXELS,)),

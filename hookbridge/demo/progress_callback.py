@@ -9,14 +9,19 @@ from typing import Any
 import tensorflow as tf
 
 
-class ProgressCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
+class Progress:
     """Prints one line for each epoch and keeps the epochs' logs.
+
+    Mixed with the `Callback` of a Keras flavour it is a callback of that flavour.
 
     Attributes:
       history: the logs of each epoch of the last run.
       steps: training batches seen in the last run.
       validations: validations seen in the last run.
     """
+
+    model: Any
+    params: Any
 
     def __init__(self, emit: Callable[[str], None]) -> None:
         """Initialises the callback.
@@ -55,3 +60,18 @@ class ProgressCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
             f"epoch {epoch + 1:>3}/{self.params.get('epochs')}  step "
             f"{self.steps:>5}  {values}  learning_rate {rate:.2g}  {secs:.1f} s"
         )
+
+
+class ProgressCallback(Progress, tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """The callback for `tf.keras`."""
+
+
+def progress_callback(keras: Any, emit: Callable[[str], None]) -> Any:
+    """The callback for any Keras flavour.
+
+    Args:
+      keras: the flavour's module.
+      emit: where lines go.
+    """
+    bases = (Progress, keras.callbacks.Callback)
+    return type("ProgressCallback", bases, {})(emit)

@@ -89,7 +89,7 @@ def as_table(report: Mapping[str, Any]) -> str:
         values = (form.format(report["loops"][host][key]) for host in hosts)
         rows.append((label, "", *values))
     header = ("guest", "event", *(TITLES[host] for host in hosts))
-    lines = _columns([header, *rows])
+    lines = columns([header, *rows])
     for guest in report["guests"]:
         for host, found in guest["differences"].items():
             lines += [f"{guest['name']} in {TITLES[host]}: {line}" for line in found]
@@ -101,7 +101,8 @@ def as_table(report: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table: the first row is the header, an empty row an empty line."""
     widths = [max(len(row[i]) for row in rows if row) for i in range(len(rows[0]))]
     lines = [_line(row, widths) for row in rows]
     rule = "-" * (sum(widths) + 2 * (len(widths) - 1))

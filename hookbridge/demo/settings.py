@@ -22,7 +22,8 @@ class DemoSettings:
     Attributes:
       epochs: upper limit; early stopping may end the run before.
       batch_size: examples in a step, over all towers.
-      num_towers: towers of the session loop.
+      num_towers: towers of the session loop, in each worker.
+      num_workers: workers of each cluster; 0 runs both loops in this process.
       learning_rate: at the start.
       seed: of the weights, the split and the order of the data.
       model_dir: where both runs write.
@@ -31,6 +32,7 @@ class DemoSettings:
     epochs: int = 30
     batch_size: int = 32
     num_towers: int = 2
+    num_workers: int = 2
     learning_rate: float = 3e-3
     seed: int = 0
     model_dir: str = "runs/demo"
@@ -58,7 +60,7 @@ class DemoSettings:
                 f"Received batch_size={self.batch_size}; expected at most "
                 f"{TRAINING_IMAGES}, the number of training images."
             )
-        check_divides(self.batch_size, self.num_towers)
+        check_divides(self.batch_size, self.num_towers * max(1, self.num_workers))
         directory = Path(check_writable(self.model_dir, name="model_dir"))
         if any(directory.iterdir()) and not (directory / MARKER).exists():
             raise errors.InvalidArgumentError(

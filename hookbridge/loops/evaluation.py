@@ -24,15 +24,12 @@ class Evaluation:
         last `on_batch_begin` meets the end of the data, as in Keras.
     """
 
-    def __init__(
-        self, model_fn: ModelFn, input_fn: InputFn, *, session_config: Any = None
-    ) -> None:
+    def __init__(self, model_fn: ModelFn, input_fn: InputFn) -> None:
         """Builds the evaluation's operations under `evaluation/`.
 
         Args:
           model_fn: called as `model_fn(features, labels, "eval")`.
           input_fn: gives a dataset that ends.
-          session_config: of the session that it will run in.
 
         Raises:
           errors.InvalidArgumentError: the dataset never ends, or a function gives
@@ -59,7 +56,7 @@ class Evaluation:
             tf.device(VARIABLE_DEVICE),
         ):
             dataset = make_dataset(input_fn, name="validation input")
-            batches = num_batches(dataset, session_config=session_config)
+            batches = num_batches(dataset)
             iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
             batch = iterator.get_next()
             spec = call_model_fn(model_fn, batch, EVAL)

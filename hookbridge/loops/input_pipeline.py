@@ -38,21 +38,29 @@ def make_dataset(input_fn: InputFn, *, name: str) -> Any:
     return dataset
 
 
-def num_batches(dataset: Any, *, session_config: Any = None) -> int:
+def num_batches(dataset: Any) -> int:
     """How many elements a dataset of the default graph has.
 
     Args:
       dataset: made in the default graph.
-      session_config: has the devices that the ops already in the graph ask for.
 
     Returns:
       The number, or `tf.data.INFINITE_CARDINALITY` or `tf.data.UNKNOWN_CARDINALITY`.
     """
     import tensorflow as tf
 
+    v1 = tf.compat.v1
     size = dataset.cardinality()
-    with tf.compat.v1.Session(graph=size.graph, config=session_config) as session:
-        return int(session.run(size))
+    # A copy without devices: those of a cluster are not in a session of our own.
+    part = v1.graph_util.extract_sub_graph(size.graph.as_graph_def(), [size.op.name])
+    for node in part.node:
+        node.device = ""
+    with tf.Graph().as_default() as graph:
+        (size,) = tf.graph_util.import_graph_def(
+            part, name="", return_elements=[size.name]
+        )
+        with v1.Session(graph=graph) as session:
+            return int(session.run(size))
 
 
 def next_training_batch(dataset: Any) -> Any:

@@ -36,7 +36,7 @@ STEPS_PER_EPOCH = 39
 
 def demo(repo_root: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "hookbridge", "demo", *flags],
+        [sys.executable, "-m", "hookbridge", "demo", "--local", *flags],
         cwd=repo_root,
         capture_output=True,
         text=True,
@@ -201,7 +201,7 @@ def test_a_guest_that_misses_an_event_makes_the_demo_fail(
 ) -> None:
     monkeypatch.setattr(guests_lib, "ProgressCallback", Deserter)
     flags = ["--epochs=2", "--batch_size=200", "--json", f"--model_dir={tmp_path}/run"]
-    assert main(["demo", *flags]) == 1
+    assert main(["demo", "--local", *flags]) == 1
     result = json.loads(capsys.readouterr().out)
     assert result["ok"] is False
     wrong = {g["name"]: g["differences"] for g in result["guests"]}

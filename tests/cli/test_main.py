@@ -21,9 +21,14 @@ BAD = {
     "no_rate": (["demo", "--learning_rate=nan"], "expected a number above 0"),
     "argument": (["demo", "please"], "'please'; expected flags only"),
     "does_not_divide": (
-        ["demo", "--batch_size=32", "--num_towers=3"],
+        ["demo", "--local", "--batch_size=32", "--num_towers=3"],
         "batch of 32 examples for 3 towers; expected a multiple of 3",
     ),
+    "does_not_divide_among_workers": (
+        ["demo", "--batch_size=32", "--num_towers=2", "--num_workers=3"],
+        "batch of 32 examples for 6 towers; expected a multiple of 6",
+    ),
+    "no_workers": (["demo", "--num_workers=0"], "--num_workers=0"),
     "too_large": (["demo", "--batch_size=4000"], "expected at most 1257"),
 }
 

@@ -1,0 +1,126 @@
+"""The main job as it runs by default: both loops, each a cluster of processes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+HOOKS = ("LoggingTensorHook", "CheckpointSaverHook", "ActivityHook")
+CALLBACKS = ("EarlyStopping", "CSVLogger", "ProgressCallback")
+STEPS_PER_EPOCH = 39
+MODULE = (sys.executable, "-m", "hookbridge")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def default_run(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The demo with its default settings: report, progress, directory."""
+    directory = tmp_path_factory.mktemp("demo") / "new"
+    done = subprocess.run(
+        [*MODULE, "demo", "--json", f"--model_dir={directory}"],
+        cwd=repo_root,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return json.loads(done.stdout), done.stderr, directory
+
+
+def test_both_clusters_learn(default_run: Any) -> None:
+    report, progress, _ = default_run
+    assert report["ok"]
+    for loop in report["loops"].values():
+        assert loop["test_accuracy"] >= 0.95
+        assert loop["stop_step"] % STEPS_PER_EPOCH == 0
+    assert "[worker 1] epoch " in progress
+    assert "[chief 0] epoch " in progress
+
+
+def test_each_guest_s_events_are_told_for_each_process(default_run: Any) -> None:
+    report, _, _ = default_run
+    session = report["loops"]["session"]["processes"]
+    fit = report["loops"]["fit"]["processes"]
+    assert sorted(session) == ["worker 0", "worker 1"]
+    assert sorted(fit) == ["chief 0"]  # Keras calls its guests in the coordinator
+    for process in (*session.values(), *fit.values()):
+        kinds = {name: guest["kind"] for name, guest in process["guests"].items()}
+        assert kinds == dict.fromkeys(HOOKS, "hook") | dict.fromkeys(
+            CALLBACKS, "callback"
+        )
+    counts = {task: p["guests"] for task, p in {**session, **fit}.items()}
+    for task in ("worker 0", "worker 1"):
+        events = counts[task]["ActivityHook"]["events"]
+        assert events["before_run"] >= events["after_run"] > 0
+        batches = counts[task]["ProgressCallback"]["events"]["on_train_batch_end"]
+        assert 0 < batches <= events["after_run"]
+    steps = report["loops"]["fit"]["stop_step"]
+    events = counts["chief 0"]["ActivityHook"]["events"]
+    assert events["before_run"] == events["after_run"] == steps
+    epochs = steps // STEPS_PER_EPOCH
+    assert counts["chief 0"]["ProgressCallback"]["events"]["on_epoch_end"] == epochs
+
+
+def test_what_is_done_once_is_done_by_the_chief(default_run: Any) -> None:
+    report, _, directory = default_run
+    session = report["loops"]["session"]["processes"]
+    for name in ("CheckpointSaverHook", "CSVLogger", "EarlyStopping"):
+        assert session["worker 0"]["guests"][name]["events"]
+        other = session["worker 1"]["guests"][name]
+        assert (other["role"], other["runs_here"], other["events"]) == (
+            "chief",
+            False,
+            {},
+        )
+    for loop, facts in report["loops"].items():
+        rows = list(csv.DictReader((directory / loop / "metrics.csv").open()))
+        assert len(rows) == facts["stop_step"] // STEPS_PER_EPOCH
+        newest = tf.train.latest_checkpoint(str(directory / loop / "checkpoints"))
+        reader = tf.train.load_checkpoint(newest)
+        assert reader.get_tensor("global_step") == facts["stop_step"]
+
+
+def test_the_table_has_a_column_for_each_process(default_run: Any) -> None:
+    from hookbridge.demo.cluster_report import as_table
+
+    report, _, _ = default_run
+    lines = as_table(report).splitlines()
+    assert re.split("  +", lines[0])[-3:] == [
+        "session: worker 0",
+        "session: worker 1",
+        "fit: chief 0",
+    ]
+    assert lines[-1] == "Every guest saw the documented events in every process."
+    (row,) = (line for line in lines if line.startswith("CSVLogger"))
+    assert row.split()[-3:] == ["1", "-", "1"]
+
+
+def test_a_guest_that_misses_an_event_is_named(default_run: Any) -> None:
+    from hookbridge.demo import cluster_report
+    from hookbridge.demo.settings import DemoSettings
+
+    _, _, directory = default_run
+    runs = {
+        loop: [
+            json.loads(file.read_text()) for file in (directory / loop).glob("*.json")
+        ]
+        for loop in ("session", "fit")
+    }
+    worker = next(p for p in runs["session"] if p["task"] == "worker 1")
+    events = worker["guests"]["ActivityHook"]["events"]
+    events.remove(["after_run", None])
+    titles = {"session": "s", "fit": "f"}
+    report = cluster_report.as_dict(DemoSettings(), titles, runs)
+    assert not report["ok"]
+    text = cluster_report.as_table(report)
+    assert "ActivityHook in session, worker 1: received " in text
+    assert text.endswith("A guest did not see the documented events.")
