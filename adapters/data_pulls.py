@@ -34,9 +34,18 @@ class DataPulls:
       sources: the entries.
       trained: the ops that end a step: those that move the counter or hand
         gradients over.
+      idle_steps: whether a step that takes no data leaves all of it to the entries,
+        as an eval step does that only counts.
     """
 
-    def __init__(self, sources: Iterable[LogSource], trained: Iterable[Any]) -> None:
+    def __init__(
+        self,
+        sources: Iterable[LogSource],
+        trained: Iterable[Any],
+        *,
+        idle_steps: bool = False,
+    ) -> None:
+        self._idle_steps = idle_steps
         self._pulls = {s.key: _pulls_of(s.tensor) for s in sources}
         if any(self._pulls.values()):
             self._trained = graph_ops.ancestors(trained)
@@ -51,6 +60,8 @@ class DataPulls:
           errors.RefusedError: it belongs to no step at all.
         """
         extra = self._pulls[source.key] - step.ops
+        if self._idle_steps and extra and not any(map(_pulls, step.ops)):
+            return True
         if extra and not extra <= self._trained:
             op = min(extra, key=lambda op: str(op.name))
             raise errors.RefusedError(

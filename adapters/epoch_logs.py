@@ -61,6 +61,12 @@ class EpochLogs:
             self._fetch = fetch
         self._pending.append(results)
 
+    def take(self, fetch: StepFetch, results: Any) -> dict[str, Any]:
+        """Takes the results of a step; returns the means so far."""
+        if self._pending:
+            self.catch_up()
+        return self.update(fetch.unpack(results))
+
     def catch_up(self) -> None:
         """Brings `current` up to date."""
         fetch = self._fetch

@@ -55,6 +55,8 @@ class StepFetch:
 
     def unpack(self, results: Any) -> dict[str, Any]:
         """The fetched values of the entries of `logs`."""
+        if self._single and not self._others:
+            return {self._numbers[0]: float(results)}
         rest: list[Any] = []
         if self._others:
             results, rest = results

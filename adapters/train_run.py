@@ -193,7 +193,6 @@ class TrainRun(SessionRun):
             # (SyncReplicasOptimizer): the step goes on in the next run.
             self._waiting = True
         else:
-            self._logs.add(self._fetch, self.results)
             self._finish_step(run_context)
         self._now = None
         self._state.step_is_over()
@@ -216,8 +215,10 @@ class TrainRun(SessionRun):
         batch = max(self._batch, self.step - 1 - self._epochs.start)
         self._batch = -1
         if self._batch_end:
-            self._logs.catch_up()
-            self.deliver("on_train_batch_end", batch, dict(self._logs.current))
+            logs = self._logs.take(self._fetch, self.results)
+            self.deliver("on_train_batch_end", batch, dict(logs))
+        else:
+            self._logs.add(self._fetch, self.results)
         over = self._epochs.is_over(self.step)
         if over and self._adds is not None:
             over = self._is_really_over(run_context)
