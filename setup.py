@@ -17,6 +17,7 @@ PACKAGES = [
     "hookbridge.cli",
     "hookbridge.demo",
     "hookbridge.estimator",
+    "hookbridge.lifecycle",
     "hookbridge.loops",
 ]
 
