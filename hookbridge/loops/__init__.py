@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hookbridge.loops.cluster import ClusterConfig as ClusterConfig
     from hookbridge.loops.devices import session_config as session_config
     from hookbridge.loops.devices import tower_devices as tower_devices
+    from hookbridge.loops.final_values import TrainingResult as TrainingResult
     from hookbridge.loops.group_stop_estimator import (
         train_and_evaluate as train_and_evaluate,
     )
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     )
     from hookbridge.loops.session_cluster import SessionCluster as SessionCluster
     from hookbridge.loops.session_loop import TowerLoop as TowerLoop
-    from hookbridge.loops.session_loop import TrainingResult as TrainingResult
     from hookbridge.loops.tower_spec import TowerSpec as TowerSpec
 
 _WHERE = {
@@ -44,7 +44,7 @@ _WHERE = {
     "SessionCluster": "hookbridge.loops.session_cluster",
     "TowerLoop": "hookbridge.loops.session_loop",
     "TowerSpec": "hookbridge.loops.tower_spec",
-    "TrainingResult": "hookbridge.loops.session_loop",
+    "TrainingResult": "hookbridge.loops.final_values",
     "parameter_server_strategy": "hookbridge.loops.parameter_server",
     "checkpoints_until_stop": "hookbridge.loops.group_stop_marker",
     "session_config": "hookbridge.loops.devices",

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a training run leaves.
+
+    Attributes:
+      global_step: the global step at the end.
+      variables: `{variable name: array}` at the end, after every guest's last event.
+        Empty in a cluster whose job was over before this task had a session, or
+        whose stop ended this task in the middle of a step.
+    """
+
+    global_step: int
+    variables: Mapping[str, Any]
 
 
 class FinalValuesHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

@@ -13,9 +13,9 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.loops import session_cluster_ports as ports
-from hookbridge.loops.cluster import CHIEF_TYPES, ClusterConfig
+from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop_board import StopBoard
-from hookbridge.loops.group_stop_watch import POLL_SECS, StepWatch, watch
+from hookbridge.loops.group_stop_watch import POLL_SECS, StepWatch, chief_of, watch
 
 LOST_SECS = 20.0
 START_SECS = 600.0
@@ -247,8 +247,3 @@ class GroupStop:
             return call(self._board)
         time.sleep(0.1)
         return False
-
-
-def chief_of(config: ClusterConfig) -> tuple[str, int]:
-    """`(job, index)` of the chief."""
-    return next((job for job in CHIEF_TYPES if job in config.cluster), "worker"), 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +13,7 @@ from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop import GroupStop, GroupStopped
 from hookbridge.loops.group_stop_hook import GroupStopHook, StepEndHook, own_target
 from hookbridge.loops.group_stop_marker import checkpoints_until_stop, write_marker
+from hookbridge.loops.group_stop_session import terminate
 from hookbridge.loops.session_cluster import SessionCluster
 from hookbridge.loops.session_cluster_signals import on_sigterm
 
@@ -62,14 +64,8 @@ def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
     hooks = [StepEndHook(group), *train_spec.hooks, stop]
     result, failed = None, False
 
-    def terminated() -> None:
-        if config.is_chief:
-            group.request("it received SIGTERM")
-        else:
-            group.stop_here("this task received SIGTERM")
-
     try:
-        with on_sigterm(terminated):
+        with on_sigterm(functools.partial(terminate, group)):
             result = estimator_lib.train_and_evaluate(
                 estimator, train_spec._replace(hooks=tuple(hooks)), eval_spec
             )

@@ -13,7 +13,8 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.loops import session_cluster_ports as ports
 from hookbridge.loops.cluster import ClusterConfig
-from hookbridge.loops.group_stop import LOST_SECS, chief_of
+from hookbridge.loops.group_stop import LOST_SECS
+from hookbridge.loops.group_stop_watch import chief_of
 
 FILE = "hookbridge_stop.json"
 POLL_SECS = 0.5

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
+from hookbridge.loops.cluster import CHIEF_TYPES, ClusterConfig
 from hookbridge.loops.session_cluster_ports import Liveness
 
 if TYPE_CHECKING:
@@ -77,8 +78,6 @@ def _follow_stop(group: GroupStop) -> None:
 
 def _follow_tasks(group: GroupStop) -> None:
     # No TensorFlow here: a call to a server that is gone may never return.
-    from hookbridge.loops.group_stop import chief_of
-
     config = group.config
     own = (config.task_type, config.task_index)
     needed = {chief_of(config)} | {("ps", i) for i in range(len(config.cluster["ps"]))}
@@ -114,3 +113,8 @@ def _last_resort(group: GroupStop) -> None:
         sys.stderr.write(f"hookbridge: ClusterError: {group.error}\n")
         sys.stderr.flush()
         os._exit(1)
+
+
+def chief_of(config: ClusterConfig) -> tuple[str, int]:
+    """`(job, index)` of the chief."""
+    return next((job for job in CHIEF_TYPES if job in config.cluster), "worker"), 0

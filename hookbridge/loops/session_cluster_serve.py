@@ -8,23 +8,15 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.loops.cluster import CHIEF_TYPES, ClusterConfig
+from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop_board import left_queue
 from hookbridge.loops.session_cluster_ports import Liveness
+from hookbridge.loops.session_cluster_roles import trainers
 
 POLL_SECS = 0.2
 LOOK_SECS = 2.0
 # After the chief has left, the others were stopped and have this long to follow.
 AFTER_CHIEF_SECS = 5.0
-
-
-def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
-    """`(job, index)` of the tasks that compute gradients, the chief first."""
-    return [
-        (job, index)
-        for job in (*CHIEF_TYPES, "worker")
-        for index in range(len(config.cluster.get(job, ())))
-    ]
 
 
 def serve(

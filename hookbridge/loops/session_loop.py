@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -13,7 +12,7 @@ from hookbridge import errors
 from hookbridge.adapters.convert import as_hooks
 from hookbridge.loops import devices as devices_lib
 from hookbridge.loops.evaluation import Evaluation
-from hookbridge.loops.final_values import FinalValuesHook
+from hookbridge.loops.final_values import FinalValuesHook, TrainingResult
 from hookbridge.loops.input_pipeline import (
     InputFn,
     make_dataset,
@@ -28,21 +27,6 @@ from hookbridge.loops.tower_spec import ModelFn
 
 if TYPE_CHECKING:
     from hookbridge.loops.session_cluster import SessionCluster
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """What a training run leaves.
-
-    Attributes:
-      global_step: the global step at the end.
-      variables: `{variable name: array}` at the end, after every guest's last event.
-        Empty in a cluster whose job was over before this task had a session, or
-        whose stop ended this task in the middle of a step.
-    """
-
-    global_step: int
-    variables: Mapping[str, Any]
 
 
 class TowerLoop:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 v1 = tf.compat.v1
 EVENTS = Path(sys.argv[1])
-OPTIONS = dict(argument.split("=", 1) for argument in sys.argv[2:])
+OPTIONS = dict(each.split("=", 1) for each in sys.argv[2:] if "=" in each)
 
 
 def note(event: str, **values: Any) -> None:

@@ -1,0 +1,73 @@
+"""What plain TensorFlow does at the end of a cluster, and at its start.
+
+Each is watched for a few seconds only: long enough that a `SessionCluster` has ended
+(`test_endings.py`) or begun.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+import pytest
+from cluster_processes import Job, job
+
+WATCH_SECS = 12.0
+TWO = ("ps 0", "worker 0", "worker 1")
+ONE = ("ps 0", "worker 0")
+
+
+@pytest.fixture(scope="module")
+def hanging(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Three jobs side by side, watched once."""
+    folder = tmp_path_factory.mktemp("plain")
+    with contextlib.ExitStack() as stack:
+
+        def start(name: str, *arguments: str, **options: Any) -> Job:
+            context = job(folder / name, "plain_job.py", *arguments, **options)
+            return stack.enter_context(context)
+
+        # Worker 1 stops by itself; the chief would need its gradients.
+        stops = {"worker 1": ["request_stop_at=20"]}
+        chief = start("chief", "aggregate=2", tasks=TWO, own=stops)
+        # Alone, so that only the closing of its own session can be in its way.
+        close = start("close", "aggregate=1", "last_step=20", tasks=ONE)
+        # The chief comes after the worker has looked once.
+        late = {"worker 0": ["late_secs=3"]}
+        poll = start("poll", tasks=TWO, own=late)
+        chief.wait_for("worker 1", "stopped", 60)
+        close.wait_for("worker 0", "stopped", 60)
+        poll.wait_for("worker 0", "step", 60)
+        time.sleep(WATCH_SECS)
+        for each in (chief, close, poll):
+            each.poll()
+        yield {"chief": chief, "close": close, "poll": poll}
+
+
+@pytest.mark.slow
+def test_chief_waits_for_the_gradients_of_a_worker_that_has_stopped(
+    hanging: Any,
+) -> None:
+    it = hanging["chief"]
+    assert not it.events("worker 0", "stopped"), it.logs()
+    assert "worker 0" not in it.ended
+
+
+@pytest.mark.slow
+def test_close_waits_for_the_thread_of_the_chief(hanging: Any) -> None:
+    it = hanging["close"]
+    assert it.events("worker 0", "stopped") and not it.events("worker 0", "left")
+    assert "worker 0" not in it.ended
+
+
+@pytest.mark.slow
+def test_worker_does_not_see_that_the_chief_is_ready(hanging: Any) -> None:
+    it = hanging["poll"]
+    assert it.events("worker 1", "waiting") and not it.events("worker 1", "session")
+    assert it.events("worker 0", "step")
+
+
+@pytest.mark.slow
+def test_parameter_servers_stay(hanging: Any) -> None:
+    assert not any("ps 0" in it.ended for it in hanging.values())
