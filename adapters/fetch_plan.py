@@ -9,6 +9,7 @@ import numpy as np
 
 from hookbridge.adapters.data_pulls import DataPulls
 from hookbridge.adapters.log_sources import LogSource
+from hookbridge.adapters.step_counter import StepCounter
 from hookbridge.adapters.step_graph import Step, StepGraph
 
 
@@ -106,6 +107,7 @@ class FetchPlan:
         self._others = [s for s in sources if not s.scalar]
         self._vectors: dict[Any, Any] = {}
         self._plain: Any = None
+        self._fetches: dict[Step, tuple[StepFetch, int | None]] = {}
         with tf.name_scope("hookbridge"):
             numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
             for tail in tails:
@@ -117,16 +119,21 @@ class FetchPlan:
             elif numbers:
                 self._plain = tf.stack(numbers)
 
-    def fetch_of(self, step: Step, *, counted: bool) -> StepFetch:
-        """What a step fetches.
-
-        Args:
-          step: what the run is.
-          counted: whether it has to read the counter, where the graph allows.
+    def fetch_of(
+        self, step: Step, counter: StepCounter
+    ) -> tuple[StepFetch, int | None]:
+        """What a step fetches, and by how much it is known to move the counter.
 
         Raises:
           errors.RefusedError: an entry of `logs` would take data that no step takes.
         """
+        known = self._fetches.get(step)
+        if known is None or (known[1] is not None and not counter.exact):
+            adds = counter.adds(step)
+            known = self._fetches[step] = self._make(step, adds is None), adds
+        return known
+
+    def _make(self, step: Step, counted: bool) -> StepFetch:
         scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step)]
         others = [s for s in self._others if self._pulls.fetched_with(s, step)]
         keys = [s.key for s in scalars]

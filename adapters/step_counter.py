@@ -55,6 +55,34 @@ class StepCounter:
         self.stale = False
         return int(session.run(self.variable))
 
+    def after(
+        self, before: int, adds: int | None, count: int | None, run_context: Any
+    ) -> int:
+        """The global step after a step of the loop.
+
+        Args:
+          before: the global step before it.
+          adds: what `adds` said of the step.
+          count: the counter as it was read with the step, or None if it was not.
+          run_context: of the step.
+        """
+        if adds is not None and not self.stale:
+            return before + adds
+        if count is not None:
+            self.stale = False
+            return count
+        if self.variable is not None and (self._steps.movers or self._steps.pushes):
+            return self.read(run_context.session)
+        return before + 1
+
+    def confirmed(self, counted: int, run_context: Any) -> int:
+        """Reads the global step; counts no more if it is not what was counted."""
+        step = self.read(run_context.session)
+        if step != counted:
+            # Something that cannot be seen from here moves it too.
+            self.exact = False
+        return step
+
     def adds(self, step: Step) -> int | None:
         """By how much a run moves the global step, or None if it has to be read."""
         return step.adds if self.exact else None

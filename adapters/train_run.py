@@ -45,7 +45,6 @@ class TrainRun(SessionRun):
             group.logs, monitor_checks.monitored(group.callbacks), graph
         )
         self._plan = FetchPlan(counter, sources, steps)
-        self._fetches: dict[Step, tuple[StepFetch, int | None]] = {}
         self._logs = EpochLogs(sources)
         self.metrics = [s.key for s in sources if s.key != SIZE]
         self._rates = learning_rate.find(graph, group.learning_rate)
@@ -89,7 +88,6 @@ class TrainRun(SessionRun):
     def created(self, coord: Any) -> None:
         self._coord = coord
         self._counter.bind(self.session, self.members[0])
-        self._fetches.clear()
         self._read_step()
         self._batch = -1
         self._steady = False
@@ -150,12 +148,7 @@ class TrainRun(SessionRun):
             self._batch = self.step - self._epochs.start
             if self._batch_begin:
                 self.deliver("on_train_batch_begin", self._batch, {})
-        known = self._fetches.get(now)
-        if known is None or (known[1] is not None and not self._counter.exact):
-            adds = self._counter.adds(now)
-            known = self._plan.fetch_of(now, counted=adds is None), adds
-            self._fetches[now] = known
-        self._fetch, self._adds = known
+        self._fetch, self._adds = self._plan.fetch_of(now, self._counter)
         feeds = self.model.optimizer.feeds
         return self._fetch.with_feeds(feeds) if feeds else self._fetch.arguments
 
@@ -184,10 +177,9 @@ class TrainRun(SessionRun):
         if self._now is None:
             return
         before = self.step
-        if self._adds is not None and not self._counter.stale:
-            self.step = before + self._adds
-        else:
-            self._find_step(run_context)
+        self.step = self._counter.after(
+            before, self._adds, self._fetch.count(self.results), run_context
+        )
         if self.step == before:
             # A replica's gradients were handed over but not applied yet
             # (SyncReplicasOptimizer): the step goes on in the next run.
@@ -196,19 +188,6 @@ class TrainRun(SessionRun):
             self._finish_step(run_context)
         self._now = None
         self._state.step_is_over()
-
-    def _find_step(self, run_context: Any) -> None:
-        self.session = run_context.session
-        count = self._fetch.count(self.results)
-        if count is not None:
-            self._counter.stale = False
-            self.step = count
-        elif self._counter.variable is not None and (
-            self._steps.movers or self._steps.pushes
-        ):
-            self._read_step()
-        else:
-            self.step += 1
 
     def _finish_step(self, run_context: Any) -> None:
         self._epochs.batches += 1
@@ -221,7 +200,8 @@ class TrainRun(SessionRun):
             self._logs.add(self._fetch, self.results)
         over = self._epochs.is_over(self.step)
         if over and self._adds is not None:
-            over = self._is_really_over(run_context)
+            self.step = self._counter.confirmed(self.step, run_context)
+            over = self._epochs.is_over(self.step)
         if not over and not self.model.stop_training:
             self._steady = True
             return
@@ -232,15 +212,6 @@ class TrainRun(SessionRun):
             over and epochs is not None and self._epochs.number + 1 >= epochs
         ):
             run_context.request_stop()
-
-    def _is_really_over(self, run_context: Any) -> bool:
-        """Compares the step that was counted with the session's."""
-        counted = self.step
-        self.step = self._counter.read(run_context.session)
-        if self.step != counted:
-            # Something that cannot be seen from here moves it too.
-            self._counter.exact = False
-        return self._epochs.is_over(self.step)
 
     def finish(self) -> None:
         self._batch = -1
