@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
+from hookbridge.adapters import parameter_server_constant
 from hookbridge.adapters.fit_run import FitRun, Guest
 from hookbridge.adapters.live_session import LiveSession
 from hookbridge.adapters.parameter_server_delivery import Delivery
@@ -78,6 +79,7 @@ class ParameterServerRun(Delivery, FitRun):
         self._scheduled_steps = 0
         self._split: dict[int, SplitProgram] = {}
         self._is_broken = False
+        self._constant = parameter_server_constant.of_model(model)
 
     def add_member(self, max_lag: int | None) -> None:
         """Counts a callback of this fit and its wish for `max_lag`; the least wins."""
@@ -94,6 +96,8 @@ class ParameterServerRun(Delivery, FitRun):
         super().leave()
         self.forget()
         self._present = None
+        if self._constant is not None:
+            self._constant.end()
 
     def _maker(self, mode: Mode) -> Callable[..., Any]:
         make = super()._maker(mode)
@@ -197,7 +201,8 @@ class ParameterServerRun(Delivery, FitRun):
     def load(self, value: StepValue) -> dict[str, Any] | None:
         """The tensors of a step; None where the data ended before it."""
         try:
-            self.last_logs, taps = value.load()
+            with self._eager_mode():  # hooks run under a graph
+                self.last_logs, taps = value.load()
         except Exception as e:
             failure = self._failure(e)
             if not self._data_ended:
@@ -213,7 +218,8 @@ class ParameterServerRun(Delivery, FitRun):
         assert self._graph is not None
         self._present = value
         try:
-            self._monitored.run(self._graph.step_op)
+            with self._graph.as_default():
+                self._monitored.run(self._graph.step_op)
         finally:
             self._present = None
         if self._monitored.should_stop():
@@ -309,10 +315,8 @@ class ParameterServerRun(Delivery, FitRun):
 
     def guard(self, deliver: Callable[[], None]) -> None:
         """Runs a delivery with the rules of `_call` for what guests raise."""
-        graph = self._graph.as_default() if self._graph else contextlib.nullcontext()
         try:
-            with graph:
-                deliver()
+            deliver()
         except _ClusterError as e:
             self.fail()
             raise e.error from None

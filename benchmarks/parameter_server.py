@@ -28,6 +28,7 @@ import tensorflow as tf
 import hookbridge as hb
 from benchmarks import base
 
+keras: Any
 try:
     import tf_keras as keras
 except ImportError:  # TF 2.15, whose tf.keras is the one with this strategy

@@ -17,7 +17,7 @@ import tensorflow as tf  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
 
-v1 = tf.compat.v1
+v1: Any = tf.compat.v1
 STRATEGY = hb.loops.parameter_server_strategy()
 REFUSED = ""
 try:

@@ -19,7 +19,7 @@ from ps_guests import batches, keras, mean_output, model, note  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
 
-v1 = tf.compat.v1
+v1: Any = tf.compat.v1
 FOLDER = Path(sys.argv[1])
 STEPS = int(os.environ.get("STEPS", "1000000"))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-v1 = tf.compat.v1
+v1: Any = tf.compat.v1
 BATCHES = 6
 EPOCHS = 2
 
@@ -24,7 +24,7 @@ def keras2() -> Any:
     return tf_keras
 
 
-keras = keras2()
+keras: Any = keras2()
 
 
 def note(event: str, **facts: Any) -> None:
@@ -159,8 +159,9 @@ class NotingEpochs(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 def kinds(logs: Any) -> dict[str, str]:
-    """The keys of logs and the types of their values."""
-    return {key: type(value).__name__ for key, value in (logs or {}).items()}
+    """The keys of logs and the types of their values, and the mode."""
+    types = {key: type(value).__name__ for key, value in (logs or {}).items()}
+    return {**types, "mode": "eager" if tf.executing_eagerly() else "graph"}
 
 
 def guests(log: Recorder) -> list[Any]:

@@ -30,14 +30,15 @@ def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
     with cluster(tmp_path, JOB) as job:
         job.start()
         job.wait_for("batch 40")
-        # A worker that stands still for a while holds only its own step up.
+        # Others go on at most `max_lag` steps while one stands still.
         job.send("worker 0", signal.SIGSTOP)
-        job.wait_for("batch 60")
+        time.sleep(2)
         job.send("worker 0", signal.SIGCONT)
+        job.wait_for("batch 120")
         job.send("worker 1", signal.SIGKILL)
         done = len(job.notes())
-        job.wait_for(f"batch {60 + 20 * 10}")
-        assert len(job.notes()) >= done + 5
+        job.wait_for("batch 400")
+        assert len(job.notes()) > done
         assert not job.notes("failed")
         killed = job.send("chief 0", signal.SIGKILL)
         codes = job.wait()
@@ -124,7 +125,7 @@ def test_other_roles_are_refused() -> None:
 
 def test_a_chief_that_nobody_joins_names_who_is_missing() -> None:
     (config, *_) = LocalCluster(num_workers=1).configs()
-    with pytest.raises(hb.errors.ClusterError, match="worker 0 .*ps 0"):
+    with pytest.raises(hb.errors.ClusterError, match=r"worker 0 .*ps 0"):
         hb.loops.parameter_server_strategy(config, start_secs=0.1)
 
 
