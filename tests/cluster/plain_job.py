@@ -18,11 +18,13 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 import tensorflow as tf  # noqa: E402
 from job_events import OPTIONS, Steps, note  # noqa: E402
 
+import hookbridge as hb  # noqa: E402
+
 v1 = tf.compat.v1
 
 
 def main() -> None:
-    """Runs the task that `TF_CONFIG` names, with nothing of this library."""
+    """Runs the task that `TF_CONFIG` names; `group_stop=1` adds the one hook."""
     config = json.loads(os.environ["TF_CONFIG"])
     kind, index = config["task"]["type"], config["task"]["index"]
     server = tf.distribute.Server(config["cluster"], job_name=kind, task_index=index)
@@ -49,6 +51,8 @@ def main() -> None:
             hooks.append(optimizer.make_session_run_hook(chief))
         if "last_step" in OPTIONS:
             hooks.append(v1.train.StopAtStepHook(last_step=int(OPTIONS["last_step"])))
+        if "group_stop" in OPTIONS:
+            hooks.append(hb.loops.GroupStopHook())
         note("waiting")
         with v1.train.MonitoredTrainingSession(
             server.target,

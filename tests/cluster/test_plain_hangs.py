@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +72,15 @@ def test_worker_does_not_see_that_the_chief_is_ready(hanging: Any) -> None:
 @pytest.mark.slow
 def test_parameter_servers_stay(hanging: Any) -> None:
     assert not any("ps 0" in it.ended for it in hanging.values())
+
+
+@pytest.mark.slow
+def test_the_hook_alone_ends_it(tmp_path: Path) -> None:
+    own = {"worker 1": ["request_stop_at=20"], "worker 0": ["late_secs=3"]}
+    arguments = ("aggregate=2", "group_stop=1")
+    with job(tmp_path, "plain_job.py", *arguments, tasks=TWO, own=own) as it:
+        codes = it.wait(["worker 0", "worker 1"], timeout_secs=60)
+    assert codes == {"ps 0": None, "worker 0": 0, "worker 1": 0}, it.logs()
+    assert it.secs_to_end() <= 10, it.logs()
+    began = it.events("worker 0", "session")[0]["at"]
+    assert it.events("worker 1", "session")[0]["at"] - began < 10
