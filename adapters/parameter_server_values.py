@@ -7,6 +7,7 @@ joined into one vector per dtype and taken apart on the coordinator.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat
+
+_POLL_SECS = 3e-4
 
 
 class _Slot(NamedTuple):
@@ -95,6 +98,16 @@ def _plain_keys(outputs: Any) -> tuple[list[str], list[str]] | None:
     return logs, taps
 
 
+def _wait(remote: Any) -> None:
+    """Waits until the coordinator has copied a value, or knows that there is none.
+
+    Getting a value that is not copied yet would copy it here, and fail with a worker
+    that dies meanwhile, although the coordinator has another do the step again.
+    """
+    while not compat.remote_value_is_ready(remote):
+        time.sleep(_POLL_SECS)
+
+
 class StepValue:
     """One scheduled step: its values, as soon as they are there.
 
@@ -123,6 +136,7 @@ class StepValue:
           Exception: what the step failed with.
         """
         if self._loaded is None:
+            _wait(self._remote)
             logs, taps = self._layout.unpack(self._remote.get())
             self._loaded = logs, taps
             self._remote = None
@@ -178,6 +192,7 @@ class ForeignLogs:
     def python(self) -> Any:
         """The logs as a callback gets them: scalars as Python numbers."""
         if self._python is None:
+            _wait(self.remote)
             self._python = to_python(self.remote.fetch())
         return self._python
 

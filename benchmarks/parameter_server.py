@@ -11,6 +11,7 @@ a callback that fetches the logs of every step by itself, in turn.
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 import os
 import sys
@@ -28,11 +29,12 @@ import tensorflow as tf
 import hookbridge as hb
 from benchmarks import base
 
-keras: Any
-try:
-    import tf_keras as keras
-except ImportError:  # TF 2.15, whose tf.keras is the one with this strategy
-    keras = tf.keras
+# The Keras that has this strategy.
+keras: Any = (
+    tf.keras
+    if tf.__version__.startswith("2.15")
+    else importlib.import_module("tf_keras")
+)
 
 v1: Any = tf.compat.v1
 NUM_HOOKS = 10
