@@ -26,8 +26,8 @@ def save(path: str, weights: Mapping[str, Any], overwrite: bool = True) -> None:
     of Keras 2 (one group for each layer, attributes `layer_names` and
     `weight_names`), which every Keras loads into a model with equal layers; under a
     name that ends in `.weights.h5` Keras looks elsewhere in the file and finds the
-    layers that `weight_layout` knows. Any other name gives a TF1 checkpoint with a `checkpoint` file beside it,
-    as `Model.save_weights` of Keras 2 does.
+    layers that `weight_layout` knows. Any other name gives a TF1 checkpoint with a
+    `checkpoint` file beside it, as `Model.save_weights` of Keras 2 does.
 
     Args:
       path: file or checkpoint prefix; its folder is made if it is missing.
