@@ -152,6 +152,10 @@ class StepGraph:
         return found
 
     def _unconditional(self, op: Any) -> bool:
+        # The runtime takes functions apart, and a read that waits for the call may
+        # come before an assignment within it.
+        if op.type in step_movers.CALLS:
+            return False
         if not self._conditional:
             return True
         return not any(

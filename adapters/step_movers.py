@@ -9,7 +9,7 @@ from hookbridge.adapters import graph_ops
 
 _ADDS = ("AssignAdd", "AssignAddVariableOp", "ScatterAdd")
 _READS = ("ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized")
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case")
+CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case")
 
 
 def find_writers(graph: Any, counter: Any) -> list[Any]:
@@ -53,7 +53,7 @@ def find_movers(graph: Any, counter: Any, writers: Iterable[Any]) -> list[Any]:
                 t.op for t in list(op.inputs)[1:]
             ):
                 movers.append(op)
-        elif op.type in _CALLS and _function_moves(graph, op, own):
+        elif op.type in CALLS and _function_moves(graph, op, own):
             movers.append(op)
     return movers
 
