@@ -35,7 +35,7 @@ class LossHook(v1.train.SessionRunHook):  # type: ignore[misc]
         self.loss = float(run_values.results)
 
 
-class LossCallback(keras.callbacks.Callback):  # type: ignore[misc]
+class LossCallback(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
     """Wants the loss of every step."""
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -141,7 +141,7 @@ def run_fit(meter: Meter, wanted: bool) -> None:
             keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         )
 
-    class Measures(keras.callbacks.Callback):  # type: ignore[misc]
+    class Measures(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
         """Sees each step scheduled, as Keras's own callbacks would."""
 
         def __init__(self) -> None:

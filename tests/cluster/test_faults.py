@@ -45,7 +45,7 @@ def test_killed_worker_stalls_nobody_and_comes_back(tmp_path: Path) -> None:
 def test_without_server_or_chief_everybody_ends_with_an_error(
     tmp_path: Path, killed: str
 ) -> None:
-    with job(tmp_path, "session_job.py", "aggregate=2", "lost_secs=4") as it:
+    with job(tmp_path, "session_job.py", "aggregate=2", "lost_secs=3") as it:
         wait_for_steps(it)
         it.send(killed, signal.SIGKILL)
         since = time.monotonic()
@@ -107,12 +107,12 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(tmp_path: Path) -> None:
     assert second.events("worker 0", "train_end")[0]["batches"] > max(runs, batches)
 
 
-# The worker starts 8 seconds late here, to keep the test short; nothing depends on
+# The worker starts 5 seconds late here, to keep the test short; nothing depends on
 # how long it is but `lost_secs` and `start_secs`.
 @pytest.mark.slow
 def test_late_and_slow_worker(tmp_path: Path) -> None:
-    own = {"worker 1": ["late_secs=8", "step_secs=1.5"]}
-    with job(tmp_path, "session_job.py", "last_step=600", own=own) as it:
+    own = {"worker 1": ["late_secs=5", "step_secs=1.5"]}
+    with job(tmp_path, "session_job.py", "last_step=400", own=own) as it:
         codes = it.wait(timeout_secs=80)
     assert set(codes.values()) == {0}, it.logs()
     late = it.events("worker 1", "start")[0]["at"]
