@@ -19,6 +19,7 @@ PACKAGES = [
     "hookbridge.estimator",
     "hookbridge.lifecycle",
     "hookbridge.loops",
+    "hookbridge.testing",
 ]
 
 EXTRAS = {

@@ -1,0 +1,28 @@
+"""Record what hooks and callbacks receive, and hold it to the documented mapping.
+
+    log = EventLog()
+    checkpoints = spy(tf.compat.v1.train.CheckpointSaverHook("run"), log, "saver")
+    model.fit(x, y, epochs=2, callbacks=hb.as_callbacks(checkpoints))
+    assert_conforms(log, "saver", guest="hook", host="fit", steps=20)
+
+`RecordingHook` and `RecordingCallback` are guests that do nothing but record;
+`spy` makes any guest record beside what it does.
+"""
+
+from __future__ import annotations
+
+from hookbridge.testing.conformance import assert_conforms, differences
+from hookbridge.testing.event_log import EventLog, Record
+from hookbridge.testing.recording import RecordingCallback, RecordingHook
+from hookbridge.testing.spying import spy, unspy
+
+__all__ = [
+    "EventLog",
+    "Record",
+    "RecordingCallback",
+    "RecordingHook",
+    "assert_conforms",
+    "differences",
+    "spy",
+    "unspy",
+]

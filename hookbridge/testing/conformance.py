@@ -1,0 +1,81 @@
+"""Holds what a guest received to the documented mapping."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Any
+
+from hookbridge import lifecycle
+from hookbridge.lifecycle import Delivery
+from hookbridge.testing.event_log import EventLog
+
+
+def differences(
+    received: Collection[Delivery], expected: Collection[Delivery]
+) -> list[str]:
+    """Where a received event sequence leaves the expected one; empty if nowhere.
+
+    Returns:
+      One line for the first place that differs and one for each event that came
+      too often or too rarely.
+    """
+    got, want = list(received), list(expected)
+    if got == want:
+        return []
+    place = next(
+        (
+            i
+            for i, pair in enumerate(zip(got, want, strict=False))
+            if pair[0] != pair[1]
+        ),
+        min(len(got), len(want)),
+    )
+    lines = [
+        f"event {place + 1}: received {_show(got, place)}, expected "
+        f"{_show(want, place)}"
+    ]
+    have, need = Counter(d.event for d in got), Counter(d.event for d in want)
+    lines += [
+        f"{event}: received {have[event]} times, expected {need[event]}"
+        for event in dict.fromkeys([*need, *have])
+        if have[event] != need[event]
+    ]
+    return lines
+
+
+def _show(events: list[Delivery], place: int) -> str:
+    if place >= len(events):
+        return "nothing more"
+    event, number = events[place]
+    return f"`{event}`" if number is None else f"`{event}({number})`"
+
+
+def assert_conforms(
+    log: EventLog,
+    name: str,
+    *,
+    guest: lifecycle.Guest,
+    host: lifecycle.Host,
+    **facts: Any,
+) -> None:
+    """Holds what a guest received to the documented mapping.
+
+    Args:
+      log: the log the guest recorded in.
+      name: the guest's name in the log.
+      guest: `"hook"` or `"callback"`.
+      host: `"session"` or `"fit"`.
+      **facts: what the run did, as for `lifecycle.expected_events`. Pass
+        `only=lifecycle.overridden(...)` for a guest that was spied on.
+
+    Raises:
+      AssertionError: the sequence differs; the message says where.
+    """
+    expected = lifecycle.expected_events(guest, host, **facts)
+    found = differences(log.of(name), expected)
+    if found:
+        raise AssertionError(
+            f"`{name}` ({guest} in {host}) did not see the documented events:\n  "
+            + "\n  ".join(found)
+        )

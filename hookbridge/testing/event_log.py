@@ -1,0 +1,126 @@
+"""The events that guests received, in order of arrival."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hookbridge.lifecycle import Delivery
+
+
+class Record(NamedTuple):
+    """One event that one guest received.
+
+    Attributes:
+      guest: name of the guest in this log.
+      event: the method that was called.
+      number: epoch or batch; None for events that have neither.
+      secs: seconds since the log was made, on a monotonic clock.
+      logs: the scalar entries of a callback's `logs` as Python numbers.
+      results: what a `RecordingHook` fetched; None for everything else.
+    """
+
+    guest: str
+    event: str
+    number: int | None
+    secs: float
+    logs: Mapping[str, float]
+    results: Any = None
+
+
+class EventLog:
+    """Every recorded event of any number of guests, in order of arrival.
+
+    Guests of several threads may share one log.
+
+    Args:
+      clock: seconds as a float; injected by tests.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._start = clock()
+        self._lock = threading.Lock()
+        self.records: list[Record] = []
+
+    def add(
+        self,
+        guest: str,
+        event: str,
+        number: int | None = None,
+        *,
+        logs: Any = None,
+        results: Any = None,
+    ) -> None:
+        """Appends one event; `logs` and `results` as in `Record`."""
+        record = Record(
+            guest, event, number, self._clock() - self._start, _scalars(logs), results
+        )
+        with self._lock:
+            self.records.append(record)
+
+    def guests(self) -> list[str]:
+        """Names of all guests, in the order of their first event."""
+        return list(dict.fromkeys(r.guest for r in self.records))
+
+    def of(self, guest: str) -> list[Delivery]:
+        """What `guest` received, comparable with `lifecycle.expected_events`."""
+        return [Delivery(r.event, r.number) for r in self.records if r.guest == guest]
+
+    def counts(self, guest: str) -> dict[str, int]:
+        """How often `guest` received each event; events it never got are left out."""
+        return dict(Counter(r.event for r in self.records if r.guest == guest))
+
+    def logs(self, guest: str, event: str) -> list[Mapping[str, float]]:
+        """The `logs` of each `event` of `guest`."""
+        return [r.logs for r in self.records if (r.guest, r.event) == (guest, event)]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The records as plain dicts without `results`, for `json.dump`."""
+        return [
+            {key: value for key, value in r._asdict().items() if key != "results"}
+            for r in self.records
+        ]
+
+    def clear(self) -> None:
+        """Forgets everything and starts the clock again."""
+        with self._lock:
+            self.records.clear()
+            self._start = self._clock()
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(list(self.records))
+
+
+def _scalars(logs: Any) -> dict[str, float]:
+    """The numbers in `logs`; a tensor is not read, that would wait for its step."""
+    if not isinstance(logs, Mapping):
+        return {}
+    return {
+        str(key): value if isinstance(value, (bool, int, float)) else value.item()
+        for key, value in logs.items()
+        if isinstance(value, (bool, int, float, np.number))
+        or (isinstance(value, np.ndarray) and value.size == 1)
+    }
+
+
+def number_and_logs(
+    event: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[int | None, Any]:
+    """The epoch or batch and the `logs` of a callback event's arguments."""
+    if event in ("set_model", "set_params"):
+        return None, None
+    key = "epoch" if "epoch" in event else "batch" if "batch" in event else None
+    rest = list(args)
+    number = None
+    if key is not None:
+        number = int(kwargs[key] if key in kwargs else rest.pop(0))
+    return number, kwargs.get("logs", rest[0] if rest else None)

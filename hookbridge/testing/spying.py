@@ -1,0 +1,72 @@
+"""Makes any guest record what it receives beside what it does."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge import lifecycle
+from hookbridge.adapters import guests
+from hookbridge.testing.event_log import EventLog, number_and_logs
+
+_SPY = "_hookbridge_spied"
+
+
+def spy(guest: Any, log: EventLog, name: str | None = None) -> Any:
+    """Makes a guest record what it receives, without changing what it does.
+
+    The instance's methods are wrapped, not its class. Only events that the guest
+    overrides are recorded (see `lifecycle.overridden`), so no host takes it for a
+    guest with more batch methods than it has. Spying again moves the guest to the
+    new log and name.
+
+    Args:
+      guest: a hook or a callback.
+      log: where events go.
+      name: the guest's name in the log; its class by default.
+
+    Returns:
+      `guest` itself.
+
+    Raises:
+      errors.NotAGuestError: `guest` is neither a hook nor a callback.
+    """
+    (guest,) = guests.flatten([guest])
+    unspy(guest)
+    kind: lifecycle.Guest = "hook" if guests.is_hook(guest) else "callback"
+    name = name or guests.name_of(guest)
+    own: dict[str, Any] = {}
+    for event in lifecycle.overridden(guest, kind):
+        own[event] = vars(guest).get(event)
+        setattr(guest, event, _recording(getattr(guest, event), event, kind, log, name))
+    vars(guest)[_SPY] = own
+    return guest
+
+
+def unspy(guest: Any) -> Any:
+    """Undoes `spy`; a guest that is not spied on is left as it is."""
+    for event, method in vars(guest).pop(_SPY, {}).items():
+        if method is None:
+            delattr(guest, event)
+        else:
+            setattr(guest, event, method)
+    return guest
+
+
+def _recording(
+    method: Callable[..., Any],
+    event: str,
+    kind: lifecycle.Guest,
+    log: EventLog,
+    name: str,
+) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        number, logs = (
+            number_and_logs(event, args, kwargs) if kind == "callback" else (None, None)
+        )
+        log.add(name, event, number, logs=logs)
+        return method(*args, **kwargs)
+
+    return wrapper
