@@ -1,0 +1,79 @@
+"""A hook that fetches by name, and models whose fits it watches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge.adapters.hook_to_callback import HookToCallback
+
+v1: Any = tf.compat.v1
+
+train: Any = v1.train
+
+
+class Fetch(train.SessionRunHook):  # type: ignore[misc]
+    """Fetches tensors by name and the global step with each step."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def begin(self) -> None:
+        graph = v1.get_default_graph()
+        self.tensors = [graph.get_tensor_by_name(name) for name in self.names]
+        self.step = train.get_global_step()
+        self.seen: list[list[Any]] = []
+        self.steps: list[int] = []
+        self.ended = False
+
+    def before_run(self, run_context: Any) -> Any:
+        return train.SessionRunArgs([self.step, self.tensors])
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        step, values = run_values.results
+        self.steps.append(int(step))
+        self.seen.append(values)
+
+    def end(self, session: Any) -> None:
+        self.ended = True
+        self.last_step = int(session.run(self.step))
+
+
+def fit_both(
+    make: Any, x: Any, y: Any, *names: str, **kwargs: Any
+) -> tuple[Fetch, Any, Any]:
+    """Fits a model with a fetching hook and its twin without any."""
+    hook = Fetch(*names)
+    arguments = {"epochs": 2, "batch_size": 8, "shuffle": False, "verbose": 0, **kwargs}
+    bare, hooked = make(), make()
+    hooked.set_weights(bare.get_weights())
+    expected = bare.fit(x, y, **arguments).history
+    found = hooked.fit(x, y, callbacks=[HookToCallback(hook)], **arguments).history
+    assert found.keys() == expected.keys()
+    for key, values in expected.items():
+        np.testing.assert_allclose(found[key], values, rtol=1e-3, atol=1e-5)
+    for one, other in zip(hooked.get_weights(), bare.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+    assert hook.ended
+    return hook, hooked, found
+
+
+RANDOM = np.random.RandomState(3)
+
+X = RANDOM.rand(32, 4).astype("float32")
+
+Y = X.sum(1, keepdims=True)
+
+
+def sequential(keras: Any, **compile_args: Any) -> Any:
+    model = keras.Sequential(
+        [
+            keras.Input((4,)),
+            keras.layers.Dense(5, activation="relu", name="hidden"),
+            keras.layers.Dense(1, name="out"),
+        ]
+    )
+    model.compile(keras.optimizers.SGD(0.05), "mse", metrics=["mae"], **compile_args)
+    return model
