@@ -150,15 +150,18 @@ class CallbackState:
                 base.pop(attribute, None)  # to be saved again with the next checkpoint
 
 
-def watch(saver: Any, saved: Callable[[str], None]) -> Callable[[], None]:
-    """Calls `saved(prefix)` after each `saver.save`; returns what ends it.
+def watch(
+    saver: Any, saved: Callable[[str, Callable[[], None]], None]
+) -> Callable[[], None]:
+    """Calls `saved(prefix, again)` after each `saver.save`; returns what ends it.
 
     The saver is the one in the collection `SAVERS`: that of the loop's
     `CheckpointSaverHook`.
 
     Args:
       saver: a `tf.compat.v1.train.Saver`.
-      saved: called on the thread that saves.
+      saved: called on the thread that saves. `again()` writes the same checkpoint
+        once more, with the session's present values, and tells nobody.
     """
     original = saver.save
 
@@ -166,7 +169,7 @@ def watch(saver: Any, saved: Callable[[str], None]) -> Callable[[], None]:
     def save(*args: Any, **kwargs: Any) -> Any:
         path = original(*args, **kwargs)
         if path:
-            saved(path)
+            saved(path, functools.partial(original, *args, **kwargs))
         return path
 
     saver.save = save

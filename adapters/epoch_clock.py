@@ -49,3 +49,7 @@ class EpochClock:
         if step < self.start:
             self.is_open = False
             self._first_number = self._first_start = 0
+
+    def falls_short(self, step: int, epochs: int | None) -> bool:
+        """Whether a run that ends at a step leaves some of `epochs` to the next."""
+        return bool(epochs and self._length and step < epochs * self._length)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,6 +12,13 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters import roles
+
+_writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
+def writes(session: Any) -> int:
+    """How many times `write` has set variables of a session."""
+    return _writes.get(session, 0)
 
 
 def read(session: Any, variables: Sequence[Any]) -> list[Any]:
@@ -58,6 +66,8 @@ def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
             rounds.append(([initializer], {source.name: array}))
     for ops, feeds in rounds:
         session.run(ops, feeds)
+    if rounds:
+        _writes[session] = writes(session) + 1
 
 
 @functools.cache

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from hookbridge.adapters import callback_state
+from absl import logging
+
+from hookbridge.adapters import callback_state, session_variables
 
 if TYPE_CHECKING:
     from hookbridge.adapters.train_run import TrainRun
@@ -15,7 +17,11 @@ class StateKeeper:
     """Follows the saver of a session.
 
     It is the saver in the collection `SAVERS`, which the loop's checkpoint hook and
-    the restoring of a session use. Without one there is nothing to do.
+    the restoring of a session use.
+
+    A checkpoint holds what the callbacks of its step did: where the saver's hook came
+    before them and they set variables (`EarlyStopping` that restores the best
+    weights, `ReduceLROnPlateau`), it is written once more.
 
     Args:
       run: the training run.
@@ -27,6 +33,11 @@ class StateKeeper:
         self._saver: Any = None
         self._stop: Callable[[], None] | None = None
         self._late: list[str] = []
+        # Of the last checkpoint: how to write it again, its step, and how many times
+        # variables had been set until then.
+        self._again: Callable[[], Any] | None = None
+        self._at = -1
+        self._writes = 0
 
     def begin(self) -> None:
         """After `on_train_begin`: restores what is there and follows the saver."""
@@ -34,6 +45,14 @@ class StateKeeper:
 
         savers = self._run.graph.get_collection(tf.compat.v1.GraphKeys.SAVERS)
         if not savers:
+            # A Scaffold makes a saver in the collection unless it is given one.
+            logging.warning(
+                "hookbridge: the saver of this session's Scaffold is not in the "
+                "collection `tf.compat.v1.GraphKeys.SAVERS`, so the state of "
+                "callbacks is not saved with its checkpoints. Add it: "
+                "`tf.compat.v1.add_to_collection(tf.compat.v1.GraphKeys.SAVERS, "
+                "saver)`."
+            )
             return
         run = self._run
         self._state = callback_state.CallbackState(run.called, run.loop_state)
@@ -48,22 +67,41 @@ class StateKeeper:
             found = self._state.restore(prefix, self._run.step)
             self._run.set_loop_state(found)
 
-    def _saved(self, prefix: str) -> None:
+    def _saved(self, prefix: str, again: Callable[[], Any]) -> None:
+        self._again = again
+        self._writes = session_variables.writes(self._run.session)
         # The saver's hook may come before the callbacks of the same step; the state
         # that belongs to the step is the one after them.
         if self._run.in_step:
             self._late.append(prefix)
         elif self._state is not None:
+            self._at = self._run.step
             self._state.save(prefix, self._run.step)
 
     def step_is_over(self) -> None:
         """All callbacks had their events of a step."""
         if self._late and self._state is not None:
+            self._at = self._run.step
+            self._save_what_was_set()
             for prefix in self._late:
                 self._state.save(prefix, self._run.step)
             self._late.clear()
 
-    def end(self) -> None:
-        """Lets the saver go."""
+    def end(self, cut_short: bool) -> None:
+        """After `on_train_end`: lets the saver go.
+
+        Args:
+          cut_short: another run goes on from the last checkpoint, and it has to be
+            that of an uninterrupted one: it stays without what `on_train_end` set.
+        """
+        if self._at == self._run.step and not cut_short:
+            self._save_what_was_set()
         if self._stop is not None:
             self._stop()
+
+    def _save_what_was_set(self) -> None:
+        """Writes the last checkpoint again if variables were set since."""
+        count = session_variables.writes(self._run.session)
+        if self._again is not None and count != self._writes:
+            self._writes = count
+            self._again()

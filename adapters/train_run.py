@@ -92,8 +92,7 @@ class TrainRun(SessionRun):
         self._batch = -1
         self._steady = False
         if self.started:
-            # Recovered: the step is that of the checkpoint. What was open is
-            # begun anew by the next training step.
+            # Recovered, at a checkpoint's step; the next step begins what was open.
             self._epochs.rewind(self.step)
             self._state.restore()
             return
@@ -158,8 +157,8 @@ class TrainRun(SessionRun):
         if self._counter.stale or failed:
             self._read_step()
         if failed:
-            # The last step raised and the loop went on: its data had ended, which
-            # ends the epoch, as in `fit` with a dataset of unknown size.
+            # The last step raised and the loop went on: the end of the data, and of
+            # the epoch, as in `fit` with a dataset of unknown size.
             self._batch = -1
             if self._epochs.batches:
                 self._end_epoch()
@@ -181,8 +180,7 @@ class TrainRun(SessionRun):
             before, self._adds, self._fetch.count(self.results), run_context
         )
         if self.step == before:
-            # A replica's gradients were handed over but not applied yet
-            # (SyncReplicasOptimizer): the step goes on in the next run.
+            # Gradients were handed over but not applied yet (SyncReplicasOptimizer).
             self._waiting = True
         else:
             self._finish_step(run_context)
@@ -214,17 +212,19 @@ class TrainRun(SessionRun):
             run_context.request_stop()
 
     def finish(self) -> None:
+        # At the end of the data a step has begun and not ended.
+        stopped = self.model.stop_training or self._batch >= 0
         self._batch = -1
         if self._epochs.is_open and self._epochs.batches:
             self._end_epoch()
         self.deliver("on_train_end", dict(self._epoch_logs))
-        self._state.end()
+        short = self._epochs.falls_short(self.step, self.group.epochs)
+        self._state.end(cut_short=short and not stopped)
 
     def stop_from_within(self) -> None:
         super().stop_from_within()
         if not self.in_step:
-            # Between two steps nobody looks at the flag.
-            self._coord.request_stop()
+            self._coord.request_stop()  # nobody looks at the flag between steps
 
     # --- epochs -------------------------------------------------------------
 

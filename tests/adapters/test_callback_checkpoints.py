@@ -1,0 +1,114 @@
+"""Checkpoints of a session hold what its callbacks did in the same step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from callback_loops import STEPS, session_loop
+from test_callback_state import interrupted
+
+v1 = tf.compat.v1
+
+
+def rate_variable() -> Any:
+    return v1.get_variable("lr", initializer=0.1, trainable=False)
+
+
+def test_learning_rate_that_is_a_variable_survives(keras: Any, tmp_path: Path) -> None:
+    """The checkpoint of the step at whose end it was reduced has the new one."""
+
+    def make(k: Any) -> list[Any]:
+        return [
+            k.callbacks.ReduceLROnPlateau(
+                "loss", min_delta=100.0, patience=2, factor=0.5
+            )
+        ]
+
+    options: dict[str, Any] = {"epochs": 8, "rate": rate_variable, "validate": False}
+    whole = session_loop(make(keras), **options)
+    # The rate falls at the end of the third epoch.
+    again = interrupted(keras, make, tmp_path, 3 * STEPS, **options)
+    key = "lr" if "lr" in whole.history else "learning_rate"
+    assert len(set(whole.history[key])) > 2
+    # A History keeps its epochs too.
+    assert again.history[key] == pytest.approx(whole.history[key])
+    for ours, theirs in zip(again.weights, whole.weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+@pytest.mark.parametrize("ending", ["stopped", "epochs", "cut_short", "data"])
+def test_weights_set_at_the_end(keras: Any, tmp_path: Path, ending: str) -> None:
+    """They are in the last checkpoint, but for a run that another continues."""
+
+    class Sets(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.model.stop_training = ending == "stopped" and epoch == 1
+
+        def on_train_end(self, logs: Any = None) -> None:
+            self.model.set_weights([0 * w for w in self.model.get_weights()])
+
+    class Data(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+        """Ends the data after two epochs."""
+
+        runs = 0
+
+        def before_run(self, run_context: Any) -> None:
+            self.runs += 1
+            # The first run of the loop reads the step.
+            if ending == "data" and self.runs > 1 + 2 * STEPS:
+                raise tf.errors.OutOfRangeError(None, None, "no more")
+
+    session_loop(
+        [Sets()],
+        validate=False,
+        epochs=2 if ending == "epochs" else 5,
+        max_steps=2 * STEPS if ending == "cut_short" else 100,
+        session_options={"checkpoint_dir": str(tmp_path), "save_checkpoint_steps": 1},
+        wrap=lambda hooks: [*hooks, Data()],
+    )
+    latest = tf.train.latest_checkpoint(str(tmp_path))
+    assert latest.endswith(f"-{2 * STEPS}")
+    kernel = tf.train.load_variable(latest, "dense/kernel")
+    assert np.any(kernel) == (ending == "cut_short")
+    # It is still one of those that the saver keeps, and one only.
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert len(state.all_model_checkpoint_paths) == 5
+    assert len(set(state.all_model_checkpoint_paths)) == 5
+
+
+def test_saver_that_cannot_be_followed_is_reported(
+    keras: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that a Scaffold was given is in no collection unless it is put there."""
+    from absl import logging
+    from callback_loops import build, feeds
+
+    import hookbridge as hb
+
+    logging.get_absl_logger().addHandler(caplog.handler)
+    found = []
+    try:
+        for collected in (False, True):
+            folder = tmp_path / str(collected)
+            with tf.Graph().as_default():
+                net = build()
+                saver = v1.train.Saver()
+                if collected:
+                    v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
+                hooks = hb.as_hooks(keras.callbacks.History(), steps_per_epoch=STEPS)
+                with v1.train.MonitoredTrainingSession(
+                    checkpoint_dir=str(folder),
+                    scaffold=v1.train.Scaffold(saver=saver),
+                    hooks=hooks,
+                ) as session:
+                    session.run(net.train_op, feeds(net, 0))
+            said = {id(r) for r in caplog.records if "Keys.SAVERS" in r.getMessage()}
+            found.append((len(said), len(list(folder.glob("*.hookbridge.json")))))
+            caplog.clear()
+    finally:
+        logging.get_absl_logger().removeHandler(caplog.handler)
+    assert found == [(1, 0), (0, 1)]
