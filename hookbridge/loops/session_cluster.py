@@ -16,6 +16,7 @@ from hookbridge.loops import session_cluster_serve as serving
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop import LOST_SECS, START_SECS, GroupStop, GroupStopped
 from hookbridge.loops.group_stop_hook import GroupStopHook, StepEndHook, fail_fast
+from hookbridge.loops.group_stop_marker import write_marker
 from hookbridge.loops.group_stop_session import (
     OverSession,
     gated,
@@ -98,7 +99,9 @@ class SessionCluster(ClusterServer):
         """A `MonitoredTrainingSession` of this task.
 
         SIGTERM stops the job if this is the chief, after its last checkpoint, and
-        only this task if it is not. An error here stops the others.
+        only this task if it is not. An error here stops the others. With
+        `checkpoint_dir` the chief also says there that the job is over, for
+        evaluators (`hb.loops.checkpoints_until_stop`).
 
         Args:
           hooks: `SessionRunHook`s, as `hb.as_hooks` makes them.
@@ -118,7 +121,8 @@ class SessionCluster(ClusterServer):
         group = self._group
         stop = GroupStopHook(self.config, group=group)
         terminated = functools.partial(terminate, group)
-        with self._leaving(), on_sigterm(terminated), stop_is_no_error(group):
+        marks = _marking(group, options.get("checkpoint_dir"))
+        with self._leaving(), on_sigterm(terminated), marks, stop_is_no_error(group):
             with stop_of_all(group):
                 group.connect(self.target)
                 options["scaffold"] = gated(options.get("scaffold"), group)
@@ -194,3 +198,16 @@ class SessionCluster(ClusterServer):
             ):
                 self._group.connect(self.target)
         self._group.request(f"{type(error).__name__}: {error}")
+
+
+@contextlib.contextmanager
+def _marking(group: GroupStop, checkpoint_dir: Any) -> Iterator[None]:
+    """Where the chief saves, evaluators are told that the job is over."""
+    failed = True
+    try:
+        yield
+        failed = False
+    finally:
+        if checkpoint_dir and group.config.cluster and group.config.is_chief:
+            reason = group.reason or ("it failed" if failed else "it ended")
+            write_marker(str(checkpoint_dir), reason)

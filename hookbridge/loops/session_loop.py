@@ -132,7 +132,8 @@ class TowerLoop:
           validation_fn: as `input_fn`, a dataset that ends: evaluated on the live
             variables at the end of each epoch for the `val_*` logs.
           model_dir: a checkpoint found here is restored before the first step.
-            Nothing is written here but by the guests; None starts afresh.
+            Nothing is written here but by the guests, and in a cluster that the
+            job is over (`checkpoints_until_stop`). None starts afresh.
           params: further entries of `callback.params`.
 
         Returns:

@@ -12,13 +12,26 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+from fork_server import ForkServer
 
 from hookbridge.loops.local_cluster import free_ports
 
 HERE = Path(__file__).resolve().parent
 ALL = ("ps 0", "worker 0", "worker 1")
 TIMEOUT_SECS = 100.0
+
+
+class Process(Protocol):
+    """One task: a `subprocess.Popen` or a `Forked`."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
 
 
 @dataclass
@@ -31,7 +44,7 @@ class Job:
       tasks: `"<type> <index>"`, each one process.
       arguments: of the script: options as `name=value`.
       own: further arguments of single tasks.
-      began: when the job was started, by `time.monotonic`, and so on.
+      server: forks the tasks; None starts each from nothing.
     """
 
     folder: Path
@@ -39,7 +52,8 @@ class Job:
     tasks: Sequence[str]
     arguments: Sequence[str]
     own: Mapping[str, Sequence[str]]
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    server: ForkServer | None = None
+    processes: dict[str, Process] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
     ports: dict[str, list[int]] = field(default_factory=dict)
 
@@ -52,7 +66,6 @@ class Job:
         }
         config = {"cluster": cluster, "task": {"type": kind, "index": int(index)}}
         environment = {
-            **os.environ,
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "CUDA_VISIBLE_DEVICES": "-1",
             "TF_CONFIG": json.dumps(config),
@@ -60,13 +73,15 @@ class Job:
         arguments = [*self.arguments, *self.own.get(task, ())]
         name = task.replace(" ", "_")
         self.ended.pop(task, None)
-        with (self.folder / f"{name}.log").open("ab") as log:
+        path = self.folder / f"{name}.log"
+        command = [self.script, str(self.folder / f"{name}.jsonl"), *arguments]
+        if self.server is not None:
+            self.processes[task] = self.server.start(command, environment, path)
+            return
+        with path.open("ab") as log:
             self.processes[task] = subprocess.Popen(
-                [
-                    *(sys.executable, str(HERE / self.script)),
-                    *(str(self.folder / f"{name}.jsonl"), *arguments),
-                ],
-                env=environment,
+                [sys.executable, str(HERE / command[0]), *command[1:]],
+                env={**os.environ, **environment},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -140,6 +155,7 @@ def job(
     tasks: Sequence[str] = ALL,
     own: Mapping[str, Sequence[str]] | None = None,
     start: Sequence[str] | None = None,
+    server: ForkServer | None = None,
 ) -> Iterator[Job]:
     """A started job; no process outlives the block.
 
@@ -150,9 +166,10 @@ def job(
       tasks: the tasks of the cluster.
       own: further arguments of single tasks.
       start: those that are started; None starts all.
+      server: forks the tasks; None starts each from nothing.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    it = Job(folder, script, tasks, arguments, own or {})
+    it = Job(folder, script, tasks, arguments, own or {}, server)
     ports = iter(free_ports(len(tasks)))
     for task in tasks:
         kind = task.partition(" ")[0]

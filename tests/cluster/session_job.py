@@ -5,6 +5,7 @@ TF_CONFIG=... python tests/cluster/session_job.py EVENTS [name=value ...]
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -68,10 +69,20 @@ def train(cluster: Any) -> None:
                 session.run(train_op)
 
 
+def evaluate() -> None:
+    """Reads each checkpoint until the job is over."""
+    for path in hb.loops.checkpoints_until_stop(OPTIONS["dir"]):
+        note("evaluated", step=int(path.rpartition("-")[2]))
+    note("left")
+
+
 def main() -> None:
     """Runs the task that `TF_CONFIG` names."""
     time.sleep(float(OPTIONS.get("late_secs", "0")))
     note("start", pid=os.getpid())
+    if json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "evaluator":
+        evaluate()
+        return
     with hb.loops.SessionCluster(
         lost_secs=float(OPTIONS.get("lost_secs", "8"))
     ) as cluster:

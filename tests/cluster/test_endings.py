@@ -2,59 +2,156 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
-from cluster_processes import job
+import tensorflow as tf
+from cluster_processes import ALL, Job, job
+from fork_server import fork_server
 
 LIMIT_SECS = 10.0
+WORKERS = ("worker 0", "worker 1")  # the first is the chief
 
 
-# `replicas_to_aggregate` is below, at and above the number of workers; None: each
-# worker updates by itself.
+class Way(NamedTuple):
+    """How one task stops.
+
+    Attributes:
+      argument: of the task that stops.
+      reason: what is said about it.
+      fails: whether that task ends with an error.
+      by_all: whether all tasks stop like this.
+    """
+
+    argument: str
+    reason: str
+    fails: bool = False
+    by_all: bool = False
+
+
+WAYS = {
+    "step_limit": Way("last_step=30", "asked for a stop", by_all=True),
+    "end_of_data": Way("batches=15", "its data ended"),
+    "stop_training": Way("stop_training_at=15", "asked for a stop"),
+    "request_stop": Way("request_stop_at=15", "asked for a stop"),
+    "exception": Way("raise_at=15", "ValueError: the hook of this", fails=True),
+    "nan": Way("nan=0", "NaN loss", fails=True),
+}
+# `replicas_to_aggregate` below, at and above the number of workers; None: each worker
+# updates by itself.
+SIZES = (1, 2, 3, None)
+
+
+class Case(NamedTuple):
+    """One job: who stops, how, and for how many gradients an update waits."""
+
+    way: str
+    aggregate: int | None
+    task: str
+
+
+# Each way with each size, by the chief and by the worker in turn.
+CASES = [
+    Case(way, size, WORKERS[(i + j) % 2])
+    for (i, way), (j, size) in itertools.product(enumerate(WAYS), enumerate(SIZES))
+]
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """`jobs(case)`: the job and its exit codes; two jobs run at a time."""
+    folder = tmp_path_factory.mktemp("endings")
+    with fork_server() as server, concurrent.futures.ThreadPoolExecutor(2) as pool:
+
+        def run(case: Case) -> tuple[Job, dict[str, int | None]]:
+            argument = WAYS[case.way].argument
+            arguments = [argument] if WAYS[case.way].by_all else []
+            own = {case.task: [argument]}
+            if case.aggregate is not None:
+                arguments.append(f"aggregate={case.aggregate}")
+            where = folder / "-".join(map(str, case)).replace(" ", "_")
+            with job(where, "session_job.py", *arguments, own=own, server=server) as it:
+                return it, it.wait(timeout_secs=60)
+
+        started = {case: pool.submit(run, case) for case in CASES}
+        try:
+            yield lambda case: started[case].result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("aggregate", "arguments", "own", "reason", "failing"),
-    [
-        (2, ["last_step=40"], {}, "asked for a stop", None),
-        (1, [], {"worker 1": ["stop_training_at=20"]}, "asked for a stop", None),
-        (3, [], {"worker 1": ["batches=20"]}, "its data ended", None),
-        (2, [], {"worker 0": ["raise_at=20"]}, "the hook of this", "worker 0"),
-        (None, [], {"worker 0": ["request_stop_at=20"]}, "asked for a stop", None),
-        (None, [], {"worker 1": ["nan=0"]}, "NaN loss", "worker 1"),
-    ],
-    ids=[
-        "sync-step-limit",
-        "sync-below-stop_training",
-        "sync-above-end-of-data",
-        "sync-exception-in-chief",
-        "async-request_stop",
-        "async-nan-in-worker",
-    ],
-)
-def test_all_end(
-    tmp_path: Path,
-    aggregate: int | None,
-    arguments: list[str],
-    own: dict[str, list[str]],
-    reason: str,
-    failing: str | None,
-) -> None:
-    if aggregate is not None:
-        arguments = [f"aggregate={aggregate}", *arguments]
-    with job(tmp_path, "session_job.py", *arguments, own=own) as it:
-        codes = it.wait(timeout_secs=60)
-    expected = {task: int(task == failing) for task in codes}
-    assert codes == expected, it.logs()
+@pytest.mark.parametrize("case", CASES, ids=["-".join(map(str, c)) for c in CASES])
+def test_all_end(jobs: Any, case: Case) -> None:
+    way = WAYS[case.way]
+    it, codes = jobs(case)
+    failing = {case.task} if way.fails else set()
+    assert codes == {task: int(task in failing) for task in ALL}, it.logs()
     assert it.secs_to_end() <= LIMIT_SECS, it.logs()
-    if failing:
-        assert reason in it.log(failing)
-    for task in {"worker 0", "worker 1"} - {failing}:
+    for task in failing:
+        assert way.reason in it.log(task)
+    for task in set(WORKERS) - failing:
         (left,) = it.events(task, "left")
-        assert reason in left["reason"]
+        assert way.reason in left["reason"]
+        if not way.by_all:
+            assert left["reason"].startswith(f"{case.task}: ")
         # A stop from elsewhere is a clean end: hooks get theirs, and callbacks, of
         # which `on_train_end` is the chief's.
         assert it.events(task, "end")
         assert len(it.events(task, "train_end")) == int(task == "worker 0")
-    for task in set(codes) - {failing}:
+    for task in set(ALL) - failing:
         assert "Traceback" not in it.log(task), it.log(task)
+
+
+@pytest.mark.slow
+def test_an_evaluator_ends_too_after_the_last_checkpoint(tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    reached = 0
+    with fork_server() as server:
+        # The second run finds the word of the first that it was over.
+        for size, own in (
+            ("aggregate=2", {"worker 1": ["stop_training_at=20"]}),
+            ("asynchronous", {"worker 0": ["request_stop_at=20"]}),
+        ):
+            with job(
+                *(tmp_path / size, "session_job.py", size, f"dir={saved}"),
+                tasks=(*ALL, "evaluator 0"),
+                own=own,
+                server=server,
+            ) as it:
+                codes = it.wait(timeout_secs=60)
+            assert set(codes.values()) == {0}, it.logs()
+            assert it.secs_to_end() <= LIMIT_SECS, it.logs()
+            assert it.events("worker 0", "session")[0]["step"] == reached
+            checkpoint = tf.train.latest_checkpoint(str(saved))
+            before, reached = reached, int(checkpoint.rpartition("-")[2])
+            assert reached >= before + 20
+            # Without the others' last steps, which an asynchronous chief may miss.
+            assert abs(reached - it.events("worker 0", "end")[0]["step"]) <= 2
+            steps = [noted["step"] for noted in it.events("evaluator 0", "evaluated")]
+            assert steps[-1] == reached and sorted(set(steps)) == steps
+
+
+def test_what_a_closed_session_ends_in_a_thread_is_no_failure() -> None:
+    import hookbridge as hb
+
+    hook = hb.loops.GroupStopHook(hb.loops.ClusterConfig())
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        hook.begin()
+        coord = tf.train.Coordinator()
+        hook.after_create_session(session, coord)
+        late = tf.errors.AbortedError(None, None, "Session is not found.")
+        coord.request_stop()
+        coord.join()
+        assert coord.joined
+        coord.request_stop(tf.errors.CancelledError(None, None, "closed"))
+        coord.request_stop(late)
+        with pytest.raises(ValueError, match="mine"):  # a user's is told as ever
+            try:
+                raise ValueError("mine")
+            except ValueError as e:
+                coord.request_stop(e)
