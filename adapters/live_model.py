@@ -32,6 +32,7 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
       metrics: names of the entries of `logs`.
       graph: the session's graph.
       evaluate: a function that validates and returns `{metric: value}`, or None.
+      backups: weights files that have to hold the whole session.
 
     Attributes:
       stop_training: set by callbacks to end training after this step.
@@ -53,11 +54,13 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
         metrics: Sequence[str],
         graph: Any,
         evaluate: Callable[[], Mapping[str, float]] | None,
+        backups: frozenset[str] = frozenset(),
     ) -> None:
         self._live_weights = weights
         self._live_shadow = shadow
         self._live_graph = graph
         self._live_evaluate = evaluate
+        self._live_backups = backups
         self._live_counters = counters
         # A weak reference to the run, which `SessionRun` sets.
         self._live_run: Any = None
@@ -174,7 +177,8 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
         del args, kwargs
         variables = session_variables.saved_variables(self._live_graph)
         mirrors = self._live_weights.mirrors.of(variables)
-        return {v.op.name: m for v, m in zip(variables, mirrors, strict=True)}
+        children = {v.op.name: m for v, m in zip(variables, mirrors, strict=True)}
+        return {**children, **self.optimizer.fed_rate()}
 
     def _lookup_dependency(self, name: str, *args: Any) -> Any:
         del args

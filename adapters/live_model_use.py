@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookbridge import compat, errors
-from hookbridge.adapters import weight_files
+from hookbridge.adapters import session_backup, session_variables, weight_files
+from hookbridge.adapters.live_optimizer import LiveOptimizer
 from hookbridge.adapters.live_weights import LiveWeights
 from hookbridge.adapters.shadow_model import ShadowModel
 
@@ -21,6 +22,10 @@ class LiveModelUse:
     _live_weights: LiveWeights
     _live_shadow: ShadowModel | None
     _live_evaluate: Callable[[], Mapping[str, float]] | None
+    _live_graph: Any
+    optimizer: LiveOptimizer
+    # Files that have to hold the whole session.
+    _live_backups: frozenset[str]
 
     # --- files --------------------------------------------------------------
 
@@ -32,6 +37,18 @@ class LiveModelUse:
         With a Keras model in the graph in every format of its Keras; with a bare
         graph HDF5 (`.h5`) or a TF1 checkpoint (any other name).
         """
+        path = str(filepath)
+        if path not in self._live_backups:
+            self._write_weights(filepath, overwrite, **options)
+            return
+        self._write_weights(session_backup.part_of(path), True, **options)
+        live = self._live_weights
+        others = session_backup.variables(self._live_graph, live.all)
+        names = [v.op.name for v in others]
+        values = dict(zip(names, live.read(others), strict=True))
+        session_backup.complete(path, {**values, **self.optimizer.fed_rate()})
+
+    def _write_weights(self, filepath: Any, overwrite: bool, **options: Any) -> None:
         if self._live_shadow:
             with compat.private("eager_mode")():
                 self._filled().save_weights(filepath, overwrite=overwrite, **options)
@@ -45,6 +62,8 @@ class LiveModelUse:
     def load_weights(self, filepath: Any, *args: Any, **options: Any) -> Any:
         """Reads weights that `save_weights` wrote into the session."""
         live = self._live_weights
+        if str(filepath) in self._live_backups:
+            self._load_rest(str(filepath))
         if self._live_shadow:
             shadow = self._filled()
             with compat.private("eager_mode")():
@@ -54,6 +73,18 @@ class LiveModelUse:
         names = [v.op.name for v in live.all]
         live.write(live.all, weight_files.load(str(filepath), names))
         return None
+
+    def _load_rest(self, path: str) -> None:
+        live = self._live_weights
+        others = session_backup.variables(self._live_graph, live.all)
+        rates = self.optimizer.fed_rate()
+        names = [v.op.name for v in others]
+        found = session_backup.load(path, [*names, *rates])
+        kept = [(v, found[n]) for n, v in zip(names, others, strict=True) if n in found]
+        session_variables.write(live.session(), kept)
+        for name in rates:
+            if name in found:
+                self.optimizer.learning_rate = found[name]
 
     def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
         """Writes the whole model with the session's weights.

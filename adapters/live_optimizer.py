@@ -185,6 +185,14 @@ class LiveOptimizer:
                 dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
                 self.feeds[rate.tensor] = np.asarray(state[rate.tensor.name], dtype)
 
+    def fed_rate(self) -> dict[str, Any]:
+        """`{name: learning_rate}` if it is fed: no variable of the session holds it."""
+        if len(self._rates) != 1 or self.rate.kind != "fed":
+            return {}
+        if self.rate.default is None and self.rate.tensor not in self.feeds:
+            return {}
+        return {self.rate.tensor.op.name: self.learning_rate}
+
     def build(self, variables: Any) -> None:
         """Does nothing: a graph's optimizer has its variables."""
 

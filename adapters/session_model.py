@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hookbridge.adapters import session_variables, shadow_model
+from hookbridge.adapters import session_backup, session_variables, shadow_model
 from hookbridge.adapters.learning_rate import LearningRate
 from hookbridge.adapters.live_counters import LiveCounters
 from hookbridge.adapters.live_model import LiveModel
@@ -84,6 +84,7 @@ def make_model(
         metrics=metrics,
         graph=run.graph,
         evaluate=evaluate,
+        backups=session_backup.paths(group.callbacks),
     )
     model._live_run = weakref.ref(run)
     return model
