@@ -75,17 +75,21 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
             "construct it with `save_weights_only=True`, or give the tf.keras or "
             "tf_keras model of the graph as `as_hooks(..., model=model)`",
         )
-    if (
-        name == "TensorBoard"
-        and getattr(callback, "embeddings_metadata", None)
-        and not has_model
-    ):
-        raise _refuse(
-            callback,
-            "`embeddings_metadata` belongs to Embedding layers, and this graph has "
-            "no Keras model",
-            "leave it out, or give `as_hooks(..., model=model)`",
-        )
+    if name == "TensorBoard" and getattr(callback, "embeddings_metadata", None):
+        if not has_model:
+            raise _refuse(
+                callback,
+                "`embeddings_metadata` belongs to Embedding layers, and this graph has "
+                "no Keras model",
+                "leave it out, or give `as_hooks(..., model=model)`",
+            )
+        if guest_calls.flavour_of(callback) == "keras3":
+            raise _refuse(
+                callback,
+                "it looks for Embedding layers of Keras 3 to write its "
+                "`embeddings_metadata` for, and a graph has those of `tf_keras`",
+                "use `tf_keras.callbacks.TensorBoard`, or leave it out",
+            )
     for path, is_folder in callback_paths.written_paths(callback, name):
         callback_paths.check_writable(callback, path, is_folder=is_folder)
 
