@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hookbridge.adapters.convert import as_hooks as as_hooks
     from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
     from hookbridge.adapters.roles import set_role as set_role
-    from hookbridge.explain import explain as explain
+    from hookbridge.explanation import explain as explain
     from hookbridge.loops.replicate_model_fn import (
         replicate_model_fn as replicate_model_fn,
     )
@@ -38,7 +38,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "as_hooks": "hookbridge.adapters.convert",
     "as_callbacks": "hookbridge.adapters.convert",
-    "explain": "hookbridge.explain",
+    "explain": "hookbridge.explanation",
     "CallbackToHook": "hookbridge.adapters.callback_to_hook",
     "HookToCallback": "hookbridge.adapters.hook_to_callback",
     "set_role": "hookbridge.adapters.roles",

@@ -7,6 +7,7 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -48,6 +49,9 @@ def test_every_module_imports_and_keeps_its_promises() -> None:
         assert module.__doc__ or not module.__dict__.get("__all__"), name
         for public in getattr(module, "__all__", ()):
             assert hasattr(module, public), f"{name}.{public}"
+    # A module of the same name would have taken the place of a function.
+    found = {name for name in hb.__all__ if isinstance(getattr(hb, name), ModuleType)}
+    assert found == {"checkpoints", "errors", "estimator", "loops"}
 
 
 def test_import_does_not_import_tensorflow(repo_root: Path) -> None:

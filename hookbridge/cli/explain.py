@@ -39,7 +39,7 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             f"list `{values.guests}` of hooks and callbacks."
         )
     from hookbridge.cli import user_file
-    from hookbridge.explain import explain
+    from hookbridge.explanation import explain
 
     module = user_file.load_file(arguments[0])
     report = explain(user_file.find_guests(module, values.guests), host=values.host)

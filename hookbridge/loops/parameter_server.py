@@ -41,7 +41,8 @@ def parameter_server_strategy(
     and then ends its own process. The chief waits until every server listens.
 
     Args:
-      config: the cluster; None reads `TF_CONFIG`.
+      config: the cluster; None reads `TF_CONFIG`, and without that trains in this
+        process under the present strategy.
       variable_partitioner: as of `tf.distribute.ParameterServerStrategy`.
       start_secs: how long tasks wait for one another at the start.
       stop_on_sigterm: on the chief, the first SIGTERM stops the running `fit` with
@@ -51,7 +52,7 @@ def parameter_server_strategy(
 
     Returns:
       The `tf.distribute.ParameterServerStrategy`, on the chief. Does not return on
-      the other tasks.
+      the other tasks. `tf.distribute.get_strategy()` where there is no cluster.
 
     Raises:
       errors.InvalidArgumentError: the cluster is malformed, has no chief, worker or
@@ -60,6 +61,8 @@ def parameter_server_strategy(
       SystemExit: on a worker or parameter server when the chief is gone; with code 0,
         or 1 if the chief never came.
     """
+    if config is None and not os.environ.get("TF_CONFIG"):
+        return tf.distribute.get_strategy()
     config = ClusterConfig.from_environment() if config is None else config
     _check(config)
     check_own_port(config)

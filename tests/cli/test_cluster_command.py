@@ -174,10 +174,13 @@ server = tf.distribute.Server(
     job_name=place.task_type, task_index=place.task_index)
 if place.task_type == "ps":
     server.join()
+# The other trainer may be done already.
+filters = ["/job:ps", f"/job:{place.task_type}"]
+config = tf.compat.v1.ConfigProto(device_filters=filters)
 with tf.Graph().as_default():
     with tf.device("/job:ps/task:0"):
         there = tf.constant(20) + 1
-    with tf.compat.v1.Session(server.target) as session:
+    with tf.compat.v1.Session(server.target, config=config) as session:
         print("twice", 2 * session.run(there))
 """
 

@@ -46,7 +46,8 @@ def test_hooks_and_callbacks_of_every_trainer_ran(finished: Any, task: str) -> N
     report = json.loads((folder / f"{task}.json").read_text())
     assert report["ended"] and 0 < report["steps"] <= MAX_STEPS
     assert report["events"][0] == "train_begin"
-    assert report["events"][-1] == "train_end"
+    # Once for the job, unless `hb.set_role` says otherwise.
+    assert (report["events"][-1] == "train_end") is (task == "chief")
     assert any(event.startswith("epoch_end") for event in report["events"])
 
 
