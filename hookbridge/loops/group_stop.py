@@ -57,6 +57,7 @@ class GroupStop:
         self.name = f"{config.task_type} {config.task_index}"
         self.reason: str | None = None
         self.error: errors.ClusterError | None = None
+        self.failed = False  # here, and not because of a stop
         self.step = StepWatch()
         self._start_secs = start_secs
         self._board: StopBoard | None = None
@@ -86,7 +87,7 @@ class GroupStop:
         self._check_error()
         self._stopped.clear()
         self.over.clear()
-        self.reason, self.step = None, StepWatch()
+        self.reason, self.failed, self.step = None, False, StepWatch()
         self.wait_for_servers()
         if self._board is not None:
             self._board.close()

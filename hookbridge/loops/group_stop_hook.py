@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,7 @@ import tensorflow as tf
 
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop import GroupStop, GroupStopped
-from hookbridge.loops.group_stop_board import CALL_MS, token_ops
+from hookbridge.loops.group_stop_board import CALL_MS, SYNC_TOKENS, token_ops
 
 v1 = tf.compat.v1
 
@@ -85,6 +86,9 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Tells the others, or hears from them."""
         self.group.step.began = None
+        if self._coord.should_stop():
+            # A thread of the session failed, for example for a lost server.
+            self._coord.raise_requested_exception()
         if run_context.stop_requested or self._coord.should_stop():
             self.group.request("a hook or callback asked for a stop")
         elif not self.group.stopped:
@@ -110,6 +114,10 @@ class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def __init__(self, group: GroupStop) -> None:
         self._group = group
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Before the chief's thread starts that closes the queue of tokens."""
+        _keep_tokens(coord, self._group)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """A step is over."""
@@ -137,6 +145,24 @@ def own_target(config: ClusterConfig) -> str:
     if not config.cluster:
         return ""
     return "grpc://" + config.cluster[config.task_type][config.task_index]
+
+
+def _keep_tokens(coord: Any, group: GroupStop) -> None:
+    # A session that is lost and created again would find the queue closed by the end
+    # of the one before, and the other workers would take that for the end of data.
+    wait_for_stop = coord.wait_for_stop
+
+    def wait(timeout: float | None = None) -> Any:
+        stops = wait_for_stop(timeout)
+        name = threading.current_thread().name
+        if SYNC_TOKENS.decode() in name and name.endswith("close_on_stop"):
+            while not group.stopped:
+                if coord.joined:
+                    raise SystemExit  # of this thread
+                time.sleep(0.05)
+        return stops
+
+    coord.wait_for_stop = wait
 
 
 def _limit_grace(coord: Any) -> None:

@@ -9,7 +9,10 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from hookbridge import errors
 from hookbridge.loops.group_stop import GroupStop, GroupStopped
+
+_LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
 
 @contextlib.contextmanager
@@ -23,6 +26,14 @@ def stop_of_all(group: GroupStop) -> Iterator[None]:
         if group.step.interrupted:
             raise GroupStopped(group.reason) from e
         group.step.began = None
+        if isinstance(e, _LOST) and not group.stopped:
+            # Nobody has stopped the job: if a server is gone, that is the error.
+            group.failed = True
+            try:
+                group.wait_for_servers()
+            except errors.ClusterError as lost:
+                group.fail(lost)
+                raise
         clean = isinstance(e, (tf.errors.OutOfRangeError, StopIteration))
         group.request("its data ended" if clean else f"{type(e).__name__}: {e}")
         raise
@@ -39,7 +50,7 @@ def stop_is_no_error(group: GroupStop) -> Iterator[None]:
         if group.error is not None and e is not group.error:
             raise group.error from e
         # The servers do not wait for a task whose last step takes very long.
-        late = isinstance(e, (tf.errors.UnavailableError, tf.errors.AbortedError))
+        late = isinstance(e, _LOST) and not group.failed
         if not (late and group.stopped):
             raise
         logging.warning("hookbridge: too late for its end: %s", group.reason)

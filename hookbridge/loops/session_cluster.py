@@ -139,7 +139,8 @@ class SessionCluster(ClusterServer):
             if session is None:
                 yield OverSession()
                 return
-            with session, stop_of_all(group):
+            # Its end may fail too.
+            with stop_of_all(group), session, stop_of_all(group):
                 yield session
 
     @contextlib.contextmanager

@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 import tensorflow as tf  # noqa: E402
-from job_events import OPTIONS, Steps, Stopper, note  # noqa: E402
+from job_events import OPTIONS, Steps, Stopper, note, one_of_each_role  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
 
@@ -68,9 +68,11 @@ def main() -> None:
         hb.estimator.TrainSpec(
             input_fn,
             max_steps=int(OPTIONS.get("last_step", "100000")),
-            hooks=hb.as_hooks([Steps(), Stopper()], steps_per_epoch=10),
+            hooks=hb.as_hooks(
+                [Steps(), Stopper(), *one_of_each_role()], steps_per_epoch=10
+            ),
         ),
-        hb.estimator.EvalSpec(eval_input_fn),
+        hb.estimator.EvalSpec(eval_input_fn, hooks=hb.as_hooks(one_of_each_role())),
     )
     metrics = result[0] if result else None
     note("left", evaluated=None if not metrics else int(metrics["global_step"]))

@@ -10,6 +10,9 @@ from typing import Any
 
 import tensorflow as tf
 
+import hookbridge as hb
+from hookbridge.adapters import roles
+
 v1 = tf.compat.v1
 EVENTS = Path(sys.argv[1])
 OPTIONS = dict(each.split("=", 1) for each in sys.argv[2:] if "=" in each)
@@ -39,6 +42,8 @@ class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.runs += 1
         note("step", step=int(run_values.results), run=self.runs)
         time.sleep(float(OPTIONS.get("step_secs", "0.02")))
+        if self.runs == int(OPTIONS.get("abort_at", "-1")):
+            raise tf.errors.AbortedError(None, None, "the session is lost")
         if self.runs == int(OPTIONS.get("raise_at", "-1")):
             raise ValueError("the hook of this worker fails")
         if self.runs == int(OPTIONS.get("request_stop_at", "-1")):
@@ -69,3 +74,31 @@ class Stopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_train_end(self, logs: Any = None) -> None:
         note("train_end", batches=self.batches)
+
+
+class Role(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Notes once each what a callback of its role is told in this process."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__()
+        self.role = role
+        self.seen: set[str] = set()
+
+    def _note(self, event: str) -> None:
+        if event not in self.seen:
+            self.seen.add(event)
+            note("role", role=self.role, told=event)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._note("train")
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self._note("train_end")
+
+    def on_test_end(self, logs: Any = None) -> None:
+        self._note("test_end")
+
+
+def one_of_each_role() -> list[Any]:
+    """A callback for each role."""
+    return [hb.set_role(Role(role), role) for role in roles.ROLES]

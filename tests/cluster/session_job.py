@@ -63,7 +63,9 @@ def train(cluster: Any) -> None:
         names = sorted(v.op.name for v in v1.global_variables())
         note("variables", names=names)
         with cluster.training_session(
-            hooks, checkpoint_dir=OPTIONS.get("dir"), save_checkpoint_steps=1000000
+            hooks,
+            checkpoint_dir=OPTIONS.get("dir"),
+            save_checkpoint_steps=int(OPTIONS.get("save_steps", "1000000")),
         ) as session:
             while not session.should_stop():
                 session.run(train_op)

@@ -6,9 +6,31 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from cluster_processes import job
+from cluster_processes import Job, job
+from old_checkpoint import OLD_STEP, write_checkpoint
 
 TASKS = ("ps 0", "chief 0", "worker 0", "evaluator 0")
+# Which roles are told what in which process; `worker` and `split` differ at the end.
+TOLD = {
+    "chief 0": {
+        "train": {"split", "chief", "worker", "all"},
+        "train_end": {"split", "chief", "worker", "all"},
+    },
+    "worker 0": {
+        "train": {"split", "worker", "all"},
+        "train_end": {"worker", "all"},
+    },
+    "evaluator 0": {"test_end": {"split", "chief", "evaluator", "all"}},
+    "ps 0": {},
+}
+
+
+def told(it: Job, task: str) -> dict[str, set[str]]:
+    """What callbacks of which roles were told in a process."""
+    found: dict[str, set[str]] = {}
+    for noted in it.events(task, "role"):
+        found.setdefault(noted["told"], set()).add(noted["role"])
+    return found
 
 
 @pytest.mark.slow
@@ -16,7 +38,9 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
     tmp_path: Path,
 ) -> None:
     model_dir = tmp_path / "model"
-    reached = 0
+    # Of plain TensorFlow, as every checkpoint before there was a common stop.
+    names = write_checkpoint(model_dir)
+    reached = OLD_STEP
     # The second run finds the stop of the first one in the directory.
     for name, own in (
         ("first", {"worker 0": ["stop_training_at=30"]}),
@@ -38,4 +62,7 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
         # The variables are those of the model, and no more.
         (graph,) = it.events("chief 0", "variables")
         saved = [name for name, _ in tf.train.list_variables(checkpoint)]
-        assert saved == graph["names"]
+        assert saved == graph["names"] == names
+        assert {task: told(it, task) for task in TASKS} == TOLD
+        for task in TASKS:
+            assert "Traceback" not in it.log(task), it.log(task)

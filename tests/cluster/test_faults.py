@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from cluster_processes import Job, job
+from cluster_processes import ALL, Job, job
+from fork_server import ForkServer, fork_server
+from old_checkpoint import OLD_STEP, variables, write_checkpoint
 
-v1 = tf.compat.v1
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    with fork_server() as started:
+        yield started
 
 
 def wait_for_steps(it: Job) -> None:
@@ -21,9 +30,11 @@ def wait_for_steps(it: Job) -> None:
 
 
 @pytest.mark.slow
-def test_killed_worker_stalls_nobody_and_comes_back(tmp_path: Path) -> None:
+def test_killed_worker_stalls_nobody_and_comes_back(
+    tmp_path: Path, server: ForkServer
+) -> None:
     arguments = ("aggregate=2", "last_step=250", "lost_secs=3")
-    with job(tmp_path, "session_job.py", *arguments) as it:
+    with job(tmp_path, "session_job.py", *arguments, server=server) as it:
         wait_for_steps(it)
         it.send("worker 1", signal.SIGKILL)
         it.wait(["worker 1"])
@@ -43,9 +54,11 @@ def test_killed_worker_stalls_nobody_and_comes_back(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", ["ps 0", "worker 0"])
 def test_without_server_or_chief_everybody_ends_with_an_error(
-    tmp_path: Path, killed: str
+    tmp_path: Path, killed: str, server: ForkServer
 ) -> None:
-    with job(tmp_path, "session_job.py", "aggregate=2", "lost_secs=3") as it:
+    with job(
+        tmp_path, "session_job.py", "aggregate=2", "lost_secs=3", server=server
+    ) as it:
         wait_for_steps(it)
         it.send(killed, signal.SIGKILL)
         since = time.monotonic()
@@ -59,36 +72,19 @@ def test_without_server_or_chief_everybody_ends_with_an_error(
         assert f"`{name}" in it.log(task)
 
 
-def write_checkpoint(folder: Path) -> list[str]:
-    """A checkpoint at step 7 of the same model on plain TensorFlow; its variables."""
-    with tf.Graph().as_default():
-        slope = v1.get_variable("slope", [], initializer=v1.zeros_initializer())
-        offset = v1.get_variable("offset", [], initializer=v1.zeros_initializer())
-        step = v1.train.get_or_create_global_step()
-        loss = (slope * 2.0 + offset - 1.0) ** 2
-        v1.train.AdamOptimizer(0.01).minimize(loss, global_step=step)
-        with v1.Session() as session:
-            session.run(v1.global_variables_initializer())
-            session.run(step.assign(7))
-            v1.train.Saver().save(session, str(folder / "model.ckpt"), global_step=7)
-    return variables(folder)
-
-
-def variables(folder: Path) -> list[str]:
-    return [name for name, _ in tf.train.list_variables(str(folder))]
-
-
 @pytest.mark.slow
-def test_preempted_chief_saves_and_the_next_run_goes_on(tmp_path: Path) -> None:
+def test_preempted_chief_saves_and_the_next_run_goes_on(
+    tmp_path: Path, server: ForkServer
+) -> None:
     saved = tmp_path / "saved"
     names = write_checkpoint(saved)
     arguments = ("aggregate=2", f"dir={saved}")
-    with job(tmp_path / "first", "session_job.py", *arguments) as first:
+    with job(tmp_path / "first", "session_job.py", *arguments, server=server) as first:
         wait_for_steps(first)
         first.send("worker 0", signal.SIGTERM)
         codes = first.wait(timeout_secs=60)
     assert set(codes.values()) == {0}, first.logs()
-    assert first.events("worker 0", "session")[0]["step"] == 7
+    assert first.events("worker 0", "session")[0]["step"] == OLD_STEP
     (left,) = first.events("worker 1", "left")
     assert "worker 0: it received SIGTERM" in left["reason"]
     reached = first.events("worker 0", "end")[0]["step"]
@@ -98,7 +94,9 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(tmp_path: Path) -> None:
     assert variables(saved) == names
 
     last = f"last_step={reached + 15}"
-    with job(tmp_path / "second", "session_job.py", *arguments, last) as second:
+    with job(
+        tmp_path / "second", "session_job.py", *arguments, last, server=server
+    ) as second:
         codes = second.wait(timeout_secs=60)
     assert set(codes.values()) == {0}, second.logs()
     assert second.events("worker 0", "session")[0]["step"] == reached
@@ -107,16 +105,55 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(tmp_path: Path) -> None:
     assert second.events("worker 0", "train_end")[0]["batches"] > max(runs, batches)
 
 
-# The worker starts 5 seconds late here, to keep the test short; nothing depends on
-# how long it is but `lost_secs` and `start_secs`.
 @pytest.mark.slow
-def test_late_and_slow_worker(tmp_path: Path) -> None:
-    own = {"worker 1": ["late_secs=5", "step_secs=1.5"]}
-    with job(tmp_path, "session_job.py", "last_step=400", own=own) as it:
+def test_killed_chief_comes_back_and_lost_sessions_do(
+    tmp_path: Path, server: ForkServer
+) -> None:
+    own = {"worker 0": ["abort_at=25"], "worker 1": ["abort_at=15"]}
+    arguments = ("aggregate=2", "last_step=250", "save_steps=10", f"dir={tmp_path}/m")
+    with job(tmp_path, "session_job.py", *arguments, own=own, server=server) as it:
+        wait_for_steps(it)
+        it.send("worker 0", signal.SIGKILL)
+        it.wait(["worker 0"])
+        it.start("worker 0")
         codes = it.wait(timeout_secs=80)
     assert set(codes.values()) == {0}, it.logs()
+    assert it.secs_to_end() <= 10, it.logs()
+    # Started again it goes on from its last checkpoint, and so after the loss.
+    first, again, third = (noted["step"] for noted in it.events("worker 0", "session"))
+    assert first == 0 < again <= third
+    assert len(it.events("worker 1", "session")) == 2
+    assert it.events("worker 0", "end")[0]["step"] >= 250
+
+
+@pytest.mark.slow
+def test_late_and_slow_worker(tmp_path: Path, server: ForkServer) -> None:
+    own = {"worker 0": ["step_secs=0.1"], "worker 1": ["late_secs=20", "step_secs=0.5"]}
+    arguments = ("aggregate=2", "last_step=120", "lost_secs=3")
+    with job(tmp_path, "session_job.py", *arguments, own=own, server=server) as it:
+        with taken_port() as port:  # of a task that somebody starts meanwhile
+            it.ports["worker"].append(port)
+            it.start("worker 2")
+            it.wait(["worker 2"], timeout_secs=15)
+            assert "worker 2" in it.ended
+        codes = it.wait(timeout_secs=80)
+    assert codes.pop("worker 2") == 1
+    assert f"ClusterError: Port {port} of `worker` 2" in it.log("worker 2")
+    assert codes == dict.fromkeys(ALL, 0), it.logs()
     late = it.events("worker 1", "start")[0]["at"]
+    assert late - it.events("worker 0", "start")[0]["at"] > 15
+    # The chief began without it.
+    assert it.events("worker 0", "session")[0]["at"] < late - 10
     # It did not wait the 30 seconds of TensorFlow's own worker, and took part.
     assert it.events("worker 1", "session")[0]["at"] - late < 8
-    assert it.events("worker 1", "step")
+    assert len(it.events("worker 1", "step")) > 1
     assert it.secs_to_end() <= 10, it.logs()
+
+
+@contextlib.contextmanager
+def taken_port() -> Iterator[int]:
+    """A port that somebody else listens on."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        yield int(other.getsockname()[1])

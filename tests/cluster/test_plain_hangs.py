@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from cluster_processes import Job, job
+from fork_server import fork_server
 
 WATCH_SECS = 12.0
 TWO = ("ps 0", "worker 0", "worker 1")
@@ -24,9 +25,13 @@ def hanging(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Three jobs side by side, watched once."""
     folder = tmp_path_factory.mktemp("plain")
     with contextlib.ExitStack() as stack:
+        # All begin at once, however slow imports are here.
+        server = stack.enter_context(fork_server())
 
         def start(name: str, *arguments: str, **options: Any) -> Job:
-            context = job(folder / name, "plain_job.py", *arguments, **options)
+            context = job(
+                folder / name, "plain_job.py", *arguments, server=server, **options
+            )
             return stack.enter_context(context)
 
         # Worker 1 stops by itself; the chief would need its gradients.
