@@ -16,9 +16,10 @@ import tensorflow as tf
 
 from hookbridge import compat, errors
 from hookbridge.adapters import parameter_server_constant
-from hookbridge.adapters.fit_run import FitRun, Guest
+from hookbridge.adapters.fit_run import FitRun
 from hookbridge.adapters.live_session import LiveSession
 from hookbridge.adapters.parameter_server_delivery import Delivery
+from hookbridge.adapters.parameter_server_failures import ClusterFailure, ShieldedGuest
 from hookbridge.adapters.parameter_server_session import ClusterSession
 from hookbridge.adapters.parameter_server_step import ScheduledStep, SplitProgram
 from hookbridge.adapters.parameter_server_values import StepLogs, StepValue
@@ -29,27 +30,6 @@ v1 = tf.compat.v1
 
 # Set by the preemption signal: the running fit stops after the present step.
 PREEMPTED = threading.Event()
-
-_LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
-
-
-class _ClusterError(Exception):
-    """Carries an error of the cluster past `MonitoredSession`'s recovery.
-
-    A session that lost a server can be made anew; a strategy that lost one cannot.
-    """
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-class _ShieldedGuest(Guest):
-    """A hook whose errors of the cluster do not look like a lost session."""
-
-    def __init__(self, hook: Any, run: ParameterServerRun) -> None:
-        for name in ("begin", "after_create_session", "before_run", "after_run"):
-            setattr(self, name, run.shielded(getattr(hook, name)))
 
 
 class _LateStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -134,7 +114,7 @@ class ParameterServerRun(Delivery, FitRun):
                 outputs = super()._call(*args)
             else:
                 outputs = self._call_ahead(args)
-        except _ClusterError as e:
+        except ClusterFailure as e:
             raise e.error from None
         if PREEMPTED.is_set():
             self._model.stop_training = True
@@ -184,7 +164,7 @@ class ParameterServerRun(Delivery, FitRun):
 
     def _failure(self, error: BaseException) -> BaseException:
         """What to raise where a step, or scheduling one, failed with `error`."""
-        if isinstance(error, (errors.HookBridgeError, _ClusterError)):
+        if isinstance(error, (errors.HookBridgeError, ClusterFailure)):
             return error
         if isinstance(error, tf.errors.CancelledError):
             # Another step failed; that one says why.
@@ -196,7 +176,7 @@ class ParameterServerRun(Delivery, FitRun):
             self._data_ended = True
             return error
         self._is_broken = True
-        return _ClusterError(error)
+        return ClusterFailure(error)
 
     def load(self, value: StepValue) -> dict[str, Any] | None:
         """The tensors of a step; None where the data ended before it."""
@@ -282,7 +262,10 @@ class ParameterServerRun(Delivery, FitRun):
     # -- the session -----------------------------------------------------------
 
     def _session_hooks(self) -> list[Any]:
-        return [*(_ShieldedGuest(h, self) for h in self.hooks), _LateStop(self)]
+        return [
+            *(ShieldedGuest(hook, self._tell_lost) for hook in self.hooks),
+            _LateStop(self),
+        ]
 
     def _create_session(self) -> LiveSession:
         assert self._graph is not None and self._global_step is not None
@@ -298,26 +281,18 @@ class ParameterServerRun(Delivery, FitRun):
         )
         return self._session
 
-    def shielded(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """`method`, whose errors of the cluster do not look like a lost session."""
-
-        def call(*args: Any) -> Any:
-            try:
-                return method(*args)
-            except _LOST as e:
-                known = getattr(self._session, "cluster_errors", ())
-                if any(e is error for error in known):
-                    self._is_broken = True
-                    raise _ClusterError(e) from e
-                raise
-
-        return call
+    def _tell_lost(self, error: BaseException) -> bool:
+        """Whether an error that a hook raised is one of the cluster's own."""
+        known = getattr(self._session, "cluster_errors", ())
+        found = any(e is error for e in known)
+        self._is_broken = self._is_broken or found
+        return found
 
     def guard(self, deliver: Callable[[], None]) -> None:
         """Runs a delivery with the rules of `_call` for what guests raise."""
         try:
             deliver()
-        except _ClusterError as e:
+        except ClusterFailure as e:
             self.fail()
             raise e.error from None
         except (StopIteration, tf.errors.OutOfRangeError) as e:

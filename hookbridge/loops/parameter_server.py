@@ -61,9 +61,9 @@ def parameter_server_strategy(
       SystemExit: on a worker or parameter server when the chief is gone; with code 0,
         or 1 if the chief never came.
     """
-    if config is None and not os.environ.get("TF_CONFIG"):
-        return tf.distribute.get_strategy()
     config = ClusterConfig.from_environment() if config is None else config
+    if not config.cluster:
+        return tf.distribute.get_strategy()
     _check(config)
     check_own_port(config)
     if config.task_type != "chief":
