@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from callback_support import REFUSED, STOCK, stock_of
 from test_callback_estimator import (
+    MODEL,
     STEPS,
     bare_model_fn,
     estimators,
     eval_input,
+    keras_model_fn,
     predict_input,
     train_input,
 )
-from test_callback_support import REFUSED, STOCK, stock_of
 
 import hookbridge as hb
 
@@ -27,14 +29,15 @@ ONCE = {"experimental.BackupAndRestore"}
 
 
 @pytest.mark.filterwarnings("ignore:Could not reach RemoteMonitor")
+@pytest.mark.parametrize("model", [bare_model_fn, keras_model_fn])
 def test_every_stock_callback_in_every_method_of_an_estimator(
-    keras: Any, tmp_path: Path
+    keras: Any, model: Any, tmp_path: Path
 ) -> None:
     """`train_and_evaluate`, `evaluate` and `predict`, all with the same objects."""
     config = estimators.RunConfig(
         str(tmp_path / "model"), save_checkpoints_steps=STEPS, tf_random_seed=1
     )
-    estimator = estimators.Estimator(bare_model_fn, config=config)
+    estimator = estimators.Estimator(model, config=config)
     names = [n for n in stock_of(keras) if n not in REFUSED | ONCE]
     ran: dict[str, int] = {}
 
@@ -55,7 +58,11 @@ def test_every_stock_callback_in_every_method_of_an_estimator(
             self.note("predict")
 
     callbacks = [STOCK[n](keras.callbacks, tmp_path) for n in names]
-    hooks = hb.as_hooks([*callbacks, Count()], steps_per_epoch=STEPS)
+    in_graph = (lambda: MODEL["model"]) if model is keras_model_fn else None
+    if in_graph is not None:
+        whole = str(tmp_path / "whole.keras")
+        callbacks.append(keras.callbacks.ModelCheckpoint(whole))
+    hooks = hb.as_hooks([*callbacks, Count()], steps_per_epoch=STEPS, model=in_graph)
     estimators.train_and_evaluate(
         estimator,
         estimators.TrainSpec(train_input, max_steps=2 * STEPS, hooks=hooks),
@@ -68,6 +75,7 @@ def test_every_stock_callback_in_every_method_of_an_estimator(
     assert result["global_step"] == 2 * STEPS
     assert len(list(estimator.predict(predict_input, hooks=hooks))) == 4 * STEPS
     assert ran == {"train": 1, "epoch": 2, "test": 3, "predict": 1}
+    assert (tmp_path / "whole.keras").exists() == (model is keras_model_fn)
 
 
 PROCESS = """

@@ -1,0 +1,250 @@
+"""Every stock callback of every Keras in every loop: how it is made, run and reported.
+
+`write_callback_support.py` writes the tables of `docs/callbacks_in_sessions.md`.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from callback_loops import STEPS, X, Y, session_loop
+from keras_graph import keras_graph_loop
+
+import hookbridge as hb
+from hookbridge import errors
+
+# The Keras modules of this environment; the last is the one that can live in a graph.
+FLAVOURS = ["keras"] if tf.__version__.startswith("2.15") else ["keras", "tf_keras"]
+KERAS2 = importlib.import_module(FLAVOURS[-1])
+Make = Callable[[Any, Path], Any]
+
+# Class name -> how it is constructed. A class that a Keras has and that is not
+# here fails `test_no_class_is_unknown`.
+STOCK: dict[str, Make] = {
+    "BackupAndRestore": lambda c, d: c.BackupAndRestore(str(d / "backup")),
+    "BaseLogger": lambda c, d: c.BaseLogger(),
+    "CSVLogger": lambda c, d: c.CSVLogger(str(d / "log.csv")),
+    "Callback": lambda c, d: c.Callback(),
+    "EarlyStopping": lambda c, d: c.EarlyStopping("loss"),
+    "History": lambda c, d: c.History(),
+    "LambdaCallback": lambda c, d: c.LambdaCallback(on_epoch_end=lambda e, logs: None),
+    "LearningRateScheduler": lambda c, d: c.LearningRateScheduler(lambda e: 0.1),
+    "ModelCheckpoint": lambda c, d: c.ModelCheckpoint(
+        str(d / "w.weights.h5"), save_weights_only=True
+    ),
+    "OrbaxCheckpoint": lambda c, d: c.OrbaxCheckpoint.__new__(c.OrbaxCheckpoint),
+    "ProgbarLogger": lambda c, d: c.ProgbarLogger(),
+    "ReduceLROnPlateau": lambda c, d: c.ReduceLROnPlateau("loss"),
+    "RemoteMonitor": lambda c, d: c.RemoteMonitor(root="http://localhost:9"),
+    "SidecarEvaluatorModelExport": lambda c, d: c.SidecarEvaluatorModelExport(
+        export_filepath=str(d / "export"),
+        checkpoint_filepath=str(d / "ckpt"),
+        save_weights_only=True,
+        monitor="loss",
+    ),
+    "SwapEMAWeights": lambda c, d: c.SwapEMAWeights(),
+    "TensorBoard": lambda c, d: c.TensorBoard(str(d / "tb")),
+    "TerminateOnNaN": lambda c, d: c.TerminateOnNaN(),
+    "UpdateEmbeddingCallback": lambda c, d: (
+        c.experimental.UpdateEmbeddingCallback.__new__(
+            c.experimental.UpdateEmbeddingCallback
+        )
+    ),
+    "experimental.BackupAndRestore": lambda c, d: c.experimental.BackupAndRestore(
+        str(d / "backup")
+    ),
+}
+REFUSED = {"OrbaxCheckpoint", "SwapEMAWeights", "UpdateEmbeddingCallback"}
+_CONTAINERS = {"CallbackList"}
+
+
+def _v1_names(module: Any) -> bool:
+    return hasattr(module, "__path__") or not isinstance(module, type)
+
+
+def stock_of(keras: Any) -> list[str]:
+    """Names of all callback classes that a Keras offers."""
+    found = [
+        name
+        for name in dir(keras.callbacks)
+        if not _v1_names(getattr(keras.callbacks, name)) and name not in _CONTAINERS
+    ]
+    experimental = getattr(keras.callbacks, "experimental", None)
+    for name in dir(experimental) if experimental is not None else ():
+        if not _v1_names(getattr(experimental, name)):
+            inner = f"experimental.{name}"
+            found.append(inner if inner in STOCK else name)
+    return sorted(set(found))
+
+
+LOOPS = (
+    "bare graph",
+    "Keras model in the graph",
+    "Estimator.train",
+    "train_and_evaluate",
+    "Estimator.evaluate",
+    "Estimator.predict",
+    "TowerLoop, 2 towers",
+)
+
+
+def carry(keras: Any, name: str, folder: Path) -> dict[str, str]:
+    """Runs a stock callback in every loop; "carried" or the reason of its refusal."""
+    seen: list[str] = []
+
+    class Count(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        """Shows that each run went to its end, with the stock callback in it."""
+
+        def on_train_end(self, logs: Any = None) -> None:
+            assert int(self.model.optimizer.iterations.numpy()) == 2 * STEPS
+            seen.append("train")
+
+        def on_test_end(self, logs: Any = None) -> None:
+            seen.append("test")
+
+        def on_predict_end(self, logs: Any = None) -> None:
+            seen.append("predict")
+
+    cells: dict[str, str] = {}
+    for loop, (run, expected) in _RUNS.items():
+        place = folder / loop.replace(" ", "_")
+        place.mkdir(parents=True)
+        seen.clear()
+        try:
+            run([STOCK[name](keras.callbacks, place), Count()], place)
+        except errors.RefusedError as e:
+            cells[loop] = "refused: " + str(e).split(": ", 1)[1]
+            continue
+        gc.collect()  # an iterator that is dropped late is waited for, up to 60 s
+        assert seen == expected, (name, loop, seen)
+        cells[loop] = "carried"
+    return cells
+
+
+def _estimator(folder: Path) -> Any:
+    estimator = importlib.import_module("hookbridge.estimator")
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        kernel = tf.compat.v1.get_variable("dense/kernel", [2, 1])
+        outputs = features @ kernel
+        if mode == estimator.ModeKeys.PREDICT:
+            return estimator.EstimatorSpec(mode, predictions={"y": outputs})
+        loss = tf.reduce_mean(tf.square(outputs - labels))
+        train_op = tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(
+            loss, global_step=tf.compat.v1.train.get_global_step()
+        )
+        return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    config = estimator.RunConfig(
+        str(folder / "model_dir"), save_checkpoints_steps=STEPS
+    )
+    return estimator.Estimator(model_fn, config=config)
+
+
+def _data() -> Any:
+    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
+
+
+def _train(callbacks: list[Any], folder: Path) -> None:
+    hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS, epochs=2)
+    _estimator(folder).train(lambda: _data().repeat(), hooks=hooks)
+
+
+def _train_and_evaluate(callbacks: list[Any], folder: Path) -> None:
+    estimator = importlib.import_module("hookbridge.estimator")
+    hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS)
+    estimator.train_and_evaluate(
+        _estimator(folder),
+        estimator.TrainSpec(lambda: _data().repeat(), max_steps=2 * STEPS, hooks=hooks),
+        estimator.EvalSpec(
+            _data, steps=2, hooks=hooks, throttle_secs=0, start_delay_secs=0
+        ),
+    )
+
+
+def _evaluate(callbacks: list[Any], folder: Path) -> None:
+    hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS)
+    estimator = _estimator(folder)
+    estimator.train(_data, steps=1)
+    estimator.evaluate(_data, steps=2, hooks=hooks)
+
+
+def _predict(callbacks: list[Any], folder: Path) -> None:
+    hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS)
+    estimator = _estimator(folder)
+    estimator.train(_data, steps=1)
+    assert len(list(estimator.predict(_data, hooks=hooks))) == len(X)
+
+
+def _tower_loop(callbacks: list[Any], folder: Path) -> None:
+    del folder
+    loops = importlib.import_module("hookbridge.loops")
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        del mode
+        kernel = tf.compat.v1.get_variable("dense/kernel", [2, 1])
+        error = features @ kernel - labels
+        return loops.TowerSpec(tf.reduce_mean(tf.square(error)))
+
+    loops.TowerLoop(
+        model_fn,
+        optimizer=tf.compat.v1.train.GradientDescentOptimizer,
+        learning_rate=0.1,
+        num_towers=2,
+    ).train(
+        lambda: tf.data.Dataset.from_tensor_slices((X, Y)).batch(4).repeat(),
+        guests=callbacks,
+        steps_per_epoch=STEPS,
+        epochs=2,
+    )
+
+
+# Loop -> what runs in it, and the ends that a callback sees there.
+_RUNS: dict[str, tuple[Callable[[list[Any], Path], Any], list[str]]] = dict(
+    zip(
+        LOOPS,
+        (
+            (lambda c, d: session_loop(c, epochs=2, validate=False), ["train"]),
+            (lambda c, d: keras_graph_loop(KERAS2, c, epochs=2), ["train"]),
+            (_train, ["train"]),
+            (_train_and_evaluate, ["test", "test", "train"]),
+            (_evaluate, ["test"]),
+            (_predict, ["predict"]),
+            (_tower_loop, ["train"]),
+        ),
+        strict=True,
+    )
+)
+
+
+TABLE = Path(__file__).resolve().parents[2] / "docs" / "callbacks_in_sessions.md"
+
+
+def table_of(keras: Any, outcomes: dict[str, dict[str, str]]) -> str:
+    """The rows of one Keras, from what `carry` found for each of its callbacks."""
+    rows = [
+        f"### {title_of(keras)}",
+        "",
+        f"| Callback | {' | '.join(LOOPS)} |",
+        "|---" * (1 + len(LOOPS)) + "|",
+    ]
+    for name, cells in outcomes.items():
+        # A reason that is the same everywhere is told once.
+        told = [cells[LOOPS[0]]]
+        told += [
+            "refused" if c == told[0] != "carried" else c
+            for c in list(cells.values())[1:]
+        ]
+        rows.append(f"| `{name}` | {' | '.join(told)} |")
+    return "\n".join(rows)
+
+
+def title_of(keras: Any) -> str:
+    if keras.__name__ == "tf_keras":
+        return "tf_keras (TF 2.16 and later)"
+    return "Keras 3" if keras.__version__.startswith("3") else "tf.keras 2.15"
