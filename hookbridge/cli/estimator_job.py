@@ -7,8 +7,10 @@ from typing import Any
 
 import hookbridge as hb
 from hookbridge.cli.user_file import find_function, find_guests
-from hookbridge.loops.cluster import ClusterConfig
+from hookbridge.loops.batch import check_divides
+from hookbridge.loops.cluster import CHIEF_TYPES, ClusterConfig
 from hookbridge.loops.devices import session_config, tower_devices
+from hookbridge.loops.session_cluster_ports import check_own_port
 
 
 def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
@@ -32,7 +34,9 @@ def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
         eval_input_fn = find_function(job, "eval_input_fn", "()")
     guests = find_guests(job) if hasattr(job, "guests") else []
 
-    devices = tower_devices(values.num_towers, None)
+    devices = tower_devices(values.num_towers, values.devices)
+    if cluster.cluster:
+        _check_before_servers(train_input_fn, len(devices), cluster)
     estimator = hb.estimator.Estimator(
         hb.replicate_model_fn(model_fn, devices),
         values.model_dir,
@@ -57,7 +61,7 @@ def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
     )
     last_step = _last_step(values)
     if cluster.cluster:
-        hb.estimator.train_and_evaluate(
+        hb.loops.train_and_evaluate(
             estimator,
             hb.estimator.TrainSpec(train_input_fn, max_steps=last_step, hooks=hooks),
             evaluation or hb.estimator.EvalSpec(train_input_fn, steps=1),
@@ -68,6 +72,30 @@ def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
     evaluates = not cluster.cluster or cluster.task_type == "evaluator"
     if evaluates and evaluation is not None:
         _print_metrics(estimator.evaluate(eval_input_fn))
+
+
+def _check_before_servers(
+    train_input_fn: Any, num_towers: int, cluster: ClusterConfig
+) -> None:
+    """Finds out what Estimator would find out with its server running.
+
+    Raises:
+      errors.InvalidArgumentError: the batch does not divide among the towers.
+      errors.ClusterError: this task's port is in use.
+    """
+    import tensorflow as tf
+
+    if cluster.task_type in cluster.cluster:
+        check_own_port(cluster)
+    if num_towers == 1 or cluster.task_type not in (*CHIEF_TYPES, "worker"):
+        return
+    with tf.Graph().as_default():
+        batch = train_input_fn()
+        spec = getattr(batch, "element_spec", batch)
+        for tensor in tf.nest.flatten(spec):
+            shape = getattr(tensor, "shape", None)
+            if shape is not None and shape.rank and shape[0] is not None:
+                check_divides(int(shape[0]), num_towers)
 
 
 def _last_step(values: Any) -> int | None:

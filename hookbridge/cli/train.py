@@ -31,6 +31,13 @@ def define_flags(values: Any) -> None:
         lower_bound=1,
         flag_values=values,
     )
+    flags.DEFINE_list(
+        "devices",
+        None,
+        "The towers' devices, as many as --num_towers; by default the GPUs, or else "
+        "logical CPU devices.",
+        flag_values=values,
+    )
     flags.DEFINE_integer(
         "seed", None, "Graph-level random seed.", lower_bound=0, flag_values=values
     )

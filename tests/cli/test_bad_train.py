@@ -1,0 +1,129 @@
+"""Bad clusters and guests on the command line: one line, exit code 2, no server."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from hookbridge.cli import main
+from hookbridge.loops.local_cluster import free_ports
+
+JOB = """
+import numpy as np
+import tensorflow as tf
+import hookbridge as hb
+
+v1 = tf.compat.v1
+batch_size = 8
+
+def model_fn(features, labels, mode):
+    weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer())
+    loss = tf.reduce_mean((features * weight - labels) ** 2)
+    train_op = v1.train.GradientDescentOptimizer(0.1).minimize(
+        loss, v1.train.get_global_step())
+    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+def train_input_fn():
+    x = np.arange(48, dtype=np.float32)
+    return tf.data.Dataset.from_tensor_slices((x, x)).batch(
+        batch_size, drop_remainder=True)
+"""
+GUEST = """
+class Epochs(tf.keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        pass
+
+guests = [Epochs()]
+"""
+CHIEF = {"type": "chief", "index": 0}
+
+
+def tf_config(task: Any = None, **jobs: Any) -> str:
+    """`TF_CONFIG` with ports that are free; `jobs` replace those of the cluster."""
+    ports = iter(free_ports(6))
+    cluster = {
+        "chief": [f"localhost:{next(ports)}"],
+        "worker": [f"localhost:{next(ports)}"],
+        "ps": [f"localhost:{next(ports)}"],
+    }
+    return json.dumps({"cluster": {**cluster, **jobs}, "task": task or CHIEF})
+
+
+BAD: dict[str, tuple[Any, list[str], str, str]] = {
+    "not_json": (lambda: "{cluster", [], "", "expected JSON"),
+    "no_cluster": (lambda: '{"task": {"type": "chief"}}', [], "", "`cluster`"),
+    "unknown_task": (
+        lambda: tf_config({"type": "boss", "index": 0}),
+        *([], "", "['task']['type'] is 'boss'"),
+    ),
+    "index_out_of_range": (
+        lambda: tf_config({"type": "worker", "index": 4}),
+        *([], "", "['task']['index'] is 4; expected less than 1"),
+    ),
+    "nobodys_role": (
+        lambda: tf_config({"type": "master", "index": 0}),
+        *([], "", "['type'] is 'master', which"),
+    ),
+    "two_chiefs": (
+        lambda: tf_config(chief=["a:1", "a:2"]),
+        *([], "", "has 2 chiefs"),
+    ),
+    "too_few_devices": (
+        tf_config,
+        ["--num_towers=3", "--devices=/device:CPU:0,/device:CPU:1"],
+        *("", "num_towers=3 and 2 devices"),
+    ),
+    "batch_does_not_divide": (
+        tf_config,
+        *(["--num_towers=3"], "", "batch of 8 examples for 3 towers"),
+    ),
+    "guest_that_cannot_run": (tf_config, [], GUEST, "`Epochs`"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_refused_before_any_server_starts(
+    case: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text, flags, more, message = BAD[case]
+    config = text()
+    monkeypatch.setenv("TF_CONFIG", config)
+    started: list[Any] = []
+
+    def start(*arguments: Any, **options: Any) -> None:
+        started.append(arguments)
+        raise AssertionError("a server starts")
+
+    monkeypatch.setattr(tf.distribute.Server, "__init__", start)
+    (tmp_path / "job.py").write_text(JOB + more)
+    model_dir = tmp_path / "model"
+    arguments = [f"--model_dir={model_dir}", *flags, str(tmp_path / "job.py")]
+    assert main(["train", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert message in err, err
+    assert len([line for line in err.splitlines() if line.startswith("hookb")]) == 1
+    assert not started
+    assert not list(model_dir.glob("*"))
+
+
+def test_a_port_in_use_gets_exit_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tf_config()
+    port = int(json.loads(config)["cluster"]["chief"][0].rpartition(":")[2])
+    monkeypatch.setenv("TF_CONFIG", config)
+    (tmp_path / "job.py").write_text(JOB)
+    with socket.socket() as other:
+        other.bind(("localhost", port))
+        other.listen()
+        arguments = [f"--model_dir={tmp_path}/model", str(tmp_path / "job.py")]
+        assert main(["train", *arguments]) == 2
+    assert f"Port {port} of `chief` 0" in capsys.readouterr().err
