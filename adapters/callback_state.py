@@ -14,8 +14,11 @@ from absl import logging
 from hookbridge.adapters import state_codec
 
 VERSION = 1
-SUFFIX = ".hookbridge.json"
-_ARRAYS = ".hookbridge.npz"
+
+
+def suffix_of(group: int) -> str:
+    """What the name of a checkpoint's state ends in; each group has its own file."""
+    return f".hookbridge-{group}.json" if group else ".hookbridge.json"
 
 
 class CallbackState:
@@ -29,10 +32,15 @@ class CallbackState:
     Args:
       callbacks: those that are called on this worker.
       extra: a function that returns what else belongs to the state, JSON only.
+      group: number of the `as_hooks` call among those of the session.
     """
 
-    def __init__(self, callbacks: Sequence[Any], extra: Callable[[], Any]) -> None:
+    def __init__(
+        self, callbacks: Sequence[Any], extra: Callable[[], Any], group: int = 0
+    ) -> None:
         self._callbacks = list(callbacks)
+        self._suffix = suffix_of(group)
+        self._arrays = self._suffix.removesuffix("json") + "npz"
         self._extra = extra
         # A user's callback is saved as far as it differs from this; what a callback
         # of Keras counts in is saved whole.
@@ -69,11 +77,11 @@ class CallbackState:
         if arrays:
             buffer = io.BytesIO()
             np.savez(buffer, **arrays)
-            _write(prefix + _ARRAYS, buffer.getvalue())
-        elif tf.io.gfile.exists(prefix + _ARRAYS):
-            tf.io.gfile.remove(prefix + _ARRAYS)
-        _write(prefix + SUFFIX, json.dumps(document, indent=1).encode())
-        _remove_orphans(prefix)
+            _write(prefix + self._arrays, buffer.getvalue())
+        elif tf.io.gfile.exists(prefix + self._arrays):
+            tf.io.gfile.remove(prefix + self._arrays)
+        _write(prefix + self._suffix, json.dumps(document, indent=1).encode())
+        _remove_orphans(prefix, (self._suffix, self._arrays))
 
     # --- reading -----------------------------------------------------------------
 
@@ -92,7 +100,7 @@ class CallbackState:
         """
         import tensorflow as tf
 
-        path = prefix + SUFFIX
+        path = prefix + self._suffix
         if not tf.io.gfile.exists(path):
             return None
         try:
@@ -107,8 +115,8 @@ class CallbackState:
                     f"it belongs to step {document['step']}, the session is at {step}"
                 )
             arrays = {}
-            if tf.io.gfile.exists(prefix + _ARRAYS):
-                with tf.io.gfile.GFile(prefix + _ARRAYS, "rb") as file:
+            if tf.io.gfile.exists(prefix + self._arrays):
+                with tf.io.gfile.GFile(prefix + self._arrays, "rb") as file:
                     loaded = np.load(io.BytesIO(file.read()), allow_pickle=False)
                     arrays = {k: loaded[k] for k in loaded.files}
             states = [
@@ -151,33 +159,46 @@ class CallbackState:
 
 
 def watch(
-    saver: Any, saved: Callable[[str, Callable[[], None]], None]
-) -> Callable[[], None]:
-    """Calls `saved(prefix, again)` after each `saver.save`; returns what ends it.
+    saver: Any, session: Any, saved: Callable[[str, Callable[[], None]], None]
+) -> tuple[int, Callable[[], None]]:
+    """Calls `saved(prefix, again)` after each `saver.save`.
 
     The saver is the one in the collection `SAVERS`: that of the loop's
     `CheckpointSaverHook`.
 
     Args:
       saver: a `tf.compat.v1.train.Saver`.
+      session: the raw session.
       saved: called on the thread that saves. `again()` writes the same checkpoint
-        once more, with the session's present values, and tells nobody.
+        once more, with the session's present values, and tells nobody new.
+
+    Returns:
+      How many others watch the saver in this session, and what ends watching.
     """
     original = saver.save
+    others, function = 0, original
+    while function is not None:
+        others += getattr(function, "session", None) is session
+        function = getattr(function, "__wrapped__", None)
+    watching = True
 
     @functools.wraps(original)
     def save(*args: Any, **kwargs: Any) -> Any:
         path = original(*args, **kwargs)
-        if path:
+        if path and watching:
             saved(path, functools.partial(original, *args, **kwargs))
         return path
 
+    save.session = session  # type: ignore[attr-defined]
     saver.save = save
 
     def end() -> None:
-        saver.save = original
+        nonlocal watching
+        watching = False
+        if saver.save is save:
+            saver.save = original
 
-    return end
+    return others, end
 
 
 def _write(path: str, data: bytes) -> None:
@@ -189,13 +210,13 @@ def _write(path: str, data: bytes) -> None:
     tf.io.gfile.rename(path + ".part", path, overwrite=True)
 
 
-def _remove_orphans(prefix: str) -> None:
+def _remove_orphans(prefix: str, suffixes: Sequence[str]) -> None:
     """Removes states whose checkpoints the saver has removed."""
     import tensorflow as tf
 
     folder, _, name = prefix.rpartition("/")
     stem = name.rsplit("-", 1)[0]
-    for suffix in (SUFFIX, _ARRAYS):
+    for suffix in suffixes:
         pattern = f"{folder}/{stem}-*{suffix}" if folder else f"{stem}-*{suffix}"
         for path in tf.io.gfile.glob(pattern):
             if not tf.io.gfile.exists(path.removesuffix(suffix) + ".index"):

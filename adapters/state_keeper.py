@@ -55,10 +55,10 @@ class StateKeeper:
             )
             return
         run = self._run
-        self._state = callback_state.CallbackState(run.called, run.loop_state)
         self._saver = savers[0]
+        group, self._stop = callback_state.watch(self._saver, run.session, self._saved)
+        self._state = callback_state.CallbackState(run.called, run.loop_state, group)
         self.restore()
-        self._stop = callback_state.watch(self._saver, self._saved)
 
     def restore(self) -> None:
         """Restores the state that belongs to the checkpoint of the session."""

@@ -11,6 +11,8 @@ import tensorflow as tf
 from callback_loops import STEPS, session_loop
 from test_callback_state import interrupted
 
+import hookbridge as hb
+
 v1 = tf.compat.v1
 
 
@@ -87,8 +89,6 @@ def test_saver_that_cannot_be_followed_is_reported(
     from absl import logging
     from callback_loops import build, feeds
 
-    import hookbridge as hb
-
     logging.get_absl_logger().addHandler(caplog.handler)
     found = []
     try:
@@ -112,3 +112,41 @@ def test_saver_that_cannot_be_followed_is_reported(
     finally:
         logging.get_absl_logger().removeHandler(caplog.handler)
     assert found == [(1, 0), (0, 1)]
+
+
+def test_state_of_two_groups(keras: Any, tmp_path: Path) -> None:
+    """Callbacks wrapped by two calls, as in `train(hooks=)` and `training_hooks`."""
+
+    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.batches = 0
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.batches += 1
+
+    class Doubles(Counts):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.batches += 2
+
+        def on_train_end(self, logs: Any = None) -> None:
+            self.model.set_weights([0 * w for w in self.model.get_weights()])
+
+    def run(max_steps: int) -> tuple[int, int]:
+        one, two = Counts(), Doubles()
+        session_loop(
+            [one],
+            epochs=3,
+            validate=False,
+            max_steps=max_steps,
+            session_options={"checkpoint_dir": str(tmp_path)},
+            wrap=lambda hooks: [*hooks, *hb.as_hooks(two, steps_per_epoch=STEPS)],
+        )
+        return one.batches, two.batches
+
+    assert run(4) == (4, 8)
+    assert run(100) == (3 * STEPS, 6 * STEPS)
+    latest = tf.train.latest_checkpoint(str(tmp_path))
+    assert latest.endswith(f"-{3 * STEPS}")
+    assert not np.any(tf.train.load_variable(latest, "dense/kernel"))
+    assert len(list(tmp_path.glob("*-9.hookbridge*.json"))) == 2
