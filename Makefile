@@ -43,8 +43,8 @@ lint: $(NEWEST)/.installed
 
 ifneq ($(PYTHON_215),)
 test: lint $(NEWEST)/.installed $(TF215)/.installed
-	$(NEWEST)/bin/python .ci/suites.py tf-2.15.1=$(TF215)/bin/python \
-	    tf-newest=$(NEWEST)/bin/python -- $(PYTEST_FLAGS)
+	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
+	    tf-2.15.1=$(TF215)/bin/python -- $(PYTEST_FLAGS)
 else
 test: lint $(NEWEST)/.installed
 	@echo "TF 2.15.1 needs Python 3.10 or 3.11 and none was found here:"

@@ -1,10 +1,12 @@
-"""Runs the test suite in several environments side by side.
+"""Runs the test suite in several environments, as many parts at a time as cores.
 
     python .ci/suites.py NAME=PYTHON [NAME=PYTHON ...] [-- PYTEST_ARGUMENT ...]
 
-Lines come out as they are written, each with the name of its environment before
-it; what failed and pytest's closing lines come once more at the end. The exit code
-is 0 only if every suite passed.
+Unless the arguments name files, each folder under `tests` is a run of pytest of its
+own: environments differ in how long they take, and a core would be idle at the end.
+Lines come out as they are written, each with the names of its environment and part
+before it; what failed and pytest's closing lines come once more at the end. The exit
+code is 0 only if every run passed.
 """
 
 from __future__ import annotations
@@ -15,14 +17,17 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 PRINTING = threading.Lock()
 # How pytest begins the lines that say what failed, and why.
 TROUBLE = ("FAILED ", "ERROR ", "E  ")
 
 
-class Suite:
-    """One environment's run of pytest."""
+class Run:
+    """One run of pytest."""
 
     def __init__(self, name: str, python: str, arguments: list[str]) -> None:
         self.name = name
@@ -30,15 +35,9 @@ class Suite:
         self.trouble: deque[str] = deque(maxlen=100)
         self.code: int | None = None
         self._command = [python, "-m", "pytest", *arguments]
-        self._thread = threading.Thread(target=self._run)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def join(self) -> None:
-        self._thread.join()
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Returns when it has ended."""
         with subprocess.Popen(
             self._command,
             stdout=subprocess.PIPE,
@@ -57,27 +56,45 @@ class Suite:
         self.code = process.returncode
 
 
+def parts(arguments: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Name and files of each part, the largest first; one without either if named."""
+    top = Path("tests")
+    if not top.is_dir() or any(Path(a.partition("::")[0]).exists() for a in arguments):
+        yield "", []
+        return
+    folders: dict[Path, list[Path]] = {}
+    for file in top.rglob("test_*.py"):
+        folders.setdefault(file.parent, []).append(file)
+    sizes = {
+        folder: sum(file.stat().st_size for file in files)
+        for folder, files in folders.items()
+    }
+    for folder in sorted(folders, key=lambda folder: -sizes[folder]):
+        # The files and not the folder: it may have folders within.
+        yield f" {folder.name}", [str(file) for file in sorted(folders[folder])]
+
+
 def main(arguments: list[str]) -> int:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     environments, rest = arguments[:cut], arguments[cut + 1 :]
     start = time.monotonic()
-    suites = []
+    runs = []
     for environment in environments:
         name, _, python = environment.partition("=")
-        suites.append(Suite(name, python, rest))
-    for suite in suites:
-        suite.start()
-    for suite in suites:
-        suite.join()
-    for suite in suites:
-        if suite.code != 0:
-            print(f"\nWhat failed in {suite.name}:", *suite.trouble, sep="\n  ")
+        for part, files in parts(rest):
+            runs.append(Run(name + part, python, [*rest, *files]))
+    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1)) as pool:
+        for done in [pool.submit(run.run) for run in runs]:
+            done.result()
+    for run in runs:
+        if run.code != 0:
+            print(f"\nWhat failed in {run.name}:", *run.trouble, sep="\n  ")
     print(f"\nAll suites, {time.monotonic() - start:.0f} seconds:")
-    for suite in suites:
-        verdict = "passed" if suite.code == 0 else f"FAILED (exit code {suite.code})"
-        last = suite.tail[0] if suite.tail else "no output"
-        print(f"{suite.name}: {verdict}: {last}")
-    return int(any(suite.code != 0 for suite in suites))
+    for run in runs:
+        verdict = "passed" if run.code == 0 else f"FAILED (exit code {run.code})"
+        last = run.tail[0] if run.tail else "no output"
+        print(f"{run.name}: {verdict}: {last}")
+    return int(any(run.code != 0 for run in runs))
 
 
 if __name__ == "__main__":

@@ -129,6 +129,25 @@ def test_suites_say_at_the_end_what_failed(repo_root: Path, tmp_path: Path) -> N
     assert "FAILED test_it.py::test_sums" in end
 
 
+def test_suites_run_every_folder_by_itself(repo_root: Path, tmp_path: Path) -> None:
+    for folder, count in (("tests", 1), ("tests/more", 3)):
+        (tmp_path / folder).mkdir()
+        tests = "".join(f"def test_{i}():\n    pass\n" for i in range(count))
+        (tmp_path / folder / f"test_{count}.py").write_text(tests)
+    suites = [sys.executable, str(repo_root / ".ci" / "suites.py")]
+    done = subprocess.run(
+        [*suites, f"one={sys.executable}", "--", "-q"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout
+    larger, smaller = done.stdout.splitlines()[-2:]
+    assert larger.startswith("one more: passed: 3 passed")
+    assert smaller.startswith("one tests: passed: 1 passed")
+
+
 def test_the_run_would_notice_a_process_that_is_left() -> None:
     sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
     # In a session of its own, as the tasks of a cluster are.
