@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -219,3 +221,15 @@ def assert_same(bridged: Loop, native: Loop, *, order: bool = True) -> None:
     assert bridged.steps == native.steps
     for ours, theirs in zip(bridged.weights, native.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5)
+
+
+def native_and_bridged(
+    keras: Any, make: Callable[[Path], Any], tmp_path: Path, **options: Any
+) -> tuple[list[str], list[str]]:
+    for name in ("fit", "session"):
+        (tmp_path / name).mkdir()
+    fit(keras, [make(tmp_path / "fit")], **options)
+    session_loop([make(tmp_path / "session")], **options)
+    return sorted(os.listdir(tmp_path / "fit")), sorted(
+        os.listdir(tmp_path / "session")
+    )

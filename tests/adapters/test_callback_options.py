@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from callback_loops import Loop, assert_same, fit, session_loop
-from test_callback_events import EVENTS
-from test_callback_files import events
+from callback_recorder import EVENTS
+from event_files import events
 
 import hookbridge as hb
 from hookbridge import errors

@@ -1,0 +1,78 @@
+"""What the TensorBoard callback writes in a session loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from callback_loops import native_and_bridged, session_loop
+from event_files import events
+
+import hookbridge as hb
+from hookbridge import errors
+
+
+def _tags(found: dict[str, Any]) -> list[str]:
+    return sorted(found)
+
+
+def test_tensorboard_writes_the_scalars_of_fit(keras: Any, tmp_path: Path) -> None:
+    def make(folder: Path) -> Any:
+        return keras.callbacks.TensorBoard(
+            str(folder), update_freq=1, write_graph=False, histogram_freq=1
+        )
+
+    native_and_bridged(keras, make, tmp_path)
+    native, bridged = events(tmp_path / "fit"), events(tmp_path / "session")
+
+    # In `fit` of Keras 2 the batch scalars come from inside the train step.
+    def scalars(found: dict[str, Any]) -> dict[str, Any]:
+        return {
+            k: v
+            for k, v in found.items()
+            if ("epoch_" in k or "evaluation_" in k or "batch_" in k)
+            and "steps_per_second" not in k
+        }
+
+    assert _tags(scalars(bridged)) == _tags(scalars(native))
+    for tag, points in scalars(native).items():
+        assert [p[0] for p in bridged[tag]] == [p[0] for p in points], tag
+        np.testing.assert_allclose(
+            [p[1] for p in bridged[tag]], [p[1] for p in points], rtol=2e-5, err_msg=tag
+        )
+    histograms = [t for t in bridged if "histogram" in t]
+    assert len(histograms) == len([t for t in native if "histogram" in t]) == 2
+
+
+def test_tensorboard_writes_the_sessions_graph(keras: Any, tmp_path: Path) -> None:
+    # Without batch methods to call, Keras 2 does not get to writing it in `fit` either.
+    session_loop(
+        [keras.callbacks.TensorBoard(str(tmp_path), write_steps_per_second=True)]
+    )
+    assert any(t.endswith(":graph") for t in events(tmp_path))
+
+
+def test_tensorboard_profiles_a_range(keras: Any, tmp_path: Path) -> None:
+    session_loop([keras.callbacks.TensorBoard(str(tmp_path), profile_batch=(2, 4))])
+    assert list(tmp_path.rglob("*.xplane.pb"))
+
+
+def test_tensorboard_made_inside_the_graph(keras2: Any, tmp_path: Path) -> None:
+    with tf.Graph().as_default():
+        callback = keras2.callbacks.TensorBoard(str(tmp_path), histogram_freq=1)
+    session_loop([callback])
+    assert "train:epoch_loss" in events(tmp_path)
+
+
+def test_tensorboard_without_its_package_says_so(
+    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib.util
+
+    callback = keras.callbacks.TensorBoard(str(tmp_path))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(errors.MissingExtraError, match="pip install tensorboard"):
+        hb.as_hooks(callback, steps_per_epoch=2)

@@ -1,0 +1,158 @@
+"""The learning rate that callbacks read and set in a session loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from callback_loops import KERNEL
+from live_body import run
+
+v1 = tf.compat.v1
+
+
+def _keras2_sgd(rate: Any) -> Any:
+    import importlib
+
+    name = "keras" if tf.__version__.startswith("2.15") else "tf_keras"
+    legacy = importlib.import_module(name).optimizers.legacy.SGD(rate)
+
+    class Adapter:
+        def minimize(self, loss: Any, global_step: Any) -> Any:
+            variables = v1.trainable_variables()
+            legacy.iterations = global_step
+            return legacy.get_updates(loss, variables)[0]
+
+    return Adapter()
+
+
+RATES: dict[str, tuple[Any, Any]] = {
+    "constant": (0.1, None),
+    "variable": (
+        lambda: v1.get_variable("lr", initializer=0.1, trainable=False),
+        None,
+    ),
+    "placeholder_with_default": (
+        lambda: v1.placeholder_with_default(0.1, [], name="learning_rate"),
+        None,
+    ),
+    "cast_variable": (
+        lambda: tf.cast(
+            v1.get_variable(
+                "lr", initializer=np.float64(0.1), dtype=tf.float64, trainable=False
+            ),
+            tf.float32,
+        ),
+        None,
+    ),
+    "keras_legacy_optimizer": (0.1, _keras2_sgd),
+}
+
+
+@pytest.mark.parametrize("kind", RATES)
+def test_learning_rate_is_read_and_set(keras: Any, kind: str) -> None:
+    rate, optimizer = RATES[kind]
+    read: list[float] = []
+
+    def body(model: Any, epoch: int) -> None:
+        read.append(float(np.asarray(model.optimizer.learning_rate)))
+        if epoch == 0:
+            model.optimizer.learning_rate = 0.05
+        elif epoch == 1:
+            model.optimizer.lr.assign(0.025)
+        read.append(float(np.asarray(model.optimizer.lr)))
+
+    steps = run(keras, body, rate=rate, optimizer=optimizer, epochs=4)
+    assert read == pytest.approx([0.1, 0.05, 0.05, 0.025, 0.025, 0.025, 0.025, 0.025])
+    # What the session really did.
+    assert steps == pytest.approx([0.1, 0.05, 0.025], rel=1e-3)
+
+
+def test_learning_rate_of_an_optimizer_built_under_control_dependencies(
+    keras: Any,
+) -> None:
+    """The usual way to run UPDATE_OPS: the constant then depends on the batch."""
+
+    class Under(tf.compat.v1.train.GradientDescentOptimizer):  # type: ignore[misc]
+        def minimize(self, loss: Any, **options: Any) -> Any:
+            with tf.control_dependencies([loss]):
+                return super().minimize(loss, **options)
+
+    def body(model: Any, epoch: int) -> None:
+        model.optimizer.lr = float(model.optimizer.lr.numpy()) * 0.5
+
+    steps = run(keras, body, optimizer=Under, epochs=3)
+    assert steps == pytest.approx([0.1, 0.05], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        v1.train.AdamOptimizer,
+        v1.train.AdagradOptimizer,
+        v1.train.RMSPropOptimizer,
+        v1.train.AdadeltaOptimizer,
+        v1.train.FtrlOptimizer,
+        v1.train.ProximalGradientDescentOptimizer,
+        lambda rate: v1.train.MomentumOptimizer(rate, 0.9),
+    ],
+)
+def test_learning_rate_of_every_v1_optimizer(keras: Any, optimizer: Any) -> None:
+    weights = []
+
+    def body(model: Any, epoch: int) -> None:
+        weights.append(model.get_weights()[0])
+        assert float(np.asarray(model.optimizer.learning_rate)) == pytest.approx(
+            0.5 if epoch == 0 else 1e-8
+        )
+        model.optimizer.learning_rate = 1e-8
+
+    run(keras, body, rate=0.5, optimizer=optimizer, epochs=3)
+    assert not np.allclose(weights[0], KERNEL, atol=1e-4)
+    np.testing.assert_allclose(weights[2], weights[1], atol=1e-4)
+
+
+def test_schedule_is_readable_and_not_settable(keras: Any) -> None:
+    read: list[float] = []
+
+    def rate() -> Any:
+        step = v1.train.get_or_create_global_step()
+        return v1.train.exponential_decay(0.1, step, 1, 0.5)
+
+    def body(model: Any, epoch: int) -> None:
+        read.append(float(np.asarray(model.optimizer.learning_rate)))
+        with pytest.raises(TypeError, match="not settable"):
+            model.optimizer.learning_rate = 1.0
+
+    run(keras, body, rate=rate, epochs=3)
+    assert read == pytest.approx([0.05, 0.025, 0.0125])
+
+
+def test_learning_rate_named_by_the_user(keras: Any) -> None:
+    def rate() -> Any:
+        return v1.placeholder_with_default(0.1, [], name="base") * 0.5
+
+    def body(model: Any, epoch: int) -> None:
+        assert float(np.asarray(model.optimizer.lr)) == pytest.approx(0.1 + epoch * 0.1)
+        model.optimizer.lr = 0.2 + epoch * 0.1
+
+    steps = run(keras, body, rate=rate, epochs=3, learning_rate="base")
+    assert steps == pytest.approx([0.05, 0.1], rel=1e-3)
+
+
+def test_backend_functions_work_on_the_learning_rate(keras: Any) -> None:
+    def body(model: Any, epoch: int) -> None:
+        backend = keras.backend
+        if hasattr(backend, "get_value"):
+            assert backend.get_value(model.optimizer.lr) == pytest.approx(
+                0.1 / 2**epoch
+            )
+            backend.set_value(model.optimizer.lr, 0.05 / 2**epoch)
+        else:
+            value = keras.ops.convert_to_numpy(model.optimizer.learning_rate)
+            model.optimizer.learning_rate.assign(value * 0.5)
+        assert model.optimizer.lr.dtype == tf.float32
+
+    assert run(keras, body, epochs=4) == pytest.approx([0.1, 0.05, 0.025], rel=1e-3)
