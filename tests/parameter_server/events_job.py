@@ -38,6 +38,7 @@ from ps_guests import (  # noqa: E402
     note,
     square_output,
 )
+from ps_stock import stock_callbacks  # noqa: E402
 
 FOLDER = Path(sys.argv[1])
 
@@ -226,6 +227,7 @@ def main() -> None:
     job.stops()
     job.rates()
     job.native_hooks()
+    stock_callbacks(job)
     job.several_steps()
     job.errors()
     note("done")

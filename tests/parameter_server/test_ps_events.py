@@ -137,6 +137,18 @@ def test_what_cannot_be_carried_is_refused_by_name(events: Processes) -> None:
     assert evaluate[0] == "RefusedError" and "evaluate" in evaluate[1]
 
 
+def test_stock_callbacks_that_plain_keras_refuses(events: Processes) -> None:
+    noted = events.note("stock callbacks")
+    assert "Batch-level" in noted["plain"] and "ParameterServer" in noted["plain"]
+    # The loss falls, so that `EarlyStopping(mode="max")` ends it.
+    assert noted["epochs"] == 2 and noted["batches"] == 2 * BATCHES
+    assert noted["bias"] == pytest.approx(-BATCHES * RATE * (1 + 0.5))
+    names = {path.name for path in events.folder.glob("stock*")}
+    assert names >= {"stock.csv", "stock-03.h5", "stock-06.h5"}
+    assert len((events.folder / "stock.csv").read_text().splitlines()) == 3
+    assert list((events.folder / "board" / "train").glob("events*"))
+
+
 def test_keras_3_is_refused_with_the_way_out(events: Processes) -> None:
     message = events.note("keras 3")["message"]
     if tf.__version__.startswith("2.15"):
