@@ -39,9 +39,12 @@ def default_run(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> An
 def test_both_clusters_learn(default_run: Any) -> None:
     report, progress, _ = default_run
     assert report["ok"]
+    stops = {name: loop["stop_step"] for name, loop in report["loops"].items()}
+    assert stops["fit"] % STEPS_PER_EPOCH == 0
+    # The other worker may be in a step when the chief stops.
+    assert stops["session"] % STEPS_PER_EPOCH <= 1
     for loop in report["loops"].values():
         assert loop["test_accuracy"] >= 0.95
-        assert loop["stop_step"] % STEPS_PER_EPOCH == 0
     assert "[worker 1] epoch " in progress
     assert "[chief 0] epoch " in progress
 
