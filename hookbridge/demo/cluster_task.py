@@ -69,6 +69,7 @@ class ClusterTask:
                 optimizer=model_lib.make_session_optimizer,
                 learning_rate=settings.learning_rate,
                 num_towers=settings.num_towers,
+                devices=settings.devices(),
                 cluster=cluster,
                 replicas_to_aggregate=cluster.num_workers,
             )

@@ -43,6 +43,7 @@ class DemoRunner:
             optimizer=model_lib.make_session_optimizer,
             learning_rate=settings.learning_rate,
             num_towers=settings.num_towers,
+            devices=settings.devices(),
         )
         start = time.perf_counter()
         result = loop.train(

@@ -42,6 +42,14 @@ class DemoSettings:
         """Whole batches in one pass over the training images."""
         return TRAINING_IMAGES // self.batch_size
 
+    def devices(self) -> tuple[str, ...]:
+        """One for each tower: GPUs if there are enough, the demo needs none."""
+        import tensorflow as tf
+
+        gpus = len(tf.config.list_physical_devices("GPU"))
+        kind = "GPU" if gpus >= self.num_towers else "CPU"
+        return tuple(f"/device:{kind}:{i}" for i in range(self.num_towers))
+
     def check(self) -> None:
         """Refuses values that cannot work.
 

@@ -1,4 +1,4 @@
-"""One batch as one shard for each tower."""
+"""A batch for each tower: parts of one, or one more fetched from the input."""
 
 from __future__ import annotations
 
@@ -84,3 +84,45 @@ def _split(tensor: Any, num_towers: int) -> list[Any]:
     )
     with tf.control_dependencies([check]):
         return list(tf.split(tf.identity(tensor), num_towers))
+
+
+def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
+    """A batch for each tower from the iterator that gave the first.
+
+    Args:
+      batch: a (nested) structure of tensors, the whole or a part of what one
+        `get_next` of a `tf.data` iterator returned.
+      num_towers: number of batches.
+
+    Returns:
+      `num_towers` structures like `batch`, the first one `batch` itself. A step in
+      which the data ends before each has its batch raises
+      `tf.errors.OutOfRangeError`.
+
+    Raises:
+      errors.InvalidArgumentError: a tensor does not come straight from the iterator,
+        or the tensors come from several.
+    """
+    import tensorflow as tf
+
+    flat = tf.nest.flatten(batch)
+    sources = {getattr(tensor, "op", None) for tensor in flat}
+    source = sources.pop() if len(sources) == 1 else None
+    if source is None or not source.type.startswith("IteratorGetNext"):
+        names = ", ".join(str(getattr(tensor, "name", tensor)) for tensor in flat)
+        raise errors.InvalidArgumentError(
+            f"Received the inputs {names}; expected all of them from one `get_next` of "
+            "a `tf.data` iterator, which can be fetched once for each tower. Let the "
+            "`input_fn` return the dataset and do what changes its elements in "
+            '`dataset.map`, or split each batch (`batches="split"`).'
+        )
+    fetched = [batch]
+    for _ in range(num_towers - 1):
+        tensors = tf.raw_ops.IteratorGetNext(
+            iterator=source.inputs[0],
+            output_types=[output.dtype for output in source.outputs],
+            output_shapes=[output.shape for output in source.outputs],
+        )
+        own = [tensors[tensor.value_index] for tensor in flat]
+        fetched.append(tf.nest.pack_sequence_as(batch, own))
+    return fetched

@@ -27,12 +27,12 @@ def tower_devices(
     Args:
       num_towers: how many towers.
       devices: devices to use, one for each tower, for example
-        `["/device:GPU:0", "/device:GPU:1"]`. None takes the GPUs where there are
-        enough of them, and logical CPU devices otherwise.
+        `["/device:GPU:0", "/device:GPU:1"]`. None takes the GPUs where there
+        are any, and logical CPU devices otherwise.
 
     Raises:
-      errors.InvalidArgumentError: `num_towers` is no positive integer, or differs
-        from the number of `devices`.
+      errors.InvalidArgumentError: `num_towers` is no positive integer, differs from
+        the number of `devices`, or is larger than the number of GPUs.
     """
     if isinstance(num_towers, bool) or not isinstance(num_towers, int):
         raise errors.InvalidArgumentError(
@@ -53,7 +53,13 @@ def tower_devices(
     import tensorflow as tf
 
     gpus = len(tf.config.list_physical_devices("GPU"))
-    kind = "GPU" if gpus >= num_towers else "CPU"
+    if 0 < gpus < num_towers:
+        raise errors.InvalidArgumentError(
+            f"Received num_towers={num_towers}; expected at most {gpus}, the number "
+            "of GPUs here. Towers on the CPU or several on one GPU have to be asked "
+            "for: `devices`, one for each tower."
+        )
+    kind = "GPU" if gpus else "CPU"
     return tuple(f"/device:{kind}:{i}" for i in range(num_towers))
 
 

@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 from hookbridge import errors
 from hookbridge.loops import merged_specs
-from hookbridge.loops.batch import split_batch
+from hookbridge.loops.batch import fetch_batches, split_batch
 from hookbridge.loops.deferred_updates import Update, apply_averaged, catch_updates
 from hookbridge.loops.devices import device_setter, tower_devices
 from hookbridge.loops.towers import VARIABLE_DEVICE, build_towers
 from hookbridge.loops.uneven_batch import split_any_batch
 
 Reduction = Literal["mean", "sum"]
+Batches = Literal["split", "fetch"]
 TRAIN = "train"
 
 
@@ -25,11 +26,12 @@ def replicate_model_fn(
     *,
     num_towers: int | None = None,
     loss_reduction: Reduction = "mean",
+    batches: Batches = "split",
     variable_device: str = VARIABLE_DEVICE,
 ) -> Callable[..., Any]:
     """Replicates a `model_fn` over devices, with shared variables.
 
-    Each call builds `model_fn` once for each device on its part of the batch. In
+    Each call builds `model_fn` once for each device on a batch of its own. In
     TRAIN the gradients of all towers, dense or `IndexedSlices`, are averaged and
     applied once by the first tower's optimizer: any `tf.compat.v1.train.Optimizer`,
     and the Keras 2 optimizers that can update a v1 graph. In EVAL the metrics, and
@@ -43,7 +45,7 @@ def replicate_model_fn(
     Args:
       model_fn: an Estimator's `model_fn(features, labels, mode, params, config)`,
         with any of the last four arguments. Its dense inputs `[N, ...]` arrive as
-        `[N / num_towers, ...]`.
+        `[N / num_towers, ...]` where the batch is split.
       devices: the towers' devices, for example `["/device:GPU:0",
         "/device:GPU:1"]`; None takes the GPUs, or else logical CPU devices (give
         the Estimator a session with enough of them:
@@ -52,6 +54,11 @@ def replicate_model_fn(
         there are GPUs, or one.
       loss_reduction: `"mean"` if the loss is a mean over examples, `"sum"` if it is
         a sum: then losses and gradients are added.
+      batches: where the towers' batches in TRAIN come from. `"split"`: a batch of
+        the input, in equal parts. `"fetch"`: the input is fetched once for each
+        tower, so a step takes `num_towers` whole batches; fewer than that at the
+        end of the data make no step. The features and labels have to be what the
+        dataset gives, unchanged. EVAL and PREDICT split, which loses no example.
       variable_device: where variables live; a parameter-server placement by the
         caller stays.
 
@@ -60,7 +67,8 @@ def replicate_model_fn(
 
     Raises:
       errors.InvalidArgumentError: a bad argument; when called, a batch that does
-        not divide in TRAIN, or a model function that differs between towers.
+        not divide or cannot be fetched again in TRAIN, or a model function that
+        differs between towers.
     """
     if not callable(model_fn):
         raise errors.InvalidArgumentError(
@@ -70,9 +78,13 @@ def replicate_model_fn(
         raise errors.InvalidArgumentError(
             f"Received loss_reduction={loss_reduction!r}; expected 'mean' or 'sum'."
         )
+    if batches not in ("split", "fetch"):
+        raise errors.InvalidArgumentError(
+            f"Received batches={batches!r}; expected 'split' or 'fetch'."
+        )
     chosen = _devices(devices, num_towers)
     signature = inspect.signature(model_fn)
-    replica = _Replicated(model_fn, chosen, loss_reduction, variable_device)
+    replica = _Replicated(model_fn, chosen, loss_reduction, batches, variable_device)
 
     @functools.wraps(model_fn)
     def replicated(*args: Any, **kwargs: Any) -> Any:
@@ -101,11 +113,13 @@ class _Replicated:
         model_fn: Callable[..., Any],
         devices: tuple[str, ...],
         loss_reduction: Reduction,
+        batches: Batches,
         variable_device: str,
     ) -> None:
         self._model_fn = model_fn
         self._devices = devices
         self._mean = loss_reduction == "mean"
+        self._share = fetch_batches if batches == "fetch" else split_batch
         self._variable_device = variable_device
 
     def __call__(self, arguments: dict[str, Any]) -> Any:
@@ -117,7 +131,7 @@ class _Replicated:
         on_variables = device_setter(self._variable_device, self._variable_device)
         with tf.compat.v1.device(on_variables):
             if mode == TRAIN:
-                shards, sizes = _split_training(batch, towers), None
+                shards, sizes = _of_towers(self._share, batch, towers), None
             else:
                 shards, sizes = split_any_batch(batch, towers)
         built = build_towers(
@@ -178,8 +192,10 @@ class _Replicated:
         return changed
 
 
-def _split_training(batch: tuple[Any, Any], num_towers: int) -> list[Any]:
-    """Shards of `(features, labels)`; no labels stay no labels."""
+def _of_towers(
+    share: Callable[[Any, int], list[Any]], batch: tuple[Any, Any], num_towers: int
+) -> list[Any]:
+    """The towers' `(features, labels)`; no labels stay no labels."""
     if batch[1] is None:
-        return [(shard, None) for shard in split_batch(batch[0], num_towers)]
-    return split_batch(batch, num_towers)
+        return [(shard, None) for shard in share(batch[0], num_towers)]
+    return share(batch, num_towers)

@@ -68,7 +68,7 @@ class TowerLoop:
             can set a value; they cannot set a function.
           num_towers: number of towers.
           devices: one device for each tower; None takes the GPUs if there are
-            enough, or else logical CPU devices, which the session makes.
+            any, or else logical CPU devices, which the session makes.
           seed: graph-level random seed.
           session_config: `tf.compat.v1.ConfigProto` for the sessions.
           cluster: this process's task; None trains in one process.
