@@ -34,8 +34,9 @@ def hanging(tmp_path_factory: pytest.TempPathFactory) -> Any:
             )
             return stack.enter_context(context)
 
-        # Worker 1 stops by itself; the chief would need its gradients.
-        stops = {"worker 1": ["request_stop_at=20"]}
+        # Worker 1 stops by itself; the chief would need its gradients. It comes when
+        # the chief is ready, or it would look again after 30 seconds only.
+        stops = {"worker 1": ["request_stop_at=20", "late_secs=4"]}
         chief = start("chief", "aggregate=2", tasks=TWO, own=stops)
         # Alone, so that only the closing of its own session can be in its way.
         close = start("close", "aggregate=1", "last_step=20", tasks=ONE)
@@ -70,7 +71,13 @@ def test_close_waits_for_the_thread_of_the_chief(hanging: Any) -> None:
 @pytest.mark.slow
 def test_worker_does_not_see_that_the_chief_is_ready(hanging: Any) -> None:
     it = hanging["poll"]
-    assert it.events("worker 1", "waiting") and not it.events("worker 1", "session")
+    (waiting,) = it.events("worker 1", "waiting")
+    (ready,) = it.events("worker 0", "session")
+    it.poll()
+    # It looks again after 30 seconds, which may have passed by now.
+    for session in it.events("worker 1", "session"):
+        assert session["at"] - waiting["at"] >= 29
+        assert session["at"] - ready["at"] > 5
     assert it.events("worker 0", "step")
 
 
