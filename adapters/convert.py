@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookbridge.adapters import callback_to_hook, guests, hook_to_callback
+from hookbridge.adapters import (
+    callback_to_hook,
+    fit_states,
+    guests,
+    hook_to_callback,
+)
 from hookbridge.adapters.skipped_hook import unless_skipped
 
 
@@ -107,6 +112,10 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     flavour. Order is kept; what is a callback already passes through untouched;
     calling it on its own result changes nothing.
 
+    Beside each checkpoint of a `CheckpointSaverHook` stands what the callbacks of the
+    same call count in, as in a session loop; a `fit` of a model that
+    `hb.checkpoints.restore` has restored from that hook's directory goes on with it.
+
     Under `tf.distribute.ParameterServerStrategy` callbacks with batch methods, which
     Keras refuses there, are wrapped too. Call this after the strategy was made, or
     give `max_lag`: otherwise there is nothing to tell that they have to be.
@@ -148,4 +157,15 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
             if defers and ps.is_batch_level(item):
                 item = ps.DeferredCallback(item, max_lag=max_lag)
         callbacks.append(item)
+    plain = [
+        item.callback if isinstance(item, ps.DeferredCallback) else item
+        for item in callbacks
+    ]
+    for place, item in enumerate(plain):
+        if isinstance(item, hook_to_callback.HookToCallback):
+            before, after = (
+                [p for p in part if not isinstance(p, hook_to_callback.HookToCallback)]
+                for part in (plain[:place], plain[place + 1 :])
+            )
+            item.states = fit_states.states_of(item.hook, before, after)
     return callbacks

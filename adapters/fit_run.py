@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from hookbridge import compat, errors
 from hookbridge.adapters import live_variables, refusals
+from hookbridge.adapters.fit_states import FitStates
 from hookbridge.adapters.global_step import GlobalStep
 from hookbridge.adapters.live_graph import LiveGraph
 from hookbridge.adapters.live_session import LiveSession
@@ -108,15 +109,14 @@ class FitRun:
             vars(model)[mode.make] = self._maker(mode)
 
     @classmethod
-    def join(cls, model: Any, hook: Any = None) -> FitRun:
-        """The run that is being set up for `model`, with `hook` added to it."""
+    def join(cls, model: Any, *hooks: Any) -> FitRun:
+        """The run that is being set up for `model`, with hooks added to it."""
         run = _RUNS.get(model)
         if run is None or run._mode is not None:
             if run is not None:
                 run.leave()
             run = _RUNS[model] = cls(model)
-        if hook is not None:
-            run.hooks.append(hook)
+        run.hooks += [hook for hook in hooks if hook is not None]
         return run
 
     def _maker(self, mode: Mode) -> Callable[..., Any]:
@@ -315,6 +315,9 @@ class FitRun:
     def leave(self) -> None:
         """Gives the model its own methods back."""
         self._is_over = True
+        for hook in self.hooks:
+            if isinstance(hook, FitStates):
+                hook.leave()
         # An iterator that waits for the garbage collector stops the process for up
         # to a minute when it comes (docs/decisions/0005-iterators-die-young.md).
         self._args = ()

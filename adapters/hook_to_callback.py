@@ -62,6 +62,8 @@ class HookToCallback:
         self.params: dict[str, Any] | None = None
         self._model: Any = None
         self._run: Any = None
+        # What saves the state of other callbacks with this hook's checkpoints.
+        self.states: Any = None
 
     @property
     def model(self) -> Any:
@@ -88,18 +90,32 @@ class HookToCallback:
         if model is None:
             return
         if not refusals.uses_parameter_servers(model):
-            self._run = fit_run.FitRun.join(model, self.hook)
+            self._run = fit_run.FitRun.join(model, self.hook, self.states)
             return
         from hookbridge.adapters import parameter_server_run
 
         refusals.check_parameter_server(model, self.hook)
-        self._run = parameter_server_run.ParameterServerRun.join(model, self.hook)
+        self._run = parameter_server_run.ParameterServerRun.join(
+            model, self.hook, self.states
+        )
         self._run.add_member(self.max_lag)
 
     def _end(self) -> None:
         run, self._run = self._run, None
         if run is not None:
             run.end(self.hook)
+            if self.states is not None:
+                run.end(self.states)
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Callbacks before this one have begun."""
+        if self.states is not None:
+            self.states.on_train_begin(self._model)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """All callbacks have begun."""
+        if self.states is not None:
+            self.states.on_epoch_begin()
 
     def on_train_end(self, logs: Any = None) -> None:
         """Calls the hook's `end`, as on every clean finish."""

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters import live_variables
+from hookbridge.adapters import fit_states, live_variables
 from hookbridge.adapters.live_variables import ModelVariable
 
 # Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
@@ -86,7 +86,8 @@ def restore(
     the name of the model), slots of the optimizer by the names that the v1 optimizer
     of the same kind gives them, `optimizer.iterations` from `global_step`.
     A v1 `MomentumOptimizer` accumulates gradients and Keras's SGD accumulates
-    updates, so its slot is multiplied by minus the learning rate.
+    updates, so its slot is multiplied by minus the learning rate. Callbacks go on with
+    the state that stands beside the checkpoint, see `as_callbacks`.
 
     Args:
       model: a built Keras model of any flavour. With a compiled optimizer its slots
@@ -148,6 +149,7 @@ def restore(
     for variable, entry in plan:
         value = reader.get_tensor(entry)
         variable.eager.assign(_converted(model, entry, value))
+    fit_states.note_restored(model, path)
     return report
 
 

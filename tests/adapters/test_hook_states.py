@@ -1,0 +1,119 @@
+"""Callbacks of a `fit` go on with their state after a restart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+
+train: Any = tf.compat.v1.train
+RANDOM = np.random.RandomState(5)
+X = RANDOM.rand(32, 4).astype("float32")
+Y = X.sum(1, keepdims=True)
+EPOCHS, STEPS = 5, 4
+
+
+def built(keras: Any) -> Any:
+    layer = keras.layers.Dense(1, kernel_initializer="zeros", name="out")
+    model = keras.Sequential([keras.Input((4,)), layer])
+    # Learns nothing, so that the loss gets no better and patience is used up.
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    return model
+
+
+def counting(keras: Any) -> Any:
+    class Counting(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        """Counts batches and keeps the losses of epochs."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.batches = 0
+            self.losses: list[float] = []
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.batches += 1
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.losses.append(float(logs["loss"]))
+
+    return Counting()
+
+
+def fit(keras: Any, folder: Path, first: int, epochs: int, *, order: int) -> list[Any]:
+    """Fits a new model, as a new process would; the callbacks."""
+    model = built(keras)
+    if tf.train.latest_checkpoint(str(folder)):
+        hb.checkpoints.restore(model, str(folder))
+    stopping = keras.callbacks.EarlyStopping("loss", patience=3, min_delta=1e-4)
+    count = counting(keras)
+    guests: list[Any] = [stopping, count]
+    guests.insert(order, train.CheckpointSaverHook(str(folder), save_steps=10**6))
+    model.fit(
+        X, Y, batch_size=8, shuffle=False, verbose=0, initial_epoch=first,
+        epochs=epochs, callbacks=hb.as_callbacks(guests),
+    )  # fmt: skip
+    assert int(np.asarray(model.optimizer.iterations)) % STEPS == 0
+    return [stopping, count]
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_a_restart_goes_on_with_what_callbacks_counted(
+    keras: Any, order: int, tmp_path: Path
+) -> None:
+    whole_stopping, whole = fit(keras, tmp_path / "whole", 0, 20, order=order)
+    assert whole_stopping.stopped_epoch == 3  # the first epoch and three of patience
+    _, first = fit(keras, tmp_path / "parts", 0, 2, order=order)
+    assert first.batches == 2 * STEPS
+    stopping, count = fit(keras, tmp_path / "parts", 2, 20, order=order)
+    assert stopping.stopped_epoch == whole_stopping.stopped_epoch
+    assert stopping.best == pytest.approx(whole_stopping.best)
+    assert count.batches == whole.batches == 4 * STEPS
+    assert count.losses == pytest.approx(whole.losses)
+
+
+def test_a_checkpoint_in_mid_epoch_has_the_state_of_its_step(
+    keras: Any, tmp_path: Path
+) -> None:
+    count = counting(keras)
+    saver = train.CheckpointSaverHook(str(tmp_path), save_steps=3)
+    built(keras).fit(
+        X, Y, batch_size=8, verbose=0, callbacks=hb.as_callbacks([saver, count])
+    )
+    found = {}
+    for step in (3, 4):
+        path = tmp_path / f"model.ckpt-{step}.hookbridge-1.json"
+        (entry,) = json.loads(path.read_text())["callbacks"]
+        found[step] = entry["state"]["batches"]
+    assert found == {3: 3, 4: 4}
+    assert saver._listeners == []  # the hook is as it was
+
+
+def test_a_second_fit_begins_anew_as_without_hooks(keras: Any, tmp_path: Path) -> None:
+    model, count = built(keras), counting(keras)
+    guests = hb.as_callbacks(
+        [
+            train.CheckpointSaverHook(str(tmp_path), save_steps=2),
+            keras.callbacks.EarlyStopping("loss", patience=3, min_delta=1e-4),
+            count,
+        ]
+    )
+    arguments: dict[str, Any] = {"batch_size": 8, "verbose": 0, "callbacks": guests}
+    model.fit(X, Y, epochs=3, **arguments)
+    history = model.fit(X, Y, epochs=3, **arguments).history
+    assert len(history["loss"]) == 3  # patience began anew
+    assert count.batches == 6 * STEPS
+
+
+def test_another_directory_s_checkpoint_has_no_say(keras: Any, tmp_path: Path) -> None:
+    fit(keras, tmp_path / "one", 0, 2, order=0)
+    model, count = built(keras), counting(keras)
+    hb.checkpoints.restore(model, str(tmp_path / "one"))
+    saver = train.CheckpointSaverHook(str(tmp_path / "other"), save_steps=10**6)
+    model.fit(X, Y, batch_size=8, verbose=0, callbacks=hb.as_callbacks([saver, count]))
+    assert count.batches == STEPS
