@@ -87,6 +87,8 @@ class TestRun(SessionRun):
         if self.model.stop_training:
             # `evaluate` of Keras goes on; a `fit` around it reads the flag.
             self.model.stop_training = False
+            for member in self.members:
+                member.asked_to_stop = True
             self.stop_lenders()
 
     def finish(self) -> None:

@@ -8,7 +8,16 @@ from typing import Any
 from hookbridge.adapters.parameter_server_queue import Deliveries
 from hookbridge.adapters.parameter_server_values import ForeignLogs, StepLogs, StepValue
 
-DEFAULT_MAX_LAG = 30
+LEAST_DEFAULT_LAG = 30
+
+
+def default_max_lag(workers: int) -> int:
+    """The lag unless somebody asks for less: every worker has a step and the next.
+
+    No more than `max_lag` + 1 steps are under way at once, so that with a smaller one
+    than the number of workers some of them would have nothing to do.
+    """
+    return max(LEAST_DEFAULT_LAG, 2 * workers)
 
 
 class Delivery:
@@ -21,7 +30,7 @@ class Delivery:
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._deliveries = Deliveries(DEFAULT_MAX_LAG)
+        self._deliveries = Deliveries(LEAST_DEFAULT_LAG)
         self._wishes: list[int] = []
         self.stop_asked = False
         self.last_logs: Any = None
@@ -38,6 +47,11 @@ class Delivery:
     def max_lag(self) -> int:
         """How many steps deliveries may be behind."""
         return self._deliveries.max_lag
+
+    def set_default_lag(self, workers: int) -> None:
+        """The lag that counts unless somebody wants another."""
+        if not self._wishes:
+            self._deliveries.max_lag = default_max_lag(workers)
 
     def wish_lag(self, max_lag: int | None) -> None:
         """Somebody wants at most this lag; the least wins."""

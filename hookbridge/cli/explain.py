@@ -32,7 +32,7 @@ def define_flags(values: Any) -> None:
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:
-    """Prints the report; returns 1 if the loop would refuse a guest."""
+    """Prints the report; returns 2 if the loop would refuse a guest."""
     if len(arguments) != 1:
         raise errors.InvalidArgumentError(
             f"Received {len(arguments)} arguments; expected one Python file with a "
@@ -44,4 +44,5 @@ def run(values: Any, arguments: Sequence[str]) -> int:
     module = user_file.load_file(arguments[0])
     report = explain(user_file.find_guests(module, values.guests), host=values.host)
     print(json.dumps(report.to_json(), indent=2) if values.json else report)
-    return int(any(guest.verdict == "refused" for guest in report.guests))
+    # As for all bad input: what is refused would not have begun to train.
+    return 2 if any(guest.verdict == "refused" for guest in report.guests) else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -248,3 +249,19 @@ class GroupStop:
             return call(self._board)
         time.sleep(0.1)
         return False
+
+
+def stop_from_outside(config: ClusterConfig, reason: str) -> None:
+    """Stops a job from a process that is no part of its cluster.
+
+    Args:
+      config: the job's cluster.
+      reason: why, with the task that asks.
+    """
+    # Parameter server 0 itself runs the few operations that this takes.
+    server = dataclasses.replace(config, task_type="ps", task_index=0)
+    board = StopBoard("grpc://" + config.cluster["ps"][0], server)
+    try:
+        board.stop(board.generation(), reason)
+    finally:
+        board.close()

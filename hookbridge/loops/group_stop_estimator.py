@@ -9,8 +9,9 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from hookbridge.adapters import guests
 from hookbridge.loops.cluster import ClusterConfig
-from hookbridge.loops.group_stop import GroupStop, GroupStopped
+from hookbridge.loops.group_stop import GroupStop, GroupStopped, stop_from_outside
 from hookbridge.loops.group_stop_hook import GroupStopHook, StepEndHook, own_target
 from hookbridge.loops.group_stop_marker import checkpoints_until_stop, write_marker
 from hookbridge.loops.group_stop_session import terminate
@@ -23,8 +24,10 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
 
     Chief and workers run TensorFlow's own, with one hook more. When one of them
     stops, by a hook, a callback, the end of its data, `max_steps` or an error, all
-    do; parameter servers return; the evaluator evaluates the last checkpoint, if it
-    has not yet, and returns. Checkpoints have no variable more than without it.
+    do; so they do when a callback of the evaluator sets `stop_training`. (There the
+    `request_stop` of a hook ends the evaluation only, as ever.) Parameter servers
+    return; the evaluator evaluates the last checkpoint, if it has not yet, and
+    returns. Checkpoints have no variable more than without it.
 
     Where `TF_CONFIG` has no parameter server, it is TensorFlow's own.
 
@@ -101,6 +104,13 @@ def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> A
             checkpoint_path=path,
             hooks=eval_spec.hooks,
         )
+        asked = [h for h in eval_spec.hooks if getattr(h, "asked_to_stop", False)]
+        if asked:
+            name = guests.name_of(asked[0].callback)
+            with contextlib.suppress(tf.errors.OpError):  # it may be over already
+                stop_from_outside(
+                    config, f"evaluator: `{name}` has set `stop_training`"
+                )
         step = metrics[tf.compat.v1.GraphKeys.GLOBAL_STEP]
         is_last = bool(train_spec.max_steps and step >= train_spec.max_steps)
         exported = [

@@ -12,6 +12,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters import refusals
+from hookbridge.adapters.guests import flatten
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.session_cluster_ports import check_own_port, is_listening
 
@@ -26,6 +28,7 @@ def parameter_server_strategy(
     config: ClusterConfig | None = None,
     variable_partitioner: Any = None,
     *,
+    guests: Any = (),
     start_secs: float = START_SECS,
     stop_on_sigterm: bool = True,
 ) -> Any:
@@ -44,6 +47,8 @@ def parameter_server_strategy(
       config: the cluster; None reads `TF_CONFIG`, and without that trains in this
         process under the present strategy.
       variable_partitioner: as of `tf.distribute.ParameterServerStrategy`.
+      guests: the hooks and callbacks of the `fit`, if they are known by now: what
+        cannot run with remote workers is refused before any server starts.
       start_secs: how long tasks wait for one another at the start.
       stop_on_sigterm: on the chief, the first SIGTERM stops the running `fit` with
         guests of `as_callbacks` after the present step: every `end` and
@@ -57,6 +62,7 @@ def parameter_server_strategy(
     Raises:
       errors.InvalidArgumentError: the cluster is malformed, has no chief, worker or
         parameter server, or this task has another role; the message names the key.
+      errors.RefusedError: one of `guests` cannot run with remote workers.
       errors.ClusterError: this task's port is in use, or others did not come.
       SystemExit: on a worker or parameter server when the chief is gone; with code 0,
         or 1 if the chief never came.
@@ -65,6 +71,10 @@ def parameter_server_strategy(
     if not config.cluster:
         return tf.distribute.get_strategy()
     _check(config)
+    for guest in flatten(guests):
+        hook = getattr(guest, "hook", guest)  # that of `as_callbacks`
+        refusals.check_hook(hook)
+        refusals.check_remote(hook)
     check_own_port(config)
     if config.task_type != "chief":
         serve(config, start_secs=start_secs)

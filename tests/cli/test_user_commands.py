@@ -42,9 +42,23 @@ def test_explain_as_json_and_of_another_name(
     guests_file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["explain", "--host=fit", "--json", "--guests=refused", guests_file]
-    assert main(arguments) == 1  # something would be refused
+    assert main(arguments) == 2  # something would be refused
     verdicts = [g["verdict"] for g in json.loads(capsys.readouterr().out)["guests"]]
     assert verdicts == ["wrapped", "refused"]
+
+
+def test_explain_refuses_what_cannot_run_with_remote_workers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "profiled.py"
+    path.write_text(
+        "import tensorflow as tf\n"
+        "guests = [tf.compat.v1.train.ProfilerHook(save_steps=1)]\n"
+    )
+    assert main(["explain", "--host=parameter_server", str(path)]) == 2
+    text = capsys.readouterr().out
+    assert "ProfilerHook" in text and "runs on a worker" in text
+    assert main(["explain", "--host=fit", str(path)]) == 0
 
 
 BAD = {

@@ -20,6 +20,14 @@ import hookbridge as hb  # noqa: E402
 v1 = tf.compat.v1
 
 
+class TestStopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Stops the training from an evaluation, if it is told to."""
+
+    def on_test_end(self, logs: Any = None) -> None:
+        if "stop_in_test" in OPTIONS:
+            self.model.stop_training = True
+
+
 def input_fn() -> Any:
     """One batch for ever."""
     return tf.data.Dataset.from_tensors(([1.0, 2.0], [3.0, 5.0])).repeat()
@@ -72,7 +80,9 @@ def main() -> None:
                 [Steps(), Stopper(), *one_of_each_role()], steps_per_epoch=10
             ),
         ),
-        hb.estimator.EvalSpec(eval_input_fn, hooks=hb.as_hooks(one_of_each_role())),
+        hb.estimator.EvalSpec(
+            eval_input_fn, hooks=hb.as_hooks([*one_of_each_role(), TestStopper()])
+        ),
     )
     metrics = result[0] if result else None
     note("left", evaluated=None if not metrics else int(metrics["global_step"]))

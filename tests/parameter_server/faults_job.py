@@ -25,14 +25,17 @@ STEPS = int(os.environ.get("STEPS", "1000000"))
 
 
 class Counting(keras.callbacks.Callback):  # type: ignore[misc]
-    """Notes every 20th batch, and the end."""
+    """Notes every 20th batch, and the end; counts them all."""
+
+    batches = 0
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.batches += 1
         if batch % 20 == 0:
             note(f"batch {batch}", loss=logs["loss"])
 
     def on_train_end(self, logs: Any = None) -> None:
-        note("on_train_end")
+        note("on_train_end", batches=self.batches)
 
 
 class Watching(v1.train.SessionRunHook):  # type: ignore[misc]

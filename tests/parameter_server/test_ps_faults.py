@@ -12,6 +12,7 @@ import tensorflow as tf
 from ps_processes import Processes, cluster
 
 import hookbridge as hb
+from hookbridge.adapters.parameter_server_delivery import default_max_lag
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.local_cluster import LocalCluster, free_ports
 
@@ -75,7 +76,8 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(tmp_path: Path) -> None:
         assert set(job.wait().values()) == {0}, job.logs()
         assert secs_to_end(job, told) < 20
         step = job.note("ends")["step"]
-        assert job.note("on_train_end") and job.note("fitted")
+        assert job.note("on_train_end")["batches"] == step
+        assert job.note("fitted")
     path = tf.train.latest_checkpoint(str(tmp_path / "saved"))
     assert path.endswith(f"-{step}")
     bias = tf.train.load_checkpoint(path).get_tensor("out/bias")[0]
@@ -83,12 +85,14 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").rename(tmp_path / "before.jsonl")
     with cluster(tmp_path, JOB, STEPS="50") as job:
         job.start("chief 0", "ps 0", "worker 0")
-        time.sleep(5)
+        time.sleep(20)
         assert not job.notes("begins")  # the chief waits for all
         job.start("worker 1")
         assert set(job.wait().values()) == {0}, job.logs()
         assert job.note("begins")["step"] == step
         assert job.note("ends")["step"] == step + 50
+        # The callback counts on from what it had counted.
+        assert job.note("on_train_end")["batches"] == step + 50
         assert job.note("fitted")["bias"] == pytest.approx(-RATE * (step + 50))
 
 
@@ -114,6 +118,23 @@ def test_a_cluster_without_a_role_is_refused(missing: str) -> None:
     task = next(iter(rest))
     with pytest.raises(hb.errors.InvalidArgumentError, match=repr(missing)):
         hb.loops.parameter_server_strategy(ClusterConfig(rest, task, 0))
+
+
+@pytest.mark.parametrize("task", ["chief", "worker", "ps"])
+def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
+    task: str, tmp_path: Path
+) -> None:
+    config = next(
+        c for c in LocalCluster(num_workers=1).configs() if c.task_type == task
+    )
+    hook = tf.compat.v1.train.ProfilerHook(save_steps=1, output_dir=str(tmp_path))
+    for guests in ([hook], hb.as_callbacks([hook])):
+        with pytest.raises(hb.errors.RefusedError, match="`ProfilerHook` cannot run"):
+            hb.loops.parameter_server_strategy(config, guests=guests)
+    # Nobody has begun to listen: a bad port would have been the next complaint.
+    host, _, port = config.cluster[task][0].rpartition(":")
+    with socket.socket() as other:
+        other.bind((host, int(port)))
 
 
 def test_other_roles_are_refused() -> None:
@@ -143,3 +164,12 @@ def test_a_server_whose_chief_never_comes_ends() -> None:
 def test_a_bad_max_lag_is_refused(lag: object) -> None:
     with pytest.raises(hb.errors.InvalidArgumentError, match="max_lag"):
         hb.as_callbacks([], max_lag=lag)  # type: ignore[arg-type]
+
+
+def test_the_default_lag_leaves_no_worker_without_a_step() -> None:
+    assert [default_max_lag(workers) for workers in (1, 15, 16, 100)] == [
+        30,
+        30,
+        32,
+        200,
+    ]
