@@ -125,7 +125,8 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
       max_lag: under `ParameterServerStrategy`, how many steps may have been scheduled
         after the one whose `after_run` and `on_train_batch_end` are delivered, and so
         how many steps late a stop takes effect at most. 0 waits for every step; None
-        is 30, or twice the number of workers if that is more. It has no effect under other strategies.
+        is 30, or twice the number of workers if that is more. It has no effect under
+        other strategies.
 
     Returns:
       A list of callbacks, one for each guest, in order.

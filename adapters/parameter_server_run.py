@@ -60,8 +60,11 @@ class ParameterServerRun(Delivery, FitRun):
         self._split: dict[int, SplitProgram] = {}
         self._is_broken = False
         self._constant = parameter_server_constant.of_model(model)
-        cluster = model.distribute_strategy.cluster_resolver.cluster_spec()
-        self.set_default_lag(cluster.num_tasks("worker"))
+        places = (
+            tf.DeviceSpec.from_string(d.name)
+            for d in tf.config.list_logical_devices("CPU")
+        )
+        self.set_default_lag(len({p.task for p in places if p.job == "worker"}))
 
     def add_member(self, max_lag: int | None) -> None:
         """Counts a callback of this fit and its wish for `max_lag`; the least wins."""

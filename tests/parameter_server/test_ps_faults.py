@@ -127,7 +127,8 @@ def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
     config = next(
         c for c in LocalCluster(num_workers=1).configs() if c.task_type == task
     )
-    hook = tf.compat.v1.train.ProfilerHook(save_steps=1, output_dir=str(tmp_path))
+    with tf.Graph().as_default():  # it makes its writer at once
+        hook = tf.compat.v1.train.ProfilerHook(save_steps=1, output_dir=str(tmp_path))
     for guests in ([hook], hb.as_callbacks([hook])):
         with pytest.raises(hb.errors.RefusedError, match="`ProfilerHook` cannot run"):
             hb.loops.parameter_server_strategy(config, guests=guests)
