@@ -53,7 +53,9 @@ def test_explain_refuses_what_cannot_run_with_remote_workers(
     path = tmp_path / "profiled.py"
     path.write_text(
         "import tensorflow as tf\n"
-        "guests = [tf.compat.v1.train.ProfilerHook(save_steps=1)]\n"
+        "with tf.Graph().as_default():\n"
+        f"    hook = tf.compat.v1.train.ProfilerHook(1, output_dir={str(tmp_path)!r})\n"
+        "guests = [hook]\n"
     )
     assert main(["explain", "--host=parameter_server", str(path)]) == 2
     text = capsys.readouterr().out
