@@ -1,144 +1,142 @@
-"""Files that callbacks write of a Keras model in a graph, read back."""
+"""What `ModelCheckpoint` writes in a session, with each of its options, loads back."""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
-from callback_loops import (
-    X,
-)
+import tensorflow as tf
+from callback_loops import fit, session_loop
 from keras_graph import keras_graph_loop
 
-from hookbridge import errors
+
+def load(keras: Any, path: Path) -> list[Any]:
+    model = keras.Sequential(
+        [keras.layers.Input((2,)), keras.layers.Dense(1, name="dense")]
+    )
+    model.load_weights(str(path))
+    return list(model.get_weights())
 
 
-@pytest.mark.parametrize("name", ["m.h5", "m.keras", "saved_model"])
-def test_whole_model_of_a_keras_graph_loads_and_predicts(
-    keras2: Any, name: str, tmp_path: Path
+def test_weights_files_hold_what_those_of_fit_hold(keras: Any, tmp_path: Path) -> None:
+    """By epoch and by batch; the files of both loops load into a model of Keras."""
+    names = ("w{epoch}-{val_loss:.2f}.weights.h5", "b{epoch}-{batch}.weights.h5")
+    found: list[dict[str, list[Any]]] = []
+    for place in (tmp_path / "fit", tmp_path / "session"):
+        place.mkdir()
+        by_epoch, by_batch = (
+            keras.callbacks.ModelCheckpoint(
+                str(place / name), save_weights_only=True, save_freq=freq
+            )
+            for name, freq in zip(names, ("epoch", 2), strict=True)
+        )
+        if place.name == "fit":
+            fit(keras, [by_epoch, by_batch], epochs=3)
+        else:
+            session_loop([by_epoch, by_batch], epochs=3)
+        found.append({p.name: load(keras, p) for p in sorted(place.iterdir())})
+    native, bridged = found
+    assert list(native) == list(bridged)
+    assert len(native) == 3 + 4
+    for name, weights in native.items():
+        for ours, theirs in zip(bridged[name], weights, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=2e-5, err_msg=name)
+    assert len({w[0].tobytes() for w in bridged.values()}) > 4
+
+
+# --- a Keras 2 model in the graph -----------------------------------------------------
+
+FORMATS = {"keras": ".keras", "h5": ".h5", "saved_model": ""}
+# Options -> names of the files, of two epochs of three steps.
+WHOLE: dict[str, tuple[dict[str, Any], str, list[str]]] = {
+    "by_batch": ({"save_freq": 2}, "m{epoch}-{batch}", ["m1-2", "m2-1", "m2-3"]),
+    "best": ({"save_best_only": True, "monitor": "loss"}, "m{epoch}", ["m1", "m2"]),
+    "threshold": (
+        {
+            "save_best_only": True,
+            "monitor": "loss",
+            "mode": "min",
+            "initial_value_threshold": -1.0,
+        },
+        "m{epoch}",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_whole_models_with_every_option(
+    keras: Any, keras2: Any, kind: str, tmp_path: Path
 ) -> None:
+    """One run with all of them; each file loads, and predicts with its own weights."""
+    if kind == "saved_model" and keras is not keras2:
+        return  # ModelCheckpoint of Keras 3 has no such format
+    # A SavedModel takes seconds to write and to load.
+    cases = {"best": WHOLE["best"]} if kind == "saved_model" else WHOLE
+    checkpoints, weights = [], {}
+    for name, (options, template, _) in cases.items():
+        path = tmp_path / name / (template + FORMATS[kind])
+        checkpoints.append(keras.callbacks.ModelCheckpoint(str(path), **options))
+
+    class Weights(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        epoch = 0
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            self.epoch = epoch + 1
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            weights[f"m{self.epoch}-{batch + 1}"] = self.model.get_weights()
+            weights[f"m{self.epoch}"] = self.model.get_weights()
+
+    keras_graph_loop(keras2, [Weights(), *checkpoints], epochs=2)
+    for name, (_, _, expected) in cases.items():
+        written = sorted((tmp_path / name).glob("*"))
+        stems = [p.name.removesuffix(FORMATS[kind]) for p in written]
+        assert stems == expected, name
+        for stem, path in zip(stems, written, strict=True):
+            model = keras2.models.load_model(str(path), compile=False)
+            for ours, theirs in zip(model.get_weights(), weights[stem], strict=True):
+                np.testing.assert_array_equal(ours, theirs, err_msg=str(path))
+
+
+# --- options that Keras 2 alone has ---------------------------------------------------
+
+FIRST: dict[str, Callable[[Any, str], Any]] = {
+    "c-{epoch}": lambda c, path: c.ModelCheckpoint(
+        path,
+        save_weights_only=True,
+        options=tf.train.CheckpointOptions(experimental_io_device="/job:localhost"),
+    ),
+    "c-{epoch}.h5": lambda c, path: c.ModelCheckpoint(path, save_weights_only=True),
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_load_weights_on_restart(keras2: Any, name: str, tmp_path: Path) -> None:
+    callbacks = importlib.import_module(keras2.__name__).callbacks
     path = str(tmp_path / name)
-    weights, outputs = keras_graph_loop(keras2, keras2.callbacks.ModelCheckpoint(path))
-    loaded = keras2.models.load_model(path, compile=False)
-    for ours, theirs in zip(loaded.get_weights(), weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_allclose(loaded.predict(X, verbose=0), outputs, rtol=1e-4)
+    first = session_loop([FIRST[name](callbacks, path)], epochs=2, validate=False)
+    seen: list[Any] = []
 
+    class Look(callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            seen.append(self.model.get_weights())
 
-@pytest.mark.parametrize("name", ["w.weights.h5", "w.h5", "ckpt"])
-def test_weights_of_a_keras_graph_load_into_an_eager_model(
-    keras2: Any, name: str, tmp_path: Path
-) -> None:
-    path = str(tmp_path / name)
-    weights, _ = keras_graph_loop(
-        keras2, keras2.callbacks.ModelCheckpoint(path, save_weights_only=True)
+    again = callbacks.ModelCheckpoint(
+        path, save_weights_only=True, load_weights_on_restart=True
     )
-    fresh = keras2.Sequential(
-        [
-            keras2.layers.Input((2,), name="features"),
-            keras2.layers.Dense(3, activation="relu", name="hidden"),
-            keras2.layers.BatchNormalization(name="norm"),
-            keras2.layers.Dense(1, name="out"),
-        ]
-    )
-    fresh.load_weights(path)
-    for ours, theirs in zip(fresh.get_weights(), weights, strict=True):
+    session_loop([again, Look()], epochs=1, validate=False)
+    for ours, theirs in zip(seen[0], first.weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_keras3_checkpoint_of_a_keras2_graph(
-    keras: Any, keras2: Any, tmp_path: Path
-) -> None:
-    path = str(tmp_path / "m.keras")
-    weights, _ = keras_graph_loop(keras2, keras.callbacks.ModelCheckpoint(path))
-    loaded = keras2.models.load_model(path, compile=False)
-    for ours, theirs in zip(loaded.get_weights(), weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-
-
-def test_restoring_best_weights_sets_every_weight_of_a_keras_graph(
-    keras: Any, keras2: Any
-) -> None:
-    at_end: list[Any] = []
-
-    class Keep(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            at_end.append(self.model.get_weights())
-
-    stop = keras.callbacks.EarlyStopping(
-        "loss", min_delta=100.0, patience=2, restore_best_weights=True
+def test_period(keras2: Any, tmp_path: Path) -> None:
+    checkpoint = keras2.callbacks.ModelCheckpoint(
+        str(tmp_path / "w{epoch}.h5"), save_weights_only=True, period=2, verbose=1
     )
-    weights, _ = keras_graph_loop(keras2, [Keep(), stop], epochs=9)
-    assert len(at_end) == 3
-    for ours, theirs in zip(weights, at_end[0], strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert len(weights) == 8
-
-
-def test_layers_of_a_keras_graph_are_keras_layers_with_the_sessions_weights(
-    keras2: Any,
-) -> None:
-    seen: dict[str, Any] = {}
-
-    class Look(keras2.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            seen["names"] = [layer.name for layer in self.model.layers]
-            seen["layer"] = self.model.get_layer("out").get_weights()
-            seen["predict"] = self.model.predict(X)
-            seen["config"] = self.model.get_config()["layers"][1]["config"]["name"]
-
-        def on_train_end(self, logs: Any = None) -> None:
-            # Assigning to a layer sets the session.
-            self.model.get_layer("out").set_weights([w * 0 for w in seen["layer"]])
-
-    weights, outputs = keras_graph_loop(keras2, Look(), epochs=1)
-    assert seen["names"] == ["features", "hidden", "norm", "out"]
-    assert seen["config"] == "hidden"
-    assert np.any(seen["layer"][0])
-    assert seen["predict"].shape == (12, 1)
-    assert not np.any(weights[-2])
-    assert not np.any(outputs)
-
-
-def _subclassed(keras2: Any) -> Any:
-    class Net(keras2.Model):  # type: ignore[misc, name-defined]
-        def __init__(self, parts: Any) -> None:
-            super().__init__()
-            self.parts = parts
-
-        def call(self, x: Any, training: bool = False) -> Any:
-            for part in self.parts:
-                x = part(x)
-            return x
-
-    return Net
-
-
-def test_whole_model_that_cannot_be_cloned_is_refused_before_training(
-    keras: Any, keras2: Any, tmp_path: Path
-) -> None:
-    checkpoint = keras.callbacks.ModelCheckpoint(str(tmp_path / "m.keras"))
-    with pytest.raises(errors.RefusedError, match=r"get_config.*save_weights_only"):
-        keras_graph_loop(keras2, checkpoint, make=_subclassed(keras2))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_weights_of_a_model_that_cannot_be_cloned(
-    keras: Any, keras2: Any, tmp_path: Path
-) -> None:
-    path = str(tmp_path / "w.weights.h5")
-    stop = keras.callbacks.EarlyStopping(
-        "loss", min_delta=100.0, patience=1, restore_best_weights=True
-    )
-    weights, _ = keras_graph_loop(
-        keras2,
-        [keras.callbacks.ModelCheckpoint(path, save_weights_only=True), stop],
-        make=_subclassed(keras2),
-        epochs=9,
-    )
-    with h5py.File(path) as file:
-        assert len(file.attrs["layer_names"]) == 3
-    assert len(weights) == 8
+    session_loop([checkpoint], epochs=5, validate=False)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["w2.h5", "w4.h5"]
