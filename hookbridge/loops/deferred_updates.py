@@ -55,38 +55,78 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
     Yields:
       The updates, in the order of the calls.
     """
+    import tensorflow as tf
+
     caught: list[Update] = []
     thread = threading.get_ident()
-    classes = {cls for base in optimizer_bases() for cls in _with_own_apply(base)}
-    originals = {cls: vars(cls)["apply_gradients"] for cls in classes}
+
+    def is_here() -> bool:
+        return (
+            threading.get_ident() == thread
+            and tf.compat.v1.get_default_graph() is graph
+        )
+
+    replaced: list[tuple[Any, str, Any]] = []
+
+    def replace(bases: list[Any], method: str, make: Callable[..., Any]) -> None:
+        for cls in {c for base in bases for c in _with_own(base, method)}:
+            original = vars(cls)[method]
+            replaced.append((cls, method, original))
+            setattr(cls, method, make(original, is_here))
+
     try:
-        for cls, original in originals.items():
-            cls.apply_gradients = _catching(original, caught, graph, thread)
+        catching = functools.partial(_catching, caught)
+        replace(optimizer_bases(), "apply_gradients", catching)
+        replace(_keras_3_bases(), "apply", _refusing)
         yield caught
     finally:
-        for cls, original in originals.items():
-            cls.apply_gradients = original
+        for cls, method, original in replaced:
+            setattr(cls, method, original)
 
 
-def _with_own_apply(base: Any) -> Iterator[Any]:
-    if "apply_gradients" in vars(base):
+def _with_own(base: Any, method: str) -> Iterator[Any]:
+    if method in vars(base):
         yield base
     for sub in base.__subclasses__():
-        yield from _with_own_apply(sub)
+        yield from _with_own(sub, method)
+
+
+def _keras_3_bases() -> list[Any]:
+    """The classes of Keras 3 whose `apply` every update goes through."""
+    return [
+        cls
+        for keras in compat.keras_flavours()
+        if compat.is_keras3(keras)
+        for cls in keras.optimizers.Optimizer.__mro__
+        if "apply" in vars(cls)
+    ]
+
+
+def _refusing(
+    original: Callable[..., Any], is_here: Callable[[], bool]
+) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_here():
+            return original(self, *args, **kwargs)
+        raise errors.RefusedError(
+            f"Received the Keras 3 optimizer `{type(self).__name__}`, which cannot "
+            "update the variables of a v1 graph; expected an optimizer of "
+            "`tf.compat.v1.train`, or of `tf_keras`."
+        )
+
+    return apply
 
 
 def _catching(
-    original: Callable[..., Any], caught: list[Update], graph: Any, thread: int
+    caught: list[Update], original: Callable[..., Any], is_here: Callable[[], bool]
 ) -> Callable[..., Any]:
     import tensorflow as tf
 
     def apply_gradients(
         self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        if (
-            threading.get_ident() != thread
-            or tf.compat.v1.get_default_graph() is not graph
-        ):
+        if not is_here():
             return original(self, grads_and_vars, *args, **kwargs)
         done = tf.no_op(name="deferred_update")
         bound = original.__get__(self)

@@ -69,6 +69,8 @@ def replicate_model_fn(
       errors.InvalidArgumentError: a bad argument; when called, a batch that does
         not divide or cannot be fetched again in TRAIN, or a model function that
         differs between towers.
+      errors.RefusedError: when called, an optimizer of Keras 3, which cannot update
+        a v1 graph.
     """
     if not callable(model_fn):
         raise errors.InvalidArgumentError(

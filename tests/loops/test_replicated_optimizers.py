@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from test_replicate_model_fn import estimator, training_input
 
 import hookbridge as hb
+from hookbridge import compat
 from hookbridge.cli import main
 from hookbridge.loops.final_values import FinalValuesHook
 
@@ -149,3 +151,28 @@ def test_hookbridge_train_with_1_2_and_4_towers(tmp_path: Path) -> None:
             np.testing.assert_allclose(
                 reader.get_tensor(name), value, rtol=1e-4, atol=1e-6, err_msg=name
             )
+
+
+def test_optimizers_of_keras_3_are_refused_by_name(keras: Any, tmp_path: Path) -> None:
+    is_keras_3 = compat.is_keras3(keras)
+    adam = keras.optimizers.Adam if is_keras_3 else keras.optimizers.legacy.Adam
+    own = vars(adam).get("apply"), vars(adam.__mro__[1]).get("apply")
+
+    def with_adam(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        weight = v1.get_variable("weight", [])
+        loss = tf.reduce_mean(features["x"]) * weight
+        pairs = [(tf.gradients(loss, weight)[0], weight)]
+        optimizer = adam(0.1)
+        if not is_keras_3:
+            optimizer.iterations = v1.train.get_global_step()
+        update = optimizer.apply_gradients(pairs)
+        return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=update)
+
+    job = estimator(hb.replicate_model_fn(with_adam, num_towers=2), tmp_path)
+    if is_keras_3:
+        with pytest.raises(hb.errors.RefusedError, match="Keras 3 optimizer `Adam`"):
+            job.train(training_input)
+    else:
+        job.train(training_input)
+        assert job.get_variable_value("global_step") == STEPS
+    assert own == (vars(adam).get("apply"), vars(adam.__mro__[1]).get("apply"))
