@@ -82,6 +82,18 @@ def _no_old_iterators() -> Iterator[None]:
     """
     yield
     gc.collect()
+    # What is left is mostly the caches of libraries: looking at it again after each
+    # test would take longer than the tests.
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _looked_at_once_more(_frozen_heap: None) -> Iterator[None]:
+    """What outlived its test, for the module or in a cycle, ends with the module."""
+    yield
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
