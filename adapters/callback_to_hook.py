@@ -71,7 +71,8 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
                 "Keras callback."
             )
         self.callback = callback
-        # Whether the callback has set `stop_training` in an evaluation by itself.
+        # Whether it, or one beside it, has set `stop_training` in an evaluation that
+        # is no part of a training.
         self.asked_to_stop = False
         self._run: SessionRun | None = None
         self._outer: SessionRun | None = None

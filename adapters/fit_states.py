@@ -24,8 +24,8 @@ def note_restored(model: Any, prefix: str) -> None:
 
 
 def _iterations(model: Any) -> int:
-    optimizer = getattr(model, "optimizer", None)
-    return -1 if optimizer is None else as_int(optimizer.iterations)
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    return -1 if iterations is None else as_int(iterations)
 
 
 class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -55,7 +55,8 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._from = self._checkpoint(model)
         self._add(self._parts[0])
         self.leave()
-        self._hook._listeners.append(self._listener)
+        # Not into the list itself: it may be the user's, and another hook's too.
+        self._hook._listeners = [*self._hook._listeners, self._listener]
 
     def on_epoch_begin(self) -> None:
         """At the hook's place in the first epoch: those after it have begun too."""
@@ -96,8 +97,8 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def leave(self) -> None:
         """After the run, however it ended."""
-        if self._listener in self._hook._listeners:
-            self._hook._listeners.remove(self._listener)
+        others = [each for each in self._hook._listeners if each is not self._listener]
+        self._hook._listeners = others
 
 
 class _Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]

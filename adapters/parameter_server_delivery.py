@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge.adapters.parameter_server_queue import Deliveries
 from hookbridge.adapters.parameter_server_values import ForeignLogs, StepLogs, StepValue
 
@@ -18,6 +20,13 @@ def default_max_lag(workers: int) -> int:
     than the number of workers some of them would have nothing to do.
     """
     return max(LEAST_DEFAULT_LAG, 2 * workers)
+
+
+def connected_workers() -> int:
+    """Workers of the cluster that this process coordinates."""
+    devices = tf.config.list_logical_devices("CPU")
+    places = (tf.DeviceSpec.from_string(device.name) for device in devices)
+    return len({place.task for place in places if place.job == "worker"})
 
 
 class Delivery:

@@ -18,7 +18,7 @@ from hookbridge import compat, errors
 from hookbridge.adapters import parameter_server_constant
 from hookbridge.adapters.fit_run import FitRun
 from hookbridge.adapters.live_session import LiveSession
-from hookbridge.adapters.parameter_server_delivery import Delivery
+from hookbridge.adapters.parameter_server_delivery import Delivery, connected_workers
 from hookbridge.adapters.parameter_server_failures import ClusterFailure, ShieldedGuest
 from hookbridge.adapters.parameter_server_session import ClusterSession
 from hookbridge.adapters.parameter_server_step import ScheduledStep, SplitProgram
@@ -60,11 +60,7 @@ class ParameterServerRun(Delivery, FitRun):
         self._split: dict[int, SplitProgram] = {}
         self._is_broken = False
         self._constant = parameter_server_constant.of_model(model)
-        places = (
-            tf.DeviceSpec.from_string(d.name)
-            for d in tf.config.list_logical_devices("CPU")
-        )
-        self.set_default_lag(len({p.task for p in places if p.job == "worker"}))
+        self.set_default_lag(connected_workers())
 
     def add_member(self, max_lag: int | None) -> None:
         """Counts a callback of this fit and its wish for `max_lag`; the least wins."""

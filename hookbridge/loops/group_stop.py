@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from hookbridge.loops.group_stop_watch import POLL_SECS, StepWatch, chief_of, wa
 
 LOST_SECS = 20.0
 START_SECS = 600.0
-# A worker that finds the job stopped waits this long for a chief that begins anew.
+# A worker that finds the job over waits this long for one that begins anew.
 LATE_SECS = 5.0
 
 
@@ -60,6 +59,8 @@ class GroupStop:
         self.error: errors.ClusterError | None = None
         self.failed = False  # here, and not because of a stop
         self.step = StepWatch()
+        # Whether the job ended without this process, as far as can be seen.
+        self.is_over: Callable[[], bool] = lambda: False
         self._start_secs = start_secs
         self._board: StopBoard | None = None
         self._generation = 0
@@ -96,6 +97,7 @@ class GroupStop:
             self._board = StopBoard(target, self.config)
             self._generation = self._join(self._board)
         except tf.errors.OpError as e:
+            self.wait_for_servers()  # unless the job is over, and they have left
             servers = [("ps", i) for i in range(len(self.config.cluster["ps"]))]
             raise self.lost(servers, 0.0) from e
         watch(self)
@@ -105,10 +107,10 @@ class GroupStop:
 
         Raises:
           errors.ClusterError: one does not in time.
-          GroupStopped: the job was stopped meanwhile.
+          GroupStopped: the job was stopped meanwhile, or is over.
         """
         limit = self._start_secs if self._board is None else self.lost_secs
-        deadline = time.monotonic() + limit
+        began = time.monotonic()
         missing = list(range(len(self.config.cluster.get("ps", ()))))
         while True:
             missing = [
@@ -116,8 +118,11 @@ class GroupStop:
             ]
             if not missing:
                 return
+            waited = time.monotonic() - began
+            if waited > LATE_SECS and self.is_over():
+                self.stop_here("the job was over, and its servers had left")
             self.check()
-            if time.monotonic() > deadline:
+            if waited > limit:
                 raise self.lost([("ps", i) for i in missing], limit)
             time.sleep(0.2)
 
@@ -249,19 +254,3 @@ class GroupStop:
             return call(self._board)
         time.sleep(0.1)
         return False
-
-
-def stop_from_outside(config: ClusterConfig, reason: str) -> None:
-    """Stops a job from a process that is no part of its cluster.
-
-    Args:
-      config: the job's cluster.
-      reason: why, with the task that asks.
-    """
-    # Parameter server 0 itself runs the few operations that this takes.
-    server = dataclasses.replace(config, task_type="ps", task_index=0)
-    board = StopBoard("grpc://" + config.cluster["ps"][0], server)
-    try:
-        board.stop(board.generation(), reason)
-    finally:
-        board.close()

@@ -9,11 +9,11 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters import guests
 from hookbridge.loops.cluster import ClusterConfig
-from hookbridge.loops.group_stop import GroupStop, GroupStopped, stop_from_outside
+from hookbridge.loops.group_stop import GroupStop, GroupStopped
 from hookbridge.loops.group_stop_hook import GroupStopHook, StepEndHook, own_target
-from hookbridge.loops.group_stop_marker import checkpoints_until_stop, write_marker
+from hookbridge.loops.group_stop_marker import JobEnd, checkpoints_until, write_marker
+from hookbridge.loops.group_stop_outside import stop_from_outside
 from hookbridge.loops.group_stop_session import terminate
 from hookbridge.loops.session_cluster import SessionCluster
 from hookbridge.loops.session_cluster_signals import on_sigterm
@@ -63,6 +63,7 @@ def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
     from hookbridge import estimator as estimator_lib
 
     group = GroupStop(config)
+    group.is_over = JobEnd(str(estimator.model_dir), config).is_marked
     stop = GroupStopHook(config, group=group, joins=True)
     hooks = [StepEndHook(group), *train_spec.hooks, stop]
     result, failed = None, False
@@ -96,7 +97,8 @@ def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> A
     metrics: Any = None
     exported: list[Any] = []
     model_dir = str(estimator.model_dir)
-    for path in checkpoints_until_stop(model_dir, config):
+    end = JobEnd(model_dir, config)
+    for path in checkpoints_until(end, model_dir):
         metrics = estimator.evaluate(
             eval_spec.input_fn,
             steps=eval_spec.steps,
@@ -104,13 +106,11 @@ def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> A
             checkpoint_path=path,
             hooks=eval_spec.hooks,
         )
-        asked = [h for h in eval_spec.hooks if getattr(h, "asked_to_stop", False)]
-        if asked:
-            name = guests.name_of(asked[0].callback)
-            with contextlib.suppress(tf.errors.OpError):  # it may be over already
-                stop_from_outside(
-                    config, f"evaluator: `{name}` has set `stop_training`"
-                )
+        # Which of them it was is not known: they share a model.
+        if any(getattr(hook, "asked_to_stop", False) for hook in eval_spec.hooks):
+            stop_from_outside(
+                config, "evaluator: a callback has set `stop_training`", end.is_over
+            )
         step = metrics[tf.compat.v1.GraphKeys.GLOBAL_STEP]
         is_last = bool(train_spec.max_steps and step >= train_spec.max_steps)
         exported = [

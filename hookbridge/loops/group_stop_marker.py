@@ -43,6 +43,55 @@ def read_marker(model_dir: str) -> str | None:
         return None
 
 
+class JobEnd:
+    """Sees from outside of a cluster that its job is over.
+
+    Args:
+      model_dir: where the chief saves.
+      config: the cluster.
+      lost_secs: how long the chief may be away, once it was there.
+      late_secs: how long from now on a chief that is not there is yet to come,
+        although an earlier run has ended in `model_dir`.
+    """
+
+    def __init__(
+        self,
+        model_dir: str,
+        config: ClusterConfig,
+        *,
+        lost_secs: float = LOST_SECS,
+        late_secs: float = LATE_SECS,
+    ) -> None:
+        self._model_dir = model_dir
+        self._lost_secs, self._late_secs = lost_secs, late_secs
+        self._before = read_marker(model_dir)
+        self._began = time.monotonic()
+        tasks = [chief_of(config)] if config.cluster else []
+        self._chief = ports.Liveness(config, tasks)
+
+    def is_marked(self) -> bool:
+        """Whether a chief has said since the start that the job is over."""
+        return read_marker(self._model_dir) not in (None, self._before)
+
+    def is_over(self) -> bool:
+        """Whether the job is over, even if it was so before the start."""
+        self._chief.look()
+        if self.is_marked():
+            return True
+        waited = time.monotonic() - self._began
+        late = not self._chief.seen and waited > self._late_secs
+        return late and read_marker(self._model_dir) is not None
+
+    def check(self) -> None:
+        """Raises `errors.ClusterError` if the chief is gone without a word."""
+        if self._chief.away(self._lost_secs):
+            raise errors.ClusterError(
+                f"The chief is gone for {self._lost_secs:g} s and has not said that "
+                f"the job is over (in {self._model_dir}); expected it to train on or "
+                "to end. It was killed: see what it printed, and start the job again."
+            )
+
+
 def checkpoints_until_stop(
     model_dir: str,
     config: ClusterConfig | None = None,
@@ -69,17 +118,15 @@ def checkpoints_until_stop(
       errors.ClusterError: the chief is gone without having said that it is over.
     """
     config = config if config is not None else ClusterConfig.from_environment()
-    before = read_marker(model_dir)
-    began = time.monotonic()
-    chief = ports.Liveness(config, [chief_of(config)] if config.cluster else [])
+    end = JobEnd(model_dir, config, lost_secs=lost_secs, late_secs=late_secs)
+    yield from checkpoints_until(end, model_dir)
+
+
+def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
+    """`checkpoints_until_stop` for those who have a `JobEnd` already."""
     last: str | None = None
     while True:
-        marker = read_marker(model_dir)
-        chief.look()
-        waited = time.monotonic() - began
-        over = marker is not None and (
-            marker != before or (not chief.seen and waited > late_secs)
-        )
+        over = end.is_over()
         # After the marker, so that the last checkpoint is not missed.
         path: Any = tf.train.latest_checkpoint(model_dir)
         if path and path != last:
@@ -87,10 +134,5 @@ def checkpoints_until_stop(
             yield path
         if over:
             return
-        if chief.away(lost_secs):
-            raise errors.ClusterError(
-                f"The chief is gone for {lost_secs:g} s and has not said that the job "
-                f"is over (in {model_dir}); expected it to train on or to end. It was "
-                "killed: see what it printed, and start the job again."
-            )
+        end.check()
         time.sleep(POLL_SECS)

@@ -16,7 +16,7 @@ from hookbridge.loops import session_cluster_serve as serving
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop import LOST_SECS, START_SECS, GroupStop, GroupStopped
 from hookbridge.loops.group_stop_hook import GroupStopHook, StepEndHook, fail_fast
-from hookbridge.loops.group_stop_marker import write_marker
+from hookbridge.loops.group_stop_marker import JobEnd, write_marker
 from hookbridge.loops.group_stop_session import (
     OverSession,
     gated,
@@ -122,11 +122,14 @@ class SessionCluster(ClusterServer):
         stop = GroupStopHook(self.config, group=group)
         terminated = functools.partial(terminate, group)
         marks = _marking(group, options.get("checkpoint_dir"))
+        if options.get("checkpoint_dir"):
+            end = JobEnd(str(options["checkpoint_dir"]), self.config)
+            group.is_over = end.is_marked
         with self._leaving(), on_sigterm(terminated), marks, stop_is_no_error(group):
             with stop_of_all(group):
-                group.connect(self.target)
                 options["scaffold"] = gated(options.get("scaffold"), group)
                 try:
+                    group.connect(self.target)
                     session = training_session(
                         [StepEndHook(group), *hooks, stop],
                         master=self.target,

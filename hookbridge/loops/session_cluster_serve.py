@@ -8,6 +8,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
+from hookbridge.loops import session_cluster_ports as ports
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop_board import left_queue
 from hookbridge.loops.session_cluster_ports import Liveness
@@ -17,6 +18,8 @@ POLL_SECS = 0.2
 LOOK_SECS = 2.0
 # After the chief has left, the others were stopped and have this long to follow.
 AFTER_CHIEF_SECS = 5.0
+# If they are there: Estimator's workers sleep up to 60 seconds before they begin.
+AFTER_CHIEF_ALIVE_SECS = 90.0
 
 
 def serve(
@@ -46,12 +49,14 @@ def serve(
                 if gone[0] and chief_left is None:
                     chief_left = now
                 if chief_left is not None and now - chief_left > AFTER_CHIEF_SECS:
-                    here = zip(tasks, gone, strict=True)
-                    logging.warning(
-                        "hookbridge: the job is over, and %s did not take leave.",
-                        ", ".join(f"`{job}` {i}" for (job, i), has in here if not has),
-                    )
-                    return
+                    here = [t for t, has in zip(tasks, gone, strict=True) if not has]
+                    alive = any(ports.is_listening(config, *task) for task in here)
+                    if not alive or now - chief_left > AFTER_CHIEF_ALIVE_SECS:
+                        logging.warning(
+                            "hookbridge: the job is over, and %s did not take leave.",
+                            ", ".join(f"`{job}` {index}" for job, index in here),
+                        )
+                        return
                 if chief_left is None and now - looked > LOOK_SECS:
                     looked = now
                     _check(tasks, liveness, now - began, lost_secs, start_secs)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from callback_recorder import EVENTS as TRAINING_EVENTS
 
 import hookbridge as hb
 
@@ -17,16 +18,7 @@ v1 = tf.compat.v1
 X = np.ones((8, 2), "float32")
 Y = np.ones((8, 1), "float32")
 EVENTS = (
-    "on_train_begin",
-    "on_epoch_begin",
-    "on_train_batch_begin",
-    "on_train_batch_end",
-    "on_test_begin",
-    "on_test_batch_begin",
-    "on_test_batch_end",
-    "on_test_end",
-    "on_epoch_end",
-    "on_train_end",
+    *TRAINING_EVENTS,
     "on_predict_begin",
     "on_predict_batch_begin",
     "on_predict_batch_end",

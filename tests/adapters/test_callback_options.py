@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import http.server
 import inspect
 import json
-import threading
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,13 @@ import tensorflow as tf
 from callback_loops import Loop, assert_same, fit, session_loop
 from callback_recorder import EVENTS
 from event_files import events
+from monitor_server import monitor_server
 
 import hookbridge as hb
 from hookbridge import errors
 
 v1 = tf.compat.v1
+server = pytest.fixture(monitor_server, name="server")
 Run = Callable[..., Loop]
 
 
@@ -154,30 +154,6 @@ def test_tensorboard_embeddings_of_a_keras_graph(
     assert '"words.tsv"' in (tmp_path / "projector_config.pbtxt").read_text()
     for epoch in range(2):
         assert list((tmp_path / "train").glob(f"keras_embedding.ckpt-{epoch}.*"))
-
-
-@pytest.fixture
-def server() -> Iterator[tuple[str, list[Any]]]:
-    """A local HTTP server; path, headers and body of what was posted to it."""
-    posted: list[Any] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            posted.append((self.path, dict(self.headers), body.decode()))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *arguments: Any) -> None:
-            del arguments
-
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=httpd.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_port}", posted
-    httpd.shutdown()
-    thread.join()
-    httpd.server_close()
 
 
 def test_remote_monitor_posts_what_it_posts_in_fit(

@@ -6,12 +6,9 @@ The table in `docs/callbacks_in_sessions.md` is what this file finds; see
 
 from __future__ import annotations
 
-import http.server
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +16,12 @@ import callback_support as support
 import pytest
 import tensorflow as tf
 from callback_loops import build, feeds, session_loop
+from monitor_server import monitor_server
 
 import hookbridge as hb
 from hookbridge import errors
+
+server = pytest.fixture(monitor_server, name="server")
 
 
 def test_no_class_is_unknown(keras: Any) -> None:
@@ -49,30 +49,6 @@ def test_documented_table_is_what_happens(keras: Any, tmp_path: Path) -> None:
     assert support.table_of(keras, outcomes) in page
 
 
-@pytest.fixture
-def server() -> Iterator[tuple[str, list[Any]]]:
-    """A local HTTP server; what was posted to it."""
-    posted: list[Any] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            posted.append((self.path, json.loads(body)))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *arguments: Any) -> None:
-            del arguments
-
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=httpd.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_port}", posted
-    httpd.shutdown()
-    thread.join()
-    httpd.server_close()
-
-
 def test_remote_monitor_posts_the_logs(
     keras: Any, server: tuple[str, list[Any]]
 ) -> None:
@@ -81,7 +57,8 @@ def test_remote_monitor_posts_the_logs(
         [keras.callbacks.RemoteMonitor(root=url, send_as_json=True)], epochs=2
     )
     assert [p[0] for p in posted] == ["/publish/epoch/end/"] * 2
-    for epoch, (_, body) in enumerate(posted):
+    for epoch, (_, _, text) in enumerate(posted):
+        body = json.loads(text)
         assert body["epoch"] == epoch
         assert body["val_mae"] == pytest.approx(run.history["val_mae"][epoch])
 

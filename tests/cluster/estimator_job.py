@@ -21,11 +21,17 @@ v1 = tf.compat.v1
 
 
 class TestStopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Stops the training from an evaluation, if it is told to."""
+    """Stops the training from that evaluation which the option counts to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tests = 0
 
     def on_test_end(self, logs: Any = None) -> None:
-        if "stop_in_test" in OPTIONS:
+        self.tests += 1
+        if self.tests == int(OPTIONS.get("stop_in_test", "-1")):
             self.model.stop_training = True
+            note("stop_in_test")
 
 
 def input_fn() -> Any:
@@ -68,7 +74,8 @@ def main() -> None:
         model_fn,
         OPTIONS["dir"],
         config=hb.estimator.RunConfig(
-            save_checkpoints_secs=2, experimental_max_worker_delay_secs=0
+            save_checkpoints_secs=2,
+            experimental_max_worker_delay_secs=int(OPTIONS.get("delay_secs", "0")),
         ),
     )
     result = hb.loops.train_and_evaluate(

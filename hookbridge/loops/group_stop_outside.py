@@ -1,0 +1,47 @@
+"""The stop of a job from a process that is no part of its cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from hookbridge.loops import session_cluster_ports as ports
+from hookbridge.loops.cluster import ClusterConfig
+from hookbridge.loops.group_stop_board import StopBoard
+
+POLL_SECS = 0.5
+
+
+def stop_from_outside(
+    config: ClusterConfig, reason: str, is_over: Callable[[], bool]
+) -> None:
+    """Stops a job; one that has not begun as soon as it does.
+
+    Args:
+      config: the job's cluster.
+      reason: why, with the task that asks.
+      is_over: whether the job is over by itself; ends the wait for its begin.
+    """
+    while not is_over():
+        if ports.is_listening(config, "ps", 0):  # a call would wait for it
+            with contextlib.suppress(tf.errors.OpError):  # it may be over by now
+                if _stop(config, reason):
+                    return
+        time.sleep(POLL_SECS)
+
+
+def _stop(config: ClusterConfig, reason: str) -> bool:
+    # Parameter server 0 itself runs the few operations that this takes.
+    server = dataclasses.replace(config, task_type="ps", task_index=0)
+    board = StopBoard("grpc://" + config.cluster["ps"][0], server)
+    try:
+        generation = board.generation()
+        if generation:  # there is a chief
+            board.stop(generation, reason)
+        return generation > 0
+    finally:
+        board.close()
