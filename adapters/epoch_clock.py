@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hookbridge.adapters import values
 
 
@@ -14,6 +16,7 @@ class EpochClock:
     Attributes:
       number: of the present epoch.
       start: the global step at which it began, or would have begun.
+      stop: the global step at which it is over; infinity if it is endless.
       is_open: whether it has begun and not ended.
       batches: steps with events that it has had so far.
     """
@@ -22,6 +25,7 @@ class EpochClock:
         self._length = steps_per_epoch
         self.number = 0
         self.start = 0
+        self.stop: float = math.inf
         self.is_open = False
         self.batches = 0
         # Where epochs are counted from: they shift when data ends within one.
@@ -33,12 +37,14 @@ class EpochClock:
         passed = values.epoch_of(step - self._first_start, self._length)
         self.number = self._first_number + passed
         self.start = self._first_start + passed * (self._length or 0)
+        if self._length is not None:
+            self.stop = self.start + self._length
         self.is_open = True
         self.batches = 0
 
     def is_over(self, step: int) -> bool:
         """Whether the epoch has had its steps."""
-        return self._length is not None and step - self.start >= self._length
+        return step >= self.stop
 
     def shift(self, step: int) -> None:
         """The data ended within the epoch: the next one begins at `step`."""

@@ -54,6 +54,7 @@ class TrainRun(SessionRun):
             self._rates,
             self.validation.run if self.validation else None,
         )
+        self._feeds = self.model.optimizer.feeds
         self._epochs = EpochClock(group.steps_per_epoch)
         self._batch = -1  # number of the open batch, -1 if none is open
         self._now: Step | None = None
@@ -61,6 +62,8 @@ class TrainRun(SessionRun):
         self._adds: int | None = None
         # Whether the last step was complete and the next is in the same epoch.
         self._steady = False
+        # The kind of step that is only counted, while no callback wants its batches.
+        self._plain: Step | None = None
         self._coord: Any = None
         self._state = StateKeeper(self)
         self._kept: Any = None  # means of the epoch that a restart interrupted
@@ -139,7 +142,13 @@ class TrainRun(SessionRun):
         now = self._now = self._steps.step_of(run_context.original_args.fetches)
         if now is None:
             return None
-        if not self._steady or self._counter.stale:
+        counter = self._counter
+        sure = self._steady and counter.exact and not counter.stale
+        if now is self._plain and sure and not self._feeds:
+            self._steady = False
+            self._batch = 0  # one is open; nobody asks which
+            return self._fetch.arguments
+        if not self._steady or counter.stale:
             self.session = run_context.session
             self._next_step()
         self._steady = False
@@ -147,9 +156,12 @@ class TrainRun(SessionRun):
             self._batch = self.step - self._epochs.start
             if self._batch_begin:
                 self.deliver("on_train_batch_begin", self._batch, {})
-        self._fetch, self._adds = self._plan.fetch_of(now, self._counter)
-        feeds = self.model.optimizer.feeds
-        return self._fetch.with_feeds(feeds) if feeds else self._fetch.arguments
+        self._fetch, self._adds = self._plan.fetch_of(now, counter)
+        told = self._batch_begin or self._batch_end
+        self._plain = now if self._adds and not told else None
+        if self._feeds:
+            return self._fetch.with_feeds(self._feeds)
+        return self._fetch.arguments
 
     def _next_step(self) -> None:
         """Finds out where the next step is, unless it simply follows the last."""
@@ -176,6 +188,18 @@ class TrainRun(SessionRun):
         if self._now is None:
             return
         before = self.step
+        if self._now is self._plain and not self._counter.stale:
+            step = before + (self._adds or 0)
+            if step < self._epochs.stop and not self.model.stop_training:
+                # What the rest of this method and `_finish_step` come to.
+                self.step = step
+                self._batch = -1
+                self._epochs.batches += 1
+                self._logs.add(self._fetch, self.results)
+                self._steady = True
+                self._now = None
+                self._state.step_is_over()
+                return
         self.step = self._counter.after(
             before, self._adds, self._fetch.count(self.results), run_context
         )

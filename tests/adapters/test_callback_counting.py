@@ -157,3 +157,69 @@ def test_other_sessions_on_a_server_move_the_step(keras: Any) -> None:
         ("end", 1),
         ("epoch", 1, 5),
     ]
+
+
+class StepInStep(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Takes a step of its own within a step of the loop, before the callbacks'."""
+
+    def __init__(self, net: Any) -> None:
+        self._net = net
+        self.runs = 0
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.runs += 1
+        if self.runs == 3:
+            run_context.session.run(self._net.train_op, feeds(self._net, 0))
+
+
+def script(session: Any, net: Any) -> None:
+    """Steps of several kinds, runs beside them, a failure and a step set back."""
+    step = v1.train.get_global_step()
+    lists = [net.train_op, net.loss]
+    for n in range(4):
+        session.run(lists, feeds(net, n))
+        session.run(net.loss, feeds(net, n))  # no step
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(net.train_op)  # nothing is fed: as if the data had ended
+    for n in range(7):
+        session.run([net.train_op, net.loss] if n % 3 else net.train_op, feeds(net, n))
+        session.run(step)
+    raw = feeds(net, 0)
+    session.run_step_fn(
+        lambda step_context: step_context.session.run(net.train_op, raw)
+    )
+    for n in range(3):
+        session.run((net.train_op,), feeds(net, n))
+    session.run_step_fn(lambda step_context: step.load(3, step_context.session))
+    for n in range(9):
+        session.run(net.train_op, feeds(net, n))
+
+
+def test_epochs_are_the_same_whether_anybody_wants_batches(keras: Any) -> None:
+    class Epochs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            step = int(self.model.optimizer.iterations.numpy())
+            told[-1].append(("begin", other.runs, epoch, step))
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            step = int(self.model.optimizer.iterations.numpy())
+            told[-1].append(("end", other.runs, epoch, step, logs["loss"]))
+
+        def on_train_end(self, logs: Any = None) -> None:
+            told[-1].append(("train_end", logs["loss"]))
+
+    told: list[list[Any]] = []
+    seen: list[Any] = []
+    for others in ([], [recorder(keras, seen)]):
+        told.append([])
+        with tf.Graph().as_default():
+            net = build()
+            other = StepInStep(net)
+            guests = [other, Epochs(), *others]
+            hooks = hb.as_hooks(guests, steps_per_epoch=3)
+            with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+                script(session, net)
+    assert len(told[0]) > 12 and seen
+    for alone, beside in zip(*told, strict=True):
+        assert alone[:-1] == beside[:-1]
+        assert alone[-1] == pytest.approx(beside[-1], rel=1e-6)
