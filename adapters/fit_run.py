@@ -15,66 +15,28 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import compat
 from hookbridge.adapters import live_variables, refusals
+from hookbridge.adapters.fit_session import Creator, Guest, not_the_end_of_data
 from hookbridge.adapters.fit_states import FitStates
 from hookbridge.adapters.global_step import GlobalStep
 from hookbridge.adapters.live_graph import LiveGraph
 from hookbridge.adapters.live_session import LiveSession
 from hookbridge.adapters.session_program import SessionProgram
-from hookbridge.adapters.step_function import (
+from hookbridge.adapters.step_function import StepFunction
+from hookbridge.adapters.step_modes import (
     MODES,
     NO_FEEDS,
     PREDICT,
     TRAIN,
     Mode,
     StepFeeds,
-    StepFunction,
 )
 from hookbridge.adapters.step_names import StepNames
 
 v1 = tf.compat.v1
 
 _RUNS: weakref.WeakKeyDictionary[Any, FitRun] = weakref.WeakKeyDictionary()
-
-
-class Guest(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """A hook without its `end`, which comes at the place of its callback."""
-
-    def __init__(self, hook: Any) -> None:
-        self.begin = hook.begin
-        self.after_create_session = hook.after_create_session
-        self.before_run = hook.before_run
-        self.after_run = hook.after_run
-
-
-class _Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
-    """Gives `MonitoredSession` its sessions; called again in recovery."""
-
-    def __init__(self, create: Callable[[], LiveSession], scaffold: Any) -> None:
-        self._create = create
-        self._scaffold = scaffold
-
-    def create_session(self) -> LiveSession:
-        self._scaffold.finalize()
-        session = self._create()
-        # Variables of the model keep their values; those that hooks made in
-        # `begin` get their first one.
-        session.run(self._scaffold.init_op)
-        session.run(self._scaffold.local_init_op)
-        return session
-
-
-def _not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:
-    """What escapes in place of an error that Keras would swallow."""
-    result = errors.LiveSessionError(
-        f"A hook raised {type(error).__name__}: {error}. In a MonitoredSession it "
-        "escapes the loop, but Keras would take it for the end of the data, so it "
-        "comes as this error, with the hook's own as `hook_error`. Raise another "
-        "type, or ask for a clean stop with `run_context.request_stop()`."
-    )
-    result.hook_error = error
-    return result
 
 
 class FitRun:
@@ -163,7 +125,7 @@ class FitRun:
             if type(e) in (StopIteration, tf.errors.OutOfRangeError):
                 return self._stopped_by(e)
             self.fail()
-            raise _not_the_end_of_data(e) from e
+            raise not_the_end_of_data(e) from e
         except BaseException:
             self.fail()
             raise
@@ -205,11 +167,11 @@ class FitRun:
         try:
             with self._graph.as_default():
                 self._monitored = v1.train.MonitoredSession(
-                    session_creator=_Creator(self._create_session, self._scaffold()),
+                    session_creator=Creator(self._create_session, self._scaffold()),
                     hooks=self._session_hooks(),
                 )
         except (StopIteration, tf.errors.OutOfRangeError) as e:
-            raise _not_the_end_of_data(e) from e
+            raise not_the_end_of_data(e) from e
 
     def _scaffold(self) -> Any:
         for hook in self.hooks:

@@ -12,7 +12,8 @@ from hookbridge import compat, errors
 from hookbridge.adapters import run_options
 from hookbridge.adapters.global_step import GlobalStep
 from hookbridge.adapters.live_graph import LiveGraph
-from hookbridge.adapters.session_program import SessionProgram, build_op
+from hookbridge.adapters.session_part import build_op
+from hookbridge.adapters.session_program import SessionProgram
 from hookbridge.adapters.session_resources import SessionResources
 
 v1 = tf.compat.v1

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.fit_run import Guest
+from hookbridge.adapters.fit_session import Guest
 
 _LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 

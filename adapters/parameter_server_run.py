@@ -8,13 +8,12 @@ the whole story in its usual order: `before_run`, `after_run`, the batch events.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters import parameter_server_constant
 from hookbridge.adapters.fit_run import FitRun
 from hookbridge.adapters.live_session import LiveSession
@@ -22,26 +21,16 @@ from hookbridge.adapters.parameter_server_delivery import Delivery, connected_wo
 from hookbridge.adapters.parameter_server_failures import ClusterFailure, ShieldedGuest
 from hookbridge.adapters.parameter_server_session import ClusterSession
 from hookbridge.adapters.parameter_server_step import ScheduledStep, SplitProgram
+from hookbridge.adapters.parameter_server_stop import (
+    PREEMPTED,
+    LateStop,
+    saves_after,
+)
 from hookbridge.adapters.parameter_server_values import StepLogs, StepValue
 from hookbridge.adapters.session_program import SessionProgram
-from hookbridge.adapters.step_function import NO_FEEDS, TRAIN, Mode, StepFeeds
+from hookbridge.adapters.step_modes import NO_FEEDS, TRAIN, Mode, StepFeeds
 
 v1 = tf.compat.v1
-
-# Set by the preemption signal: the running fit stops after the present step.
-PREEMPTED = threading.Event()
-
-
-class _LateStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """The last hook: a stop waits until steps in flight have been delivered too."""
-
-    def __init__(self, run: ParameterServerRun) -> None:
-        self._run = run
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        if run_context.stop_requested and self._run.ahead:
-            self._run.stop_asked = True
-            compat.withdraw_stop(run_context)
 
 
 class ParameterServerRun(Delivery, FitRun):
@@ -136,7 +125,7 @@ class ParameterServerRun(Delivery, FitRun):
         outputs, self._outputs = self._outputs, None
         if self.hooks:
             self.add(value, lambda: self._replay(value))
-        saves = any(_saves(hook, self._scheduled_steps) for hook in self.hooks)
+        saves = any(saves_after(hook, self._scheduled_steps) for hook in self.hooks)
         self.deliver(0 if saves else None)
         return outputs
 
@@ -265,7 +254,7 @@ class ParameterServerRun(Delivery, FitRun):
     def _session_hooks(self) -> list[Any]:
         return [
             *(ShieldedGuest(hook, self._tell_lost) for hook in self.hooks),
-            _LateStop(self),
+            LateStop(self),
         ]
 
     def _create_session(self) -> LiveSession:
@@ -337,16 +326,3 @@ _LATE_FETCH = (
     "`tf.compat.v1.get_default_graph().get_tensor_by_name`, or call "
     "`hb.as_callbacks(..., max_lag=0)`."
 )
-
-
-def _saves(hook: Any, global_step: int) -> bool:
-    """Whether a hook will save after the step that makes the global step this.
-
-    Then nothing else may be in flight, so that the checkpoint is of its step.
-    """
-    timer = getattr(hook, "_timer", None)
-    return (
-        isinstance(hook, v1.train.CheckpointSaverHook)
-        and timer is not None
-        and bool(timer.should_trigger_for_step(global_step))
-    )

@@ -18,7 +18,7 @@ import tensorflow as tf
 from hookbridge import compat, errors
 from hookbridge.adapters.parameter_server_values import Layout, StepValue
 from hookbridge.adapters.session_program import SessionProgram
-from hookbridge.adapters.step_function import TRAIN, StepFeeds
+from hookbridge.adapters.step_modes import TRAIN, StepFeeds
 from hookbridge.adapters.step_names import StepNames
 from hookbridge.adapters.step_taps import (
     SCHEDULED_RATE,

@@ -10,15 +10,15 @@ and after the step.
 from __future__ import annotations
 
 import contextlib
-import inspect
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.keras_function import SameIterator, traceable
 from hookbridge.adapters.session_program import SessionProgram
+from hookbridge.adapters.step_modes import NO_FEEDS, Mode, StepFeeds
 from hookbridge.adapters.step_names import StepNames, eager_names
 from hookbridge.adapters.step_taps import StepTap, instance_method, split
 
@@ -28,84 +28,6 @@ _plain_python: Callable[[Any], Any] = tf.autograph.experimental.do_not_convert
 
 def _as_function(function: Any) -> Any:
     return tf.function(_plain_python(function))
-
-
-class Mode(NamedTuple):
-    """The names Keras gives to one kind of loop."""
-
-    name: str
-    step: str
-    make: str
-    function: str
-
-
-class StepFeeds(NamedTuple):
-    """Which of a run's feeds go into the step itself.
-
-    Attributes:
-      rate: `(learning-rate variable, index of the feed)`, or None: the variable has
-        that value for this step.
-      tensors: `{key of a step tensor: index of the feed}`: whatever the step makes
-        of the tensor, it makes of the fed value.
-    """
-
-    rate: tuple[Any, int] | None = None
-    tensors: Mapping[str, int] = {}
-
-
-NO_FEEDS = StepFeeds()
-TRAIN = Mode("train", "train_step", "make_train_function", "train_function")
-TEST = Mode("test", "test_step", "make_test_function", "test_function")
-PREDICT = Mode("predict", "predict_step", "make_predict_function", "predict_function")
-MODES = (TRAIN, TEST, PREDICT)
-
-
-class SameIterator:
-    """A `tf.function` of one iterator, without its dispatch from step to step.
-
-    Finding the trace for an argument takes as long as a small step. The same
-    iterator object has the same trace, so it is looked up once per iterator.
-
-    Args:
-      function: a `tf.function` whose argument is an iterator.
-    """
-
-    def __init__(self, function: Any) -> None:
-        self._function = function
-        self._iterator: Any = lambda: None
-        self._concrete: Any = None
-
-    def knows(self, *args: Any) -> bool:
-        """Whether a call with `args` cannot trace anything."""
-        return len(args) == 1 and self._iterator() is args[0]
-
-    def __call__(self, *args: Any) -> Any:
-        (iterator,) = args
-        if self._iterator() is not iterator:
-            if not isinstance(iterator, _ITERATORS):
-                return self._function(iterator)
-            self._concrete = self._function.get_concrete_function(iterator)
-            self._iterator = weakref.ref(iterator)
-        return self._concrete(iterator)
-
-
-_ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
-
-
-def traceable(function: Any) -> Any:
-    """The `tf.function` inside what Keras made, or None.
-
-    Keras 2 returns a `tf.function`. Keras 3 returns a Python function around a
-    `tf.function` that gives an optional, which is never empty with one step per
-    execution.
-    """
-    if hasattr(function, "get_concrete_function"):
-        return function
-    if inspect.isfunction(function):
-        inner = inspect.getclosurevars(function).nonlocals.get("multi_step_on_iterator")
-        if hasattr(inner, "get_concrete_function"):
-            return inner
-    return None
 
 
 class StepFunction:

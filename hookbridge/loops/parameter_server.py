@@ -167,7 +167,7 @@ def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
 
 
 def _stop_on_sigterm() -> None:
-    from hookbridge.adapters.parameter_server_run import PREEMPTED
+    from hookbridge.adapters.parameter_server_stop import PREEMPTED
 
     if threading.current_thread() is not threading.main_thread():
         return

@@ -1,0 +1,56 @@
+"""Keras's own step functions: the `tf.function` in them, and calling it directly."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from typing import Any
+
+import tensorflow as tf
+
+_ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
+
+
+class SameIterator:
+    """A `tf.function` of one iterator, without its dispatch from step to step.
+
+    Finding the trace for an argument takes as long as a small step. The same
+    iterator object has the same trace, so it is looked up once per iterator.
+
+    Args:
+      function: a `tf.function` whose argument is an iterator.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._iterator: Any = lambda: None
+        self._concrete: Any = None
+
+    def knows(self, *args: Any) -> bool:
+        """Whether a call with `args` cannot trace anything."""
+        return len(args) == 1 and self._iterator() is args[0]
+
+    def __call__(self, *args: Any) -> Any:
+        (iterator,) = args
+        if self._iterator() is not iterator:
+            if not isinstance(iterator, _ITERATORS):
+                return self._function(iterator)
+            self._concrete = self._function.get_concrete_function(iterator)
+            self._iterator = weakref.ref(iterator)
+        return self._concrete(iterator)
+
+
+def traceable(function: Any) -> Any:
+    """The `tf.function` inside what Keras made, or None.
+
+    Keras 2 returns a `tf.function`. Keras 3 returns a Python function around a
+    `tf.function` that gives an optional, which is never empty with one step per
+    execution.
+    """
+    if hasattr(function, "get_concrete_function"):
+        return function
+    if inspect.isfunction(function):
+        inner = inspect.getclosurevars(function).nonlocals.get("multi_step_on_iterator")
+        if hasattr(inner, "get_concrete_function"):
+            return inner
+    return None

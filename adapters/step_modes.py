@@ -1,0 +1,36 @@
+"""The kinds of loops of a Keras model, and what goes into a step of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Mode(NamedTuple):
+    """The names Keras gives to one kind of loop."""
+
+    name: str
+    step: str
+    make: str
+    function: str
+
+
+class StepFeeds(NamedTuple):
+    """Which of a run's feeds go into the step itself.
+
+    Attributes:
+      rate: `(learning-rate variable, index of the feed)`, or None: the variable has
+        that value for this step.
+      tensors: `{key of a step tensor: index of the feed}`: whatever the step makes
+        of the tensor, it makes of the fed value.
+    """
+
+    rate: tuple[Any, int] | None = None
+    tensors: Mapping[str, int] = {}
+
+
+NO_FEEDS = StepFeeds()
+TRAIN = Mode("train", "train_step", "make_train_function", "train_function")
+TEST = Mode("test", "test_step", "make_test_function", "test_function")
+PREDICT = Mode("predict", "predict_step", "make_predict_function", "predict_function")
+MODES = (TRAIN, TEST, PREDICT)
