@@ -15,6 +15,7 @@ import tensorflow as tf
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop import GroupStop, GroupStopped
 from hookbridge.loops.group_stop_board import CALL_MS, SYNC_TOKENS, token_ops
+from hookbridge.loops.group_stop_close import limit_close
 
 v1 = tf.compat.v1
 
@@ -72,6 +73,8 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         _limit_grace(coord)
         step = self.group.step
         step.let_one_through = functools.partial(_run, session, self._tokens)
+        if self._config.cluster:
+            limit_close(session)
         step.interrupt = None if self._config.is_chief else session.close
         if self._config.is_chief:
             self.group.ready()

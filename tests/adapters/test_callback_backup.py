@@ -73,7 +73,6 @@ def test_keras_model_in_the_graph(keras: Any, keras2: Any, tmp_path: Path) -> No
     callback = keras.callbacks.BackupAndRestore
 
     def run(*callbacks: Any) -> list[Any]:
-        keras2.utils.set_random_seed(3)
         return keras_graph_loop(keras2, list(callbacks), epochs=4)[0]
 
     class Start(keras.callbacks.Callback):  # type: ignore[misc, name-defined]

@@ -262,7 +262,6 @@ def test_model_keeps_its_callbacks_and_hooks(keras2: Any, tmp_path: Path) -> Non
 
 def test_model_to_estimator_equals_fit(keras2: Any, tmp_path: Path) -> None:
     """The losses of `Model.fit` and of the Estimator of the same model agree."""
-    keras2.utils.set_random_seed(5)
     model = keras_model(keras2)
     start = model.get_weights()
     features, labels = scenarios.data()

@@ -1,0 +1,56 @@
+"""A session whose end holds nobody up."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from absl import logging
+
+# So long may closing take. An iterator of `tf.data` in the session can hold it up for
+# a minute, with nothing left to do (docs/decisions/0005-iterators-die-young.md).
+CLOSE_SECS = 3.0
+
+
+def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
+    """Makes `session.close()` return in time, if need be before it is closed.
+
+    What is left goes on on a thread, which ends with the process.
+
+    Args:
+      session: a `tf.compat.v1.Session`; gets a `close` of its own.
+      limit_secs: how long the caller waits.
+    """
+    reference = weakref.ref(session)
+
+    def close() -> None:
+        closing = _Closing(reference())
+        closing.start()
+        closing.join(limit_secs)
+        if closing.is_alive():
+            logging.warning(
+                "hookbridge: closing the session takes longer than %g s and goes on in "
+                "the background.",
+                limit_secs,
+            )
+        elif closing.error is not None:
+            raise closing.error
+
+    session.close = close
+
+
+class _Closing(threading.Thread):
+    """Closes a session, and keeps it: TensorFlow must not delete it meanwhile."""
+
+    def __init__(self, session: Any) -> None:
+        super().__init__(daemon=True, name="hookbridge_close")
+        self._closed_session = session
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        session = self._closed_session
+        try:
+            type(session).close(session)
+        except BaseException as e:
+            self.error = e
