@@ -23,9 +23,15 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
       limit_secs: how long the caller waits.
     """
     reference = weakref.ref(session)
+    begun = threading.Event()
 
     def close() -> None:
-        closing = _Closing(reference())
+        session = reference()
+        # A session that is deleted calls this too, perhaps when no thread can start.
+        if session is None or begun.is_set():
+            return
+        begun.set()
+        closing = _Closing(session)
         closing.start()
         closing.join(limit_secs)
         if closing.is_alive():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -45,3 +48,28 @@ def test_close_returns_before_a_step_that_nothing_can_end(kind: str) -> None:
         assert not ended
         thread.join(20)
     assert ended and ended[0] - before > 1  # TensorFlow's own `close` waited for it
+
+
+SCRIPT = """
+import tensorflow as tf
+from hookbridge.loops.group_stop_close import limit_close
+
+with tf.Graph().as_default():
+    sessions = [tf.compat.v1.Session() for _ in range(2)]
+for session in sessions:
+    limit_close(session)
+    session.cycle = session
+sessions[0].close()
+print("closed")
+"""
+
+
+def test_process_ends_whether_its_session_was_closed_or_not(repo_root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=repo_root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
