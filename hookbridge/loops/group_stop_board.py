@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.loops.cluster import ClusterConfig
+from hookbridge.loops.group_stop_close import limit_close
 
 CONTAINER = "hookbridge"
 CALL_MS = 5_000
+CLOSE_SECS = 0.5
 # The shared name that `SyncReplicasOptimizer` gives its queue.
 SYNC_TOKENS = b"sync_token_q"
 
@@ -84,6 +86,8 @@ class StopBoard:
         self._session = tf.compat.v1.Session(
             target, graph=self._graph, config=board_config(config)
         )
+        # It stands behind the training session's if that one closes slowly.
+        limit_close(self._session, CLOSE_SECS)
 
     def generation(self) -> int:
         """The number of the job on these servers; 0 before the first."""

@@ -1,8 +1,9 @@
-"""A session whose end holds nobody up."""
+"""A session whose end holds up nobody else."""
 
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -16,7 +17,7 @@ CLOSE_SECS = 3.0
 def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
     """Makes `session.close()` return in time, if need be before it is closed.
 
-    What is left goes on on a thread, which ends with the process.
+    What is left goes on on a thread, which the end of the process waits for.
 
     Args:
       session: a `tf.compat.v1.Session`; gets a `close` of its own.
@@ -33,8 +34,8 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
         begun.set()
         closing = _Closing(session)
         closing.start()
-        closing.join(limit_secs)
-        if closing.is_alive():
+        closing.done.wait(limit_secs)
+        if not closing.done.is_set():
             logging.warning(
                 "hookbridge: closing the session takes longer than %g s and goes on in "
                 "the background.",
@@ -50,13 +51,20 @@ class _Closing(threading.Thread):
     """Closes a session, and keeps it: TensorFlow must not delete it meanwhile."""
 
     def __init__(self, session: Any) -> None:
-        super().__init__(daemon=True, name="hookbridge_close")
+        # No daemon: a thread that comes back from TensorFlow while the interpreter
+        # ends aborts the process.
+        super().__init__(daemon=False, name="hookbridge_close")
         self._closed_session = session
+        self.done = threading.Event()
         self.error: BaseException | None = None
 
     def run(self) -> None:
+        began = time.monotonic()
         session = self._closed_session
         try:
             type(session).close(session)
         except BaseException as e:
             self.error = e
+        self.done.set()
+        if time.monotonic() - began > CLOSE_SECS / 10:
+            time.sleep(0.2)  # for the threads, of TensorFlow too, that it has let go
