@@ -52,7 +52,12 @@ def build_graph() -> Any:
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)
     loss = tf.reduce_mean(losses, name="loss")
     rate = v1.placeholder_with_default(RATE, [], name="learning_rate")
-    return v1.train.GradientDescentOptimizer(rate).minimize(loss, global_step=step)
+    # TensorFlow's hooks read the step in the run that moves it, before or after the
+    # move as it happens. Here it is always before: this is the tensor that they read.
+    read = tf.identity(step.read_value(), name="global_step/read_first")
+    v1.add_to_collection("global_step_read_op_cache", read)
+    with tf.control_dependencies([read]):
+        return v1.train.GradientDescentOptimizer(rate).minimize(loss, global_step=step)
 
 
 def in_session(hooks: list[Any], *, checkpoint_dir: str | None = None) -> int:
