@@ -108,9 +108,8 @@ def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> A
         )
         # Which of them it was is not known: they share a model.
         if any(getattr(hook, "asked_to_stop", False) for hook in eval_spec.hooks):
-            stop_from_outside(
-                config, "evaluator: a callback has set `stop_training`", end.is_over
-            )
+            reason = "evaluator: a callback has set `stop_training`"
+            stop_from_outside(config, reason, end)
         step = metrics[tf.compat.v1.GraphKeys.GLOBAL_STEP]
         is_last = bool(train_spec.max_steps and step >= train_spec.max_steps)
         exported = [

@@ -5,28 +5,30 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable
 
 import tensorflow as tf
 
 from hookbridge.loops import session_cluster_ports as ports
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop_board import StopBoard
+from hookbridge.loops.group_stop_marker import JobEnd
 
 POLL_SECS = 0.5
 
 
-def stop_from_outside(
-    config: ClusterConfig, reason: str, is_over: Callable[[], bool]
-) -> None:
+def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
     """Stops a job; one that has not begun as soon as it does.
 
     Args:
       config: the job's cluster.
       reason: why, with the task that asks.
-      is_over: whether the job is over by itself; ends the wait for its begin.
+      end: tells whether the job is over by itself, which ends the wait for its begin.
+
+    Raises:
+      errors.ClusterError: the chief is gone without having said that it is over.
     """
-    while not is_over():
+    while not end.is_over():
+        end.check()
         if ports.is_listening(config, "ps", 0):  # a call would wait for it
             with contextlib.suppress(tf.errors.OpError):  # it may be over by now
                 if _stop(config, reason):

@@ -122,9 +122,9 @@ class SessionCluster(ClusterServer):
         stop = GroupStopHook(self.config, group=group)
         terminated = functools.partial(terminate, group)
         marks = _marking(group, options.get("checkpoint_dir"))
-        if options.get("checkpoint_dir"):
-            end = JobEnd(str(options["checkpoint_dir"]), self.config)
-            group.is_over = end.is_marked
+        folder = options.get("checkpoint_dir")
+        end = JobEnd(str(folder), self.config) if folder else None
+        group.is_over = end.is_marked if end else lambda: False
         with self._leaving(), on_sigterm(terminated), marks, stop_is_no_error(group):
             with stop_of_all(group):
                 options["scaffold"] = gated(options.get("scaffold"), group)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from hookbridge import errors
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop import LATE_SECS, GroupStop, GroupStopped
 from hookbridge.loops.group_stop_marker import JobEnd, write_marker
+from hookbridge.loops.group_stop_outside import stop_from_outside
 from hookbridge.loops.local_cluster import free_ports
 
 TASKS = ("ps 0", "chief 0", "worker 0", "evaluator 0")
@@ -134,3 +136,15 @@ def test_a_worker_whose_servers_have_left(tmp_path: Path) -> None:
     timer.join()
     assert time.monotonic() - began < LATE_SECS + 1
     assert "the job was over" in (group.reason or "")
+
+
+def test_a_stop_from_outside_ends_with_a_chief_that_is_gone(tmp_path: Path) -> None:
+    (server,) = free_ports(1)
+    with socket.create_server(("127.0.0.1", 0)) as chief:
+        ports = {"ps": server, "chief": chief.getsockname()[1]}
+        cluster = {job: (f"127.0.0.1:{port}",) for job, port in ports.items()}
+        config = ClusterConfig(cluster, "evaluator", 0)
+        end = JobEnd(str(tmp_path), config, lost_secs=1)
+        assert not end.is_over()  # it was there
+    with pytest.raises(errors.ClusterError, match="The chief is gone for 1 s"):
+        stop_from_outside(config, "evaluator: for this test", end)
