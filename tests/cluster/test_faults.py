@@ -87,10 +87,11 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(
     assert first.events("worker 0", "session")[0]["step"] == OLD_STEP
     (left,) = first.events("worker 1", "left")
     assert "worker 0: it received SIGTERM" in left["reason"]
-    reached = first.events("worker 0", "end")[0]["step"]
+    ended = first.events("worker 0", "end")[0]["step"]
     batches = first.events("worker 0", "train_end")[0]["batches"]
-    checkpoint = tf.train.latest_checkpoint(str(saved))
-    assert checkpoint == str(saved / f"model.ckpt-{reached}")
+    reached = int(tf.train.latest_checkpoint(str(saved)).rpartition("-")[2])
+    # The chief's thread may apply gradients that had come while hooks end.
+    assert ended - 1 <= reached <= ended
     assert variables(saved) == names
 
     last = f"last_step={reached + 15}"
