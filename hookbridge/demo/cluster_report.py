@@ -73,6 +73,7 @@ def _guest(guest: Mapping[str, Any], *, lagging: bool, others: bool) -> dict[str
         guest["expected"],
         lagging=lagging,
         interrupted=others,
+        late=others,
     )
     if not guest["runs_here"]:
         found = [f"received {len(events)} events, expected none"] if events else []
@@ -126,15 +127,24 @@ def as_table(report: Mapping[str, Any]) -> str:
         *(f"{loop}: {task}" for loop, task in places),
     )
     lines = columns([header, *rows])
-    for loop, task in places:
-        for name, guest in guests[loop, task].items():
-            lines += [f"{name} in {loop}, {task}: {x}" for x in guest["differences"]]
+    lines += differences(report)
     lines.append(
         "Every guest saw the documented events in every process."
         if report["ok"]
         else "A guest did not see the documented events."
     )
     return "\n".join(lines)
+
+
+def differences(report: Mapping[str, Any]) -> list[str]:
+    """A line for each thing that a guest saw otherwise than documented."""
+    return [
+        f"{name} in {loop}, {task}: {line}"
+        for loop, facts in report["loops"].items()
+        for task in facts["processes"]
+        for name, guest in _guests(report, (loop, task)).items()
+        for line in guest["differences"]
+    ]
 
 
 def _guests(report: Mapping[str, Any], place: tuple[str, str]) -> Mapping[str, Any]:

@@ -77,6 +77,9 @@ def run_demo(settings: DemoSettings, *, as_json: bool = False) -> int:
     (directory / "report.json").write_text(text + "\n", encoding="utf-8")
     print(text if as_json else cluster_report.as_table(report))
     emit(f"The report: {directory / 'report.json'}")
+    if as_json:
+        for line in cluster_report.differences(report):
+            emit(line)
     return 0 if report["ok"] else 1
 
 

@@ -24,6 +24,7 @@ def complaints(
     *,
     lagging: bool = False,
     interrupted: bool = False,
+    late: bool = False,
 ) -> list[str]:
     """Where a guest's events in one process leave the documented story.
 
@@ -35,6 +36,8 @@ def complaints(
       lagging: steps end after later ones have begun, in order.
       interrupted: another process may have ended this one in the middle of a step,
         so that what would follow is missing.
+      late: the others may have begun without this one, so that its first epoch is
+        the one that they had come to.
 
     Returns:
       One line for each difference; empty if there is none.
@@ -45,7 +48,7 @@ def complaints(
     found = []
     if re.fullmatch(pattern, words) is None:
         found.append(f"received {shortened(words)}; expected {pattern}")
-    return found + _numbers(events)
+    return found + _numbers(events, late)
 
 
 class _Story:
@@ -100,13 +103,18 @@ class _Story:
         return f"{steps[:-1]}+" if steps else ""
 
 
-def _numbers(events: Events) -> list[str]:
-    """Epochs count from 0 without gaps; batches only rise within an epoch."""
+def _numbers(events: Events, late: bool) -> list[str]:
+    """Epochs count without gaps, from 0 or later; batches only rise in an epoch."""
     found = []
+    first = next((n for event, n in events if event.startswith("on_epoch")), 0)
+    first = first if late else 0
     for edge in ("begin", "end"):
         epochs = [number for event, number in events if event == f"on_epoch_{edge}"]
-        if epochs != list(range(len(epochs))):
-            found.append(f"on_epoch_{edge} of {epochs}; expected 0, 1, 2 and so on")
+        if epochs != list(range(first, first + len(epochs))):
+            found.append(
+                f"on_epoch_{edge} of {epochs}; expected "
+                f"{first}, {first + 1}, {first + 2} and so on"
+            )
         last = -1
         for event, number in events:
             if event.startswith("on_epoch"):

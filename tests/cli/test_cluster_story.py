@@ -90,5 +90,21 @@ def test_numbers_are_checked() -> None:
     assert found == ["on_train_batch_end(2) came after on_train_batch_end(2)"]
 
 
+def test_a_late_process_begins_with_the_epoch_that_the_others_had_come_to() -> None:
+    moved = [
+        (event, number + 4 if event.startswith("on_epoch") else number)
+        for event, number in run("callback")
+    ]
+    assert complaints("callback", moved, EVENTS["callback"], late=True) == []
+    assert complaints("callback", moved, EVENTS["callback"]) == [
+        "on_epoch_begin of [4, 5]; expected 0, 1, 2 and so on",
+        "on_epoch_end of [4, 5]; expected 0, 1, 2 and so on",
+    ]
+    gap = [(e, 7 if (e, n) == ("on_epoch_end", 5) else n) for e, n in moved]
+    assert complaints("callback", gap, EVENTS["callback"], late=True) == [
+        "on_epoch_end of [4, 7]; expected 4, 5, 6 and so on"
+    ]
+
+
 def test_long_sequences_are_shortened() -> None:
     assert shortened("a " + "b c " * 50 + "d ") == "a [b c]... d "
