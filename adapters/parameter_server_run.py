@@ -18,6 +18,7 @@ from hookbridge.adapters import parameter_server_constant
 from hookbridge.adapters.fit_run import FitRun
 from hookbridge.adapters.live_session import LiveSession
 from hookbridge.adapters.parameter_server_delivery import Delivery, connected_workers
+from hookbridge.adapters.parameter_server_exit import end_with_threads
 from hookbridge.adapters.parameter_server_failures import ClusterFailure, ShieldedGuest
 from hookbridge.adapters.parameter_server_session import ClusterSession
 from hookbridge.adapters.parameter_server_step import ScheduledStep, SplitProgram
@@ -50,6 +51,7 @@ class ParameterServerRun(Delivery, FitRun):
         self._is_broken = False
         self._constant = parameter_server_constant.of_model(model)
         self.set_default_lag(connected_workers())
+        end_with_threads(model.distribute_strategy)
 
     def add_member(self, max_lag: int | None) -> None:
         """Counts a callback of this fit and its wish for `max_lag`; the least wins."""

@@ -13,6 +13,7 @@ import importlib
 import operator
 import re
 import sys
+import threading
 from typing import Any, NamedTuple
 
 
@@ -247,6 +248,31 @@ def worker_specs(arguments: Any) -> Any:
             "scheduled function is traced for), which the running TensorFlow does "
             "not have."
         ) from e
+
+
+def coordinated_cluster(strategy: Any) -> Any:
+    """The `Cluster` of a `ParameterServerStrategy`; None before it has one.
+
+    It has threads that `stop()` ends, each after what it is doing.
+
+    Raises:
+      PrivateNameMovedError: the running TF does not keep it where it used to.
+    """
+    try:
+        coordinator = strategy._cluster_coordinator
+        return None if coordinator is None else coordinator._cluster
+    except AttributeError as e:
+        raise PrivateNameMovedError(
+            "hookbridge needs `ParameterServerStrategy._cluster_coordinator._cluster` "
+            "(to end its threads before the process ends), which the running "
+            "TensorFlow does not have."
+        ) from e
+
+
+def coordinator_threads() -> list[threading.Thread]:
+    """The threads of all `ClusterCoordinator`s, which are known by their names."""
+    names = ("WorkerClosureProcessingLoop", "WorkerPreemptionHandler")
+    return [each for each in threading.enumerate() if each.name.startswith(names)]
 
 
 def connected_jobs() -> tuple[str, ...]:

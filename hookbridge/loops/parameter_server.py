@@ -14,6 +14,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters import refusals
 from hookbridge.adapters.guests import flatten
+from hookbridge.adapters.parameter_server_exit import end_with_threads
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.session_cluster_ports import check_own_port, is_listening
 
@@ -84,9 +85,11 @@ def parameter_server_strategy(
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         _cluster_spec(config), task_type="chief", task_id=0, rpc_layer=PROTOCOL
     )
-    return tf.distribute.ParameterServerStrategy(
+    strategy = tf.distribute.ParameterServerStrategy(
         resolver, variable_partitioner=variable_partitioner
     )
+    end_with_threads(strategy)
+    return strategy
 
 
 def _cluster_spec(config: ClusterConfig) -> Any:

@@ -1,0 +1,47 @@
+"""The end of a process that coordinates a parameter-server cluster."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import weakref
+from typing import Any
+
+from hookbridge import compat
+
+# So long the end of the process may be held up; TensorFlow's threads can wait for
+# a lost worker much longer.
+EXIT_SECS = 5.0
+
+_strategies: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def end_with_threads(strategy: Any) -> None:
+    """Makes the process wait at its end for the threads of its coordinator.
+
+    TensorFlow leaves them running. One that still builds a worker's iterator, of
+    which the job may not have needed a single batch, comes back to an interpreter
+    that is ending and aborts the process: `FATAL: exception not rethrown`, exit code
+    134 of a job that went well (docs/decisions/0006).
+
+    Args:
+      strategy: a `ParameterServerStrategy`, whose coordinator may come later.
+    """
+    if not _strategies:
+        atexit.register(_end_all)
+    _strategies.add(strategy)
+
+
+def _end_all() -> None:
+    deadline = time.monotonic() + EXIT_SECS
+    clusters = [
+        cluster
+        for strategy in list(_strategies)
+        if (cluster := compat.coordinated_cluster(strategy)) is not None
+    ]
+    threads = [threading.Thread(target=each.stop, daemon=True) for each in clusters]
+    for thread in threads:  # it may wait for a lock that a lost connection keeps
+        thread.start()
+    for thread in (*threads, *compat.coordinator_threads()):
+        thread.join(max(0.0, deadline - time.monotonic()))

@@ -1,0 +1,19 @@
+"""A chief's process ends well, whatever TensorFlow's threads are doing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ps_processes import cluster
+
+
+@pytest.mark.slow
+def test_threads_that_still_make_iterators_are_waited_for(tmp_path: Path) -> None:
+    with cluster(tmp_path, "exit_job.py") as job:
+        job.start()
+        codes = job.wait()
+    assert set(codes.values()) == {0}, job.logs()
+    assert job.note("leaves")
+    # The interpreter that ends under one of them may abort: docs/decisions/0006.
+    assert job.note("ends")["threads"] == ["MainThread"]
