@@ -105,7 +105,7 @@ def test_a_stop_of_the_evaluator_before_the_job_begins(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_sleeps_until_the_job_is_over(tmp_path: Path) -> None:
-    arguments = (f"dir={tmp_path / 'model'}", "last_step=1", "delay_secs=10")
+    arguments = (f"dir={tmp_path / 'model'}", "last_step=1", "delay_secs=15")
     tasks = ("ps 0", "chief 0", "worker 0", "worker 1")
     with job(tmp_path, "estimator_job.py", *arguments, tasks=tasks) as it:
         codes = it.wait(timeout_secs=60)

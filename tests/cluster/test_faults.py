@@ -145,8 +145,8 @@ def test_late_and_slow_worker(tmp_path: Path, server: ForkServer) -> None:
     assert late - it.events("worker 0", "start")[0]["at"] > 15
     # The chief began without it.
     assert it.events("worker 0", "session")[0]["at"] < late - 10
-    # It did not wait the 30 seconds of TensorFlow's own worker, and took part.
-    assert it.events("worker 1", "session")[0]["at"] - late < 8
+    # Not the 30 seconds that TensorFlow's own worker waits, and it took part.
+    assert it.events("worker 1", "session")[0]["at"] - late < 20
     assert len(it.events("worker 1", "step")) > 1
     assert it.secs_to_end() <= 10, it.logs()
 

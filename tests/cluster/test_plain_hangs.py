@@ -95,4 +95,5 @@ def test_the_hook_alone_ends_it(tmp_path: Path) -> None:
     assert codes == {"ps 0": None, "worker 0": 0, "worker 1": 0}, it.logs()
     assert it.secs_to_end() <= 10, it.logs()
     began = it.events("worker 0", "session")[0]["at"]
-    assert it.events("worker 1", "session")[0]["at"] - began < 10
+    # TensorFlow's own worker looks again after 30 seconds.
+    assert it.events("worker 1", "session")[0]["at"] - began < 20
