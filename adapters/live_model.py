@@ -40,9 +40,14 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
       optimizer: a `LiveOptimizer`.
     """
 
-    # Attributes stay what they were set to: as a trackable object the model has the
-    # session's variables as children, and nothing else.
+    # As a trackable object the model has the session's variables as children, and
+    # nothing that is set on it.
     _self_setattr_tracking = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A trackable object leaves out what `getattr` gives already, which would then
+        # come from the clone, filled with all weights at each look at `stop_training`.
+        object.__setattr__(self, name, value)
 
     def __init__(
         self,

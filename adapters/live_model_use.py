@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hookbridge import compat, errors
@@ -50,7 +51,7 @@ class LiveModelUse:
 
     def _write_weights(self, filepath: Any, overwrite: bool, **options: Any) -> None:
         if self._live_shadow:
-            with compat.private("eager_mode")():
+            with self._own_call():
                 self._filled().save_weights(filepath, overwrite=overwrite, **options)
             return
         live = self._live_weights
@@ -92,7 +93,7 @@ class LiveModelUse:
         Raises:
           errors.LiveModelError: there is no Keras model to write.
         """
-        with compat.private("eager_mode")():
+        with self._own_call():
             self._need_shadow("save").save(filepath, overwrite=overwrite, **options)
 
     # --- use ----------------------------------------------------------------
@@ -104,7 +105,7 @@ class LiveModelUse:
     def predict(self, *args: Any, **kwargs: Any) -> Any:
         """Predictions of the clone with the session's weights."""
         kwargs.setdefault("verbose", 0)
-        with compat.private("eager_mode")():
+        with self._own_call():
             return self._need_shadow("predict").predict(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
@@ -117,7 +118,7 @@ class LiveModelUse:
           single metric by itself.
         """
         if args or "x" in kwargs:
-            with compat.private("eager_mode")():
+            with self._own_call():
                 return self._need_shadow("evaluate").evaluate(*args, **kwargs)
         if self._live_evaluate is None:
             raise errors.LiveModelError(
@@ -125,11 +126,20 @@ class LiveModelUse:
                 "loop under hookbridge, which has no validation data. Give "
                 "`as_hooks(..., validation=...)`."
             )
+        # The validation reads the session.
+        self.optimizer.push()
+        self._live_weights.mirrors.push()
         result = dict(self._live_evaluate())
         if kwargs.get("return_dict"):
             return result
         numbers = list(result.values())
         return numbers[0] if len(numbers) == 1 else numbers
+
+    @contextlib.contextmanager
+    def _own_call(self) -> Iterator[None]:
+        """Around what the clone does at once, with the session's weights."""
+        with compat.private("eager_mode")(), self._live_weights.mirrors.own_call():
+            yield
 
     def _filled(self) -> Any:
         """The clone with the session's weights."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from hookbridge import compat, errors
-from hookbridge.adapters import mirrors, session_variables
+from hookbridge.adapters import mirrors, session_variables, watched_variable
 from hookbridge.adapters.learning_rate import LearningRate
 
 
@@ -41,6 +43,11 @@ class LiveOptimizer:
         self._step = step
         self._mirror: Any = None
         self._known: Any = None
+        # Within an event: whether the mirror's value is older than the event.
+        self._is_stale = False
+        self._events = 0  # how many are going on: a validation's may be within one
+        # Whether the mirror's use is not seen: a compiled function has its handle.
+        self._is_captured = False
         self._iterations: Any = None
         self.name = "LiveOptimizer"
         self.built = True
@@ -100,7 +107,10 @@ class LiveOptimizer:
         with compat.private("eager_mode")():
             if self._mirror is None:
                 self._mirror = mirrors.eager_variable(value, "learning_rate")
+                listener = functools.partial(_tell, weakref.ref(self))
+                watched_variable.watch(self._mirror, listener)
             else:
+                self._is_stale = False
                 self._mirror.assign(value)
         self._known = value
         return self._mirror
@@ -117,6 +127,21 @@ class LiveOptimizer:
 
     lr = learning_rate
 
+    def about_to_use(self) -> None:
+        """The mirror of the learning rate is about to be read or assigned."""
+        import tensorflow as tf
+
+        if self._is_stale:
+            self._pull()
+        if not tf.executing_eagerly():
+            self._is_captured = True
+
+    def _pull(self) -> None:
+        self._is_stale = False
+        self._known = np.asarray(self._read())
+        with compat.private("eager_mode")():
+            self._mirror.assign(self._known)
+
     @property
     def iterations(self) -> Any:
         """The global step, an eager `tf.Variable` of type int64."""
@@ -124,11 +149,28 @@ class LiveOptimizer:
             self._iterations = mirrors.eager_variable(
                 np.int64(self._step()), "iterations"
             )
-        self.sync()
+        self._sync_iterations()
         return self._iterations
 
-    def sync(self) -> None:
-        """Brings the mirrors that were handed out up to date."""
+    def begin_event(self) -> None:
+        """Brings what was handed out up to date, the learning rate when it is used."""
+        self._events += 1
+        self._sync_iterations()
+        if self._mirror is not None:
+            self._is_stale = True
+            if self._is_captured:
+                self._pull()
+
+    def end_event(self) -> None:
+        """What is used between events has the value of the last event it was used in.
+
+        There may be no session any more to read it from.
+        """
+        self._events -= 1
+        if not self._events:
+            self._is_stale = False
+
+    def _sync_iterations(self) -> None:
         if self._iterations is not None:
             with compat.private("eager_mode")():
                 self._iterations.assign(self._step())
@@ -139,7 +181,7 @@ class LiveOptimizer:
         Raises:
           TypeError: the learning rate is a schedule, as in Keras.
         """
-        if self._mirror is None:
+        if self._mirror is None or self._is_stale:
             return
         with compat.private("eager_mode")():
             value = self._mirror.numpy()
@@ -171,6 +213,7 @@ class LiveOptimizer:
             self.feeds[rate.tensor] = value
         self._known = value
         if self._mirror is not None:
+            self._is_stale = False
             with compat.private("eager_mode")():
                 self._mirror.assign(value)
 
@@ -207,3 +250,9 @@ class LiveOptimizer:
             "`learning_rate`, `lr`, `iterations`, `get_config()` and `name`. Read "
             "other optimizer state from the graph with a SessionRunHook."
         )
+
+
+def _tell(optimizer: weakref.ref[LiveOptimizer]) -> None:
+    told = optimizer()
+    if told is not None:
+        told.about_to_use()

@@ -93,6 +93,7 @@ class LiveWeights:
 
     def read(self, variables: Sequence[Any]) -> list[Any]:
         """Values of graph variables as numpy arrays."""
+        self.mirrors.push()  # what was assigned to them earlier in this event
         return session_variables.read(self.session(), variables)
 
     def write(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
@@ -106,7 +107,9 @@ class LiveWeights:
                 f"`set_weights` received {len(values)} arrays; expected "
                 f"{len(variables)}: {', '.join(v.name for v in variables)}."
             )
+        self.mirrors.push()  # or it would come after, over what is set here
         session_variables.write(self.session(), zip(variables, values, strict=True))
+        self.mirrors.expire(variables)
 
     def layers(self) -> list[LiveLayer]:
         """The variables grouped by name scope, in the order of `get_weights`."""

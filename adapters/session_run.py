@@ -137,6 +137,9 @@ class SessionRun:
         if member is self.members[-1]:
             self.finish()
             self.finished = True
+            # What a callback kept is looked at after the run too.
+            self.model._live_weights.mirrors.begin_event(of_batch=False)
+            self.model._live_weights.mirrors.end_event()
             for borrowed in self._borrowed:
                 borrowed.give_back()
 
@@ -160,13 +163,17 @@ class SessionRun:
         if not calls:
             return
         model = self.model
+        mirrors = model._live_weights.mirrors
         model._live_counters.sync()
-        model.optimizer.sync()
-        if "batch" not in event:
-            model._live_weights.mirrors.refresh()
-        calls(*args)
-        model.optimizer.push()
-        model._live_weights.mirrors.push()
+        mirrors.begin_event(of_batch="batch" in event)
+        model.optimizer.begin_event()
+        try:
+            calls(*args)
+            model.optimizer.push()
+            mirrors.push()
+        finally:
+            model.optimizer.end_event()
+            mirrors.end_event()
 
     def _collect_calls(self) -> None:
         events = [

@@ -50,6 +50,10 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.ops.resource_variable_ops:BaseResourceVariable",
         "a graph-mode variable over a handle that is a placeholder",
     ),
+    "ResourceVariable": PrivateName(
+        "tensorflow.python.ops.resource_variable_ops:ResourceVariable",
+        "the class of eager variables, of which we make one that tells of its use",
+    ),
     "copy_handle_data": PrivateName(
         "tensorflow.python.ops.handle_data_util:copy_handle_data",
         "give that placeholder the dtype and shape of the eager variable",
@@ -206,6 +210,22 @@ def session_config(session: Any) -> Any:
         raise PrivateNameMovedError(
             "hookbridge needs `tf.compat.v1.Session._config` (whether plain runs "
             "write metadata), which the running TensorFlow does not have."
+        ) from e
+
+
+def variable_handle(variable: Any) -> Any:
+    """The handle of an eager variable as the object holds it, past any property.
+
+    Raises:
+      PrivateNameMovedError: the running TF does not keep it where it used to.
+    """
+    try:
+        return variable.__dict__["_handle"]
+    except KeyError as e:
+        raise PrivateNameMovedError(
+            "hookbridge needs `ResourceVariable._handle` (to bring a variable that a "
+            "callback keeps up to date when it is used), which the running TensorFlow "
+            "does not have."
         ) from e
 
 

@@ -1,0 +1,76 @@
+"""Eager variables that tell when they are about to be read or assigned.
+
+A callback may keep a variable and use it in any later batch. To bring all that were
+ever handed out up to date in each batch would cost every step a run that reads them;
+told of the use, one reads what is used and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge import compat, errors
+
+_LISTENER = "_hookbridge_listener"
+
+
+def watch(variable: Any, listener: Callable[[], None]) -> bool:
+    """Calls `listener` before each use of the value of an eager variable.
+
+    Every use goes through the variable's handle. The object stays what it is, the
+    one that Keras's layers hold too.
+
+    Args:
+      variable: an eager variable.
+      listener: may assign to the variable; it is then called again.
+
+    Returns:
+      Whether it is told: a wrapper around a variable cannot be watched.
+    """
+    plain, watched = _types()
+    if type(variable) is plain:
+        compat.variable_handle(variable)
+        variable.__class__ = watched
+    elif type(variable) is not watched:
+        return False
+    variable.__dict__[_LISTENER] = listener
+    return True
+
+
+@functools.cache
+def _types() -> tuple[type, type]:
+    """The class of eager variables, and one whose handle asks `_LISTENER` first."""
+    plain = compat.private("ResourceVariable")
+
+    def get(self: Any) -> Any:
+        self.__dict__[_LISTENER]()
+        return compat.variable_handle(self)
+
+    def put(self: Any, handle: Any) -> None:
+        self.__dict__["_handle"] = handle
+
+    members = {"_handle": property(get, put)}
+    return plain, type(plain)(plain.__name__, (plain,), members)
+
+
+def refuse_assignment(variable: Any, complaint: str) -> Callable[[Any], None]:
+    """Makes an eager variable one that is only read.
+
+    Args:
+      variable: an eager variable.
+      complaint: what `assign`, `assign_add` and `assign_sub` raise, as an
+        `errors.LiveModelError`.
+
+    Returns:
+      A function that assigns nevertheless.
+    """
+    assign = variable.assign
+
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise errors.LiveModelError(complaint)
+
+    for name in ("assign", "assign_add", "assign_sub"):
+        variable.__dict__[name] = refuse
+    return assign  # type: ignore[no-any-return]
