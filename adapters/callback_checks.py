@@ -184,24 +184,34 @@ def check_training(
             "give the model a `get_config()` from which `from_config` makes it anew, "
             "or construct the callback with `save_weights_only=True`",
         )
-    if (
-        guest_calls.stock_name(callback) in _RATE_SETTERS
-        and len(rates) == 1
-        and rates[0].kind == "fed"
-        and not rates[0].tensor.graph.is_feedable(rates[0].tensor)
-    ):
-        raise _refuse(
-            callback,
-            f'it sets the learning rate, and "{rates[0].tensor.name}" is a constant '
-            "that TensorFlow has already folded into other ops",
-            "build the optimizer with a variable or a "
-            "`tf.compat.v1.placeholder_with_default`",
-        )
-    if guest_calls.stock_name(callback) in _RATE_SETTERS and len(rates) != 1:
+    if guest_calls.stock_name(callback) in _RATE_SETTERS:
+        _check_rate(callback, rates)
+
+
+def _check_rate(callback: Any, rates: Sequence[LearningRate]) -> None:
+    """Refuses a callback that sets the learning rate where it cannot be set."""
+    if len(rates) != 1:
         found = ", ".join(f'"{r.tensor.name}"' for r in rates) or "none"
         raise _refuse(
             callback,
             "it sets the learning rate, and hookbridge cannot tell which tensor of "
             f"the graph that is (found: {found})",
             "name it: `as_hooks(..., learning_rate=<tensor, variable or name>)`",
+        )
+    tensor = rates[0].tensor
+    if tensor.op.type == "Placeholder":
+        raise _refuse(
+            callback,
+            f'it reads the learning rate before it sets it, and "{tensor.name}" is a '
+            "placeholder that has no value outside a step",
+            "make it a `tf.compat.v1.placeholder_with_default` and leave it out of the "
+            "loop's `feed_dict`",
+        )
+    if rates[0].kind == "fed" and not tensor.graph.is_feedable(tensor):
+        raise _refuse(
+            callback,
+            f'it sets the learning rate, and "{tensor.name}" is a constant '
+            "that TensorFlow has already folded into other ops",
+            "build the optimizer with a variable or a "
+            "`tf.compat.v1.placeholder_with_default`",
         )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from hookbridge import errors
 from hookbridge.adapters import graph_ops, log_sources
 
 Kind = Literal["variable", "fed", "schedule"]
+_NAMES = re.compile(r"(^|/)(learning_rate|lr)(_[0-9]+)?$")
 _PASSES = ("Identity", "ReadVariableOp", "Cast", "Enter", "PlaceholderWithDefault")
 
 
@@ -54,8 +57,7 @@ def find(graph: Any, given: Any = None) -> list[LearningRate]:
             rate = classify(tensor, graph)
             found.setdefault(rate.tensor.op, rate)
     if not found:
-        named = _by_name(graph)
-        return [named] if named is not None else []
+        return _by_name(graph)
     return list(found.values())
 
 
@@ -101,6 +103,13 @@ def classify(tensor: Any, graph: Any) -> LearningRate:
     return LearningRate(tensor, "schedule")
 
 
+def placeholder(rates: Sequence[LearningRate]) -> Any:
+    """The one learning rate if it is a placeholder, which loops may feed, or None."""
+    if len(rates) == 1 and "Placeholder" in rates[0].tensor.op.type:
+        return rates[0].tensor
+    return None
+
+
 def _static(tensor: Any) -> Any:
     if tensor.op.type == "PlaceholderWithDefault":
         tensor = tensor.op.inputs[0]
@@ -117,16 +126,21 @@ def _all_variables(graph: Any) -> list[Any]:
     ]
 
 
-def _by_name(graph: Any) -> LearningRate | None:
-    """For optimizers without update ops of their own (those of Keras >= 2.11)."""
-    for variable in _all_variables(graph):
-        last = variable.op.name.rsplit("/", 1)[-1]
-        if last in ("learning_rate", "lr") and variable.shape.rank == 0:
-            return LearningRate(graph.as_graph_element(variable), "variable", variable)
-    for op in graph.get_operations():
-        if op.type in ("Const", "Placeholder", "PlaceholderWithDefault") and (
-            op.name.rsplit("/", 1)[-1] == "learning_rate"
-        ):
-            tensor = op.outputs[0]
-            return LearningRate(tensor, "fed", default=_static(tensor))
-    return None
+def _by_name(graph: Any) -> list[LearningRate]:
+    """For optimizers without update ops of their own (those of Keras >= 2.11).
+
+    TensorFlow numbers equal names: that of a second one is `learning_rate_1`.
+    """
+    found = [
+        LearningRate(graph.as_graph_element(variable), "variable", variable)
+        for variable in _all_variables(graph)
+        if _NAMES.search(variable.op.name) and variable.shape.rank == 0
+    ]
+    if found:
+        return found
+    return [
+        LearningRate(op.outputs[0], "fed", default=_static(op.outputs[0]))
+        for op in graph.get_operations()
+        if op.type in ("Const", "Placeholder", "PlaceholderWithDefault")
+        and _NAMES.search(op.name)
+    ]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hookbridge import compat, errors
-from hookbridge.adapters import mirrors, session_variables, watched_variable
+from hookbridge.adapters import fed_rates, mirrors, session_variables, watched_variable
 from hookbridge.adapters.learning_rate import LearningRate
 
 
@@ -49,9 +49,23 @@ class LiveOptimizer:
         # Whether the mirror's use is not seen: a compiled function has its handle.
         self._is_captured = False
         self._iterations: Any = None
+        self._set_iterations: Any = None
         self.name = "LiveOptimizer"
         self.built = True
-        self.feeds: dict[Any, Any] = {}
+        self.feeds = fed_rates.FedRates()
+        # What the loop itself fed for the learning rate in the last step, or None.
+        self.fed_by_loop: Any = None
+        self._is_made = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = "_is_made" not in self.__dict__ or name in self.__dict__
+        if not known and name not in ("learning_rate", "lr"):
+            raise errors.LiveModelError(
+                f"`model.optimizer.{name}` was set, but this callback runs in a "
+                "session loop under hookbridge, where `learning_rate` (`lr`) is all "
+                f"that can be set: the rest is in the graph. {_way_out(name)}"
+            )
+        super().__setattr__(name, value)
 
     # A property named `__class__` answers `isinstance`, as mocks with a spec do.
     @property  # type: ignore[misc]
@@ -82,12 +96,15 @@ class LiveOptimizer:
 
     def _read(self) -> Any:
         rate, session = self.rate, self._session()
+        dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
         if rate.tensor in self.feeds:
             return self.feeds[rate.tensor]
+        if self.fed_by_loop is not None:
+            return np.asarray(self.fed_by_loop, dtype)
         if rate.default is not None:
             return rate.default
         if session is None:
-            return np.zeros((), rate.tensor.dtype.base_dtype.as_numpy_dtype)
+            return np.zeros((), dtype)
         import tensorflow as tf
 
         try:
@@ -149,6 +166,12 @@ class LiveOptimizer:
             self._iterations = mirrors.eager_variable(
                 np.int64(self._step()), "iterations"
             )
+            self._set_iterations = watched_variable.refuse_assignment(
+                self._iterations,
+                "`model.optimizer.iterations` was assigned, but this callback runs in "
+                "a session loop under hookbridge, where it is only read: it is the "
+                f"global step, by which epochs are counted. {_way_out('iterations')}",
+            )
         self._sync_iterations()
         return self._iterations
 
@@ -173,7 +196,7 @@ class LiveOptimizer:
     def _sync_iterations(self) -> None:
         if self._iterations is not None:
             with compat.private("eager_mode")():
-                self._iterations.assign(self._step())
+                self._set_iterations(self._step())
 
     def push(self) -> None:
         """Makes the session use the learning rate if a callback changed it.
@@ -217,6 +240,13 @@ class LiveOptimizer:
             with compat.private("eager_mode")():
                 self._mirror.assign(value)
 
+    def join(self, session: Any) -> fed_rates.FedRates:
+        """Shares the rates that are fed with all callbacks of a session."""
+        before, self.feeds = self.feeds, fed_rates.of(session)
+        for tensor, value in before.items():
+            self.feeds.setdefault(tensor, value)
+        return self.feeds
+
     def state(self) -> dict[str, float]:
         """The rates that are fed: a checkpoint of the variables has not got them."""
         return {tensor.name: float(value) for tensor, value in self.feeds.items()}
@@ -250,6 +280,20 @@ class LiveOptimizer:
             "`learning_rate`, `lr`, `iterations`, `get_config()` and `name`. Read "
             "other optimizer state from the graph with a SessionRunHook."
         )
+
+
+def _way_out(name: str) -> str:
+    if name == "iterations":
+        return (
+            "Assign the global step in the session "
+            "(`tf.compat.v1.train.get_global_step().load(0, session)` in a "
+            "SessionRunHook), or count in the callback."
+        )
+    return (
+        "Build the optimizer with a non-trainable variable or a "
+        "`tf.compat.v1.placeholder_with_default` in its place, and assign or feed it "
+        "from a SessionRunHook."
+    )
 
 
 def _tell(optimizer: weakref.ref[LiveOptimizer]) -> None:

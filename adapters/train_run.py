@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookbridge.adapters import (
     callback_checks,
+    fed_rates,
     learning_rate,
     log_sources,
     monitor_checks,
@@ -54,7 +55,10 @@ class TrainRun(SessionRun):
             self._rates,
             self.validation.run if self.validation else None,
         )
+        # Those that this group feeds: all of the session, or none.
         self._feeds = self.model.optimizer.feeds
+        # The one learning rate, if the loop may feed it.
+        self._fed_rate = learning_rate.placeholder(self._rates)
         self._epochs = EpochClock(group.steps_per_epoch)
         self._batch = -1  # number of the open batch, -1 if none is open
         self._now: Step | None = None
@@ -80,6 +84,15 @@ class TrainRun(SessionRun):
             rates=self._rates,
             not_cloned=self.model.not_cloned,
         )
+
+    def enter(self, member: Any, session: Any, coord: Any) -> None:
+        if member is self.members[0]:
+            self._feeds = self.model.optimizer.join(session)
+            self._feeds.feed_from(self._stop_feeding)
+        super().enter(member, session, coord)
+
+    def _stop_feeding(self) -> None:
+        self._feeds = fed_rates.FedRates()
 
     @property
     def in_step(self) -> bool:
@@ -148,6 +161,8 @@ class TrainRun(SessionRun):
             self._steady = False
             self._batch = 0  # one is open; nobody asks which
             return self._fetch.arguments
+        if self._fed_rate is not None:
+            self._note_feed(run_context)
         if not self._steady or counter.stale:
             self.session = run_context.session
             self._next_step()
@@ -160,8 +175,14 @@ class TrainRun(SessionRun):
         told = self._batch_begin or self._batch_end
         self._plain = now if self._adds and not told else None
         if self._feeds:
+            fed_rates.check(self._feeds, run_context.original_args.feed_dict)
             return self._fetch.with_feeds(self._feeds)
         return self._fetch.arguments
+
+    def _note_feed(self, run_context: Any) -> None:
+        self.model.optimizer.fed_by_loop = fed_rates.fed_by_loop(
+            self._fed_rate, run_context.original_args.feed_dict
+        )
 
     def _next_step(self) -> None:
         """Finds out where the next step is, unless it simply follows the last."""
@@ -212,6 +233,8 @@ class TrainRun(SessionRun):
         self._state.step_is_over()
 
     def _finish_step(self, run_context: Any) -> None:
+        if self._fed_rate is not None:
+            self._note_feed(run_context)
         self._epochs.batches += 1
         batch = max(self._batch, self.step - 1 - self._epochs.start)
         self._batch = -1

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import KERNEL
+from callback_loops import KERNEL, build, feeds
 from live_body import run
+
+import hookbridge as hb
 
 v1 = tf.compat.v1
 
@@ -156,3 +158,60 @@ def test_backend_functions_work_on_the_learning_rate(keras: Any) -> None:
         assert model.optimizer.lr.dtype == tf.float32
 
     assert run(keras, body, epochs=4) == pytest.approx([0.1, 0.05, 0.025], rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["constant", "variable", "placeholder_with_default"])
+@pytest.mark.parametrize("setter_first", [True, False])
+def test_two_as_hooks_calls_share_the_learning_rate(
+    keras: Any, kind: str, setter_first: bool
+) -> None:
+    read: list[float] = []
+    used: list[float] = []
+
+    class Reads(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_train_begin(self, logs: Any = None) -> None:
+            self.kept = self.model.optimizer.learning_rate
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            read.append(float(self.kept.numpy()))
+            assert read[-1] == float(np.asarray(self.model.optimizer.learning_rate))
+
+    make = RATES[kind][0]
+    with tf.Graph().as_default():
+        net = build(make() if callable(make) else make)
+        slope = v1.gradients(net.loss, [net.bias])[0]
+        setter = keras.callbacks.LearningRateScheduler(lambda epoch: 0.08 / (epoch + 1))
+        groups = [
+            hb.as_hooks(setter, steps_per_epoch=1),
+            hb.as_hooks(
+                [Reads(), keras.callbacks.ReduceLROnPlateau("loss", patience=9)],
+                steps_per_epoch=1,
+            ),
+        ]
+        first, second = groups if setter_first else groups[::-1]
+        hooks = [*first, *second]
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            raw = session._tf_sess()
+            for step in range(3):
+                before, gradient = raw.run([net.bias, slope], feeds(net, step))
+                session.run(net.train_op, feeds(net, step))
+                used.append(float(((before - raw.run(net.bias)) / gradient)[0]))
+    assert read == pytest.approx([0.08, 0.04, 0.08 / 3])
+    assert used == pytest.approx(read, rel=1e-3)
+
+
+def test_learning_rate_that_the_loop_feeds_is_read(keras: Any) -> None:
+    read: list[float] = []
+
+    class Reads(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            read.append(float(np.asarray(self.model.optimizer.learning_rate)))
+
+    with tf.Graph().as_default():
+        rate = v1.placeholder_with_default(0.1, [], name="rate")
+        net = build(rate)
+        hooks = hb.as_hooks(Reads(), steps_per_epoch=1)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            for value in (0.2, 0.3):
+                session.run(net.train_op, {**feeds(net, 0), rate: value})
+    assert read == pytest.approx([0.2, 0.3])
