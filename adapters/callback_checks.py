@@ -7,7 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hookbridge import errors
-from hookbridge.adapters import callback_paths, guest_calls, guests, monitor_checks
+from hookbridge.adapters import (
+    callback_paths,
+    guest_calls,
+    guests,
+    monitor_checks,
+    weight_files,
+    weight_options,
+)
 from hookbridge.adapters.learning_rate import LearningRate
 
 if TYPE_CHECKING:
@@ -75,6 +82,8 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
             "construct it with `save_weights_only=True`, or give the tf.keras or "
             "tf_keras model of the graph as `as_hooks(..., model=model)`",
         )
+    if name == "ModelCheckpoint" and not has_model:
+        _check_options(callback)
     if name == "TensorBoard" and getattr(callback, "embeddings_metadata", None):
         if not has_model:
             raise _refuse(
@@ -92,6 +101,22 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
             )
     for path, is_folder in callback_paths.written_paths(callback, name):
         callback_paths.check_writable(callback, path, is_folder=is_folder)
+
+
+def _check_options(callback: Any) -> None:
+    """Refuses options that the weights files of a bare graph cannot follow."""
+    # Keras does not use them for HDF5 files.
+    if weight_files.is_h5(str(callback.filepath)):
+        return
+    found = weight_options.unsupported(getattr(callback, "_options", None))
+    if found:
+        raise _refuse(
+            callback,
+            f"its options have `{found}`, and the weights of a bare graph are one file "
+            "that this process writes",
+            "leave it out, or give the tf.keras or tf_keras model of the graph as "
+            "`as_hooks(..., model=model)`",
+        )
 
 
 def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:

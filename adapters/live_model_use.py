@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hookbridge import compat, errors
-from hookbridge.adapters import session_backup, session_variables, weight_files
+from hookbridge.adapters import (
+    session_backup,
+    session_variables,
+    weight_files,
+    weight_options,
+)
 from hookbridge.adapters.live_optimizer import LiveOptimizer
 from hookbridge.adapters.live_weights import LiveWeights
 from hookbridge.adapters.shadow_model import ShadowModel
@@ -31,48 +36,87 @@ class LiveModelUse:
     # --- files --------------------------------------------------------------
 
     def save_weights(
-        self, filepath: Any, overwrite: bool = True, **options: Any
+        self,
+        filepath: Any,
+        overwrite: bool = True,
+        save_format: Any = None,
+        options: Any = None,
+        **others: Any,
     ) -> None:
         """Writes the session's weights.
 
         With a Keras model in the graph in every format of its Keras; with a bare
-        graph HDF5 (`.h5`) or a TF1 checkpoint (any other name).
+        graph HDF5 (`.h5`, or `save_format="h5"`) or a TF1 checkpoint (any other name).
+
+        Raises:
+          errors.LiveModelError: an option that has no effect on a bare graph.
         """
         path = str(filepath)
+        given = {"save_format": save_format, "options": options, **others}
+        given = {name: value for name, value in given.items() if value is not None}
         if path not in self._live_backups:
-            self._write_weights(filepath, overwrite, **options)
+            self._write_weights(filepath, overwrite, **given)
             return
-        self._write_weights(session_backup.part_of(path), True, **options)
+        self._write_weights(session_backup.part_of(path), True, **given)
         live = self._live_weights
-        others = session_backup.variables(self._live_graph, live.all)
-        names = [v.op.name for v in others]
-        values = dict(zip(names, live.read(others), strict=True))
+        beside = session_backup.variables(self._live_graph, live.all)
+        names = [v.op.name for v in beside]
+        values = dict(zip(names, live.read(beside), strict=True))
         session_backup.complete(path, {**values, **self.optimizer.fed_rate()})
 
-    def _write_weights(self, filepath: Any, overwrite: bool, **options: Any) -> None:
+    def _write_weights(self, filepath: Any, overwrite: bool, **given: Any) -> None:
         if self._live_shadow:
             with self._own_call():
-                self._filled().save_weights(filepath, overwrite=overwrite, **options)
+                self._filled().save_weights(filepath, overwrite=overwrite, **given)
             return
+        path = str(filepath)
+        h5 = weight_options.as_h5(path, given.pop("save_format", None))
+        weight_options.check("save_weights", given.pop("options", None), given)
         live = self._live_weights
         named = dict(
             zip([v.op.name for v in live.all], live.read(live.all), strict=True)
         )
-        weight_files.save(str(filepath), named, overwrite)
+        weight_files.save(path, named, overwrite, h5=h5)
 
-    def load_weights(self, filepath: Any, *args: Any, **options: Any) -> Any:
-        """Reads weights that `save_weights` wrote into the session."""
+    def load_weights(
+        self,
+        filepath: Any,
+        skip_mismatch: bool = False,
+        by_name: bool = False,
+        options: Any = None,
+        **others: Any,
+    ) -> Any:
+        """Reads weights that `save_weights` wrote into the session.
+
+        On a bare graph always by name. With `by_name` a variable that the file has not
+        stays as it is, with `skip_mismatch` one of another shape too.
+
+        Raises:
+          errors.LiveModelError: an option that has no effect on a bare graph.
+        """
         live = self._live_weights
+        given = {"by_name": by_name or None, "options": options, **others}
+        given = {name: value for name, value in given.items() if value is not None}
         if str(filepath) in self._live_backups:
             self._load_rest(str(filepath))
         if self._live_shadow:
             shadow = self._filled()
             with compat.private("eager_mode")():
-                status = shadow.load_weights(filepath, *args, **options)
+                status = shadow.load_weights(
+                    filepath, skip_mismatch=skip_mismatch, **given
+                )
             live.mirrors.push()
             return status
+        weight_options.check("load_weights", options, others)
+        lenient = bool(by_name or skip_mismatch)
         names = [v.op.name for v in live.all]
-        live.write(live.all, weight_files.load(str(filepath), names))
+        found = weight_files.load(str(filepath), names, lenient=lenient)
+        pairs = [
+            (v, found[n]) for v, n in zip(live.all, names, strict=True) if n in found
+        ]
+        if skip_mismatch:
+            pairs = [(v, x) for v, x in pairs if v.shape.is_compatible_with(x.shape)]
+        live.write([v for v, _ in pairs], [x for _, x in pairs])
         return None
 
     def _load_rest(self, path: str) -> None:
@@ -120,6 +164,14 @@ class LiveModelUse:
         if args or "x" in kwargs:
             with self._own_call():
                 return self._need_shadow("evaluate").evaluate(*args, **kwargs)
+        ignored = kwargs.keys() - {"verbose", "return_dict", "batch_size"}
+        if any(kwargs[name] is not None for name in ignored):
+            raise errors.LiveModelError(
+                f"`model.evaluate` was called with {', '.join(sorted(ignored))} and "
+                "without data, but this callback runs in a session loop under "
+                "hookbridge, where that runs the `validation` given to `as_hooks` as "
+                "it is. Leave them out, or give data and `as_hooks(..., model=model)`."
+            )
         if self._live_evaluate is None:
             raise errors.LiveModelError(
                 "`model.evaluate()` was called, but this callback runs in a session "

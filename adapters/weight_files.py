@@ -19,26 +19,28 @@ def is_h5(path: str) -> bool:
     return path.endswith(_H5)
 
 
-def save(path: str, weights: Mapping[str, Any], overwrite: bool = True) -> None:
+def save(
+    path: str, weights: Mapping[str, Any], overwrite: bool = True, *, h5: bool
+) -> None:
     """Writes weights by name.
 
-    A name that ends in `.h5`, `.hdf5` or `.keras` gives an HDF5 file in the layout
-    of Keras 2 (one group for each layer, attributes `layer_names` and
-    `weight_names`), which every Keras loads into a model with equal layers; under a
-    name that ends in `.weights.h5` Keras looks elsewhere in the file and finds the
-    layers that `weight_layout` knows. Any other name gives a TF1 checkpoint with a
-    `checkpoint` file beside it, as `Model.save_weights` of Keras 2 does.
+    An HDF5 file has the layout of Keras 2 (one group for each layer, attributes
+    `layer_names` and `weight_names`), which every Keras loads into a model with equal
+    layers; under a name that ends in `.weights.h5` Keras looks elsewhere in the file
+    and finds the layers that `weight_layout` knows. A TF1 checkpoint has a
+    `checkpoint` file beside it, as `Model.save_weights` of Keras 2 leaves one.
 
     Args:
       path: file or checkpoint prefix; its folder is made if it is missing.
       weights: `{variable name without ":0": array}`.
       overwrite: whether a file that exists may be replaced.
+      h5: whether it is an HDF5 file; a TF1 checkpoint otherwise.
 
     Raises:
       errors.UnwritableError: it exists and `overwrite` is false, or the operating
         system refuses.
     """
-    present = path if is_h5(path) else f"{path}.index"
+    present = path if h5 else f"{path}.index"
     if not overwrite and os.path.exists(present):
         raise errors.UnwritableError(
             f"`{path}` exists and `overwrite` is False. Give another path."
@@ -46,7 +48,7 @@ def save(path: str, weights: Mapping[str, Any], overwrite: bool = True) -> None:
     folder = os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
-    if is_h5(path):
+    if h5:
         _save_h5(path, weights)
     else:
         import tensorflow as tf
@@ -55,28 +57,31 @@ def save(path: str, weights: Mapping[str, Any], overwrite: bool = True) -> None:
         tf.compat.v1.train.update_checkpoint_state(folder or ".", path)
 
 
-def load(path: str, names: Sequence[str]) -> list[Any]:
+def load(path: str, names: Sequence[str], *, lenient: bool = False) -> dict[str, Any]:
     """Reads weights by name.
 
     Args:
       path: what `save` was given.
       names: variable names without ":0".
+      lenient: whether names may be missing in the file.
 
     Returns:
-      Arrays in the order of `names`.
+      `{name: array}`.
 
     Raises:
       errors.InvalidArgumentError: a name is missing in the file.
     """
-    found = _load_h5(path) if is_h5(path) else checkpoint_files.read(path)
+    # As in Keras 2, what a name without an ending stands for shows in the files.
+    h5 = is_h5(path) or (os.path.isfile(path) and not os.path.exists(f"{path}.index"))
+    found = _load_h5(path) if h5 else checkpoint_files.read(path)
     missing = [n for n in names if n not in found]
-    if missing:
+    if missing and not lenient:
         raise errors.InvalidArgumentError(
             f"`{path}` has no weights for {', '.join(missing)}; it has "
             f"{', '.join(sorted(found)) or 'none'}. Load a file that was saved from "
             "a graph with the same variable names."
         )
-    return [found[n] for n in names]
+    return {n: found[n] for n in names if n in found}
 
 
 def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
