@@ -41,7 +41,7 @@ class TestRun(SessionRun):
         )
         # Those whose mean over the batches is taken here.
         self._plain = [s for s in self._sources if not s.streaming]
-        self._logs = EpochLogs(self._sources)
+        self._logs: EpochLogs = EpochLogs(self._sources)
         self._pulls = DataPulls(self._sources, steps.movers, idle_steps=True)
         self._arguments: dict[Step, Any] = {}
         self._batch = 0

@@ -45,6 +45,12 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
     _self_setattr_tracking = False
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "optimizer" and name in self.__dict__:
+            raise errors.LiveModelError(
+                "`model.optimizer` was set, but this callback runs in a session loop "
+                "under hookbridge, where the optimizer is in the graph. Set its "
+                "`learning_rate`, or build a graph with the other optimizer."
+            )
         # A trackable object leaves out what `getattr` gives already, which would then
         # come from the clone, filled with all weights at each look at `stop_training`.
         object.__setattr__(self, name, value)
@@ -142,7 +148,10 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
     # --- metrics and counters ---
 
     def reset_metrics(self) -> None:
-        """Does nothing: metrics are reset as each epoch begins."""
+        """The means in `logs` begin anew with the next batch, as in Keras."""
+        run = self._live_run and self._live_run()
+        if run is not None and run.session is not None:
+            run.reset_metrics()
 
     @property
     def metrics(self) -> list[Any]:

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from hookbridge import compat, errors
 from hookbridge.adapters import (
     session_backup,
@@ -139,6 +141,14 @@ class LiveModelUse:
         """
         with self._own_call():
             self._need_shadow("save").save(filepath, overwrite=overwrite, **options)
+
+    def reset_states(self) -> None:
+        """Sets the states of stateful recurrent layers to zero, in the session."""
+        self._need_shadow("reset_states").reset_states()
+        assert self._live_shadow is not None
+        states = self._live_shadow.states()
+        zeros = [(v, np.zeros(v.shape.as_list())) for v in states]
+        session_variables.write(self._live_weights.session(), zeros)
 
     # --- use ----------------------------------------------------------------
 

@@ -44,6 +44,21 @@ class LiveLayer:
         """Those that are trained."""
         return self._owner.mirrors.of(self._trainable)
 
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The others, such as moving averages."""
+        trained = {id(v) for v in self._trainable}
+        return self._owner.mirrors.of(
+            [v for v in self._weights if id(v) not in trained]
+        )
+
+    trainable_variables = trainable_weights
+    non_trainable_variables = non_trainable_weights
+
+    def count_params(self) -> int:
+        """Number of scalars in `weights`."""
+        return sum(v.shape.num_elements() or 0 for v in self._weights)
+
     def get_weights(self) -> list[Any]:
         """The session's values as numpy arrays."""
         return self._owner.read(self._weights)
@@ -51,6 +66,17 @@ class LiveLayer:
     def set_weights(self, weights: Sequence[Any]) -> None:
         """Assigns numpy arrays in the session."""
         self._owner.write(self._weights, weights)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise errors.LiveModelError(
+            f"`layer.{name}` was asked for, but this callback runs in a session loop "
+            f"under hookbridge, where the layer `{self.name}` is what the graph has in "
+            "that scope: its variables. It offers `name`, `weights`, `get_weights()`, "
+            "`set_weights()` and `count_params()`. With `as_hooks(..., model=<the "
+            "tf.keras or tf_keras model in the graph>)` it is a Keras layer."
+        )
 
 
 class LiveWeights:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hookbridge import compat
 from hookbridge.adapters import guest_calls, roles, session_model
 from hookbridge.adapters.borrowed_callback import BorrowedCallback, lender_of
+from hookbridge.adapters.epoch_logs import EpochLogs
 from hookbridge.adapters.learning_rate import LearningRate
 from hookbridge.adapters.live_model import LiveModel
 
@@ -47,6 +48,7 @@ class SessionRun:
         self._active: list[Any] = []  # the members whose role lets them run here
         self.session: Any = None
         self.step = 0
+        self._logs: EpochLogs | None = None
         self.started = False
         self.finished = False
         self.calls: dict[str, guest_calls.Calls] = {}
@@ -150,6 +152,17 @@ class SessionRun:
     def stop_from_within(self) -> None:
         """An evaluation within this run asks for its end."""
         self.model.stop_training = True
+
+    def reset_metrics(self) -> None:
+        """The running means begin anew with the next step."""
+        if self._logs is not None:
+            self._logs.catch_up()
+            # What an epoch's end tells are the means that the last step had.
+            now = self._logs.current
+            self._logs.begin_epoch()
+            self._logs.current = now
+            if self._logs.resets:
+                self.session.run(self._logs.resets)
 
     def finish(self) -> None:
         """The session is about to close after a clean run."""

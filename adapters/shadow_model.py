@@ -88,5 +88,17 @@ class ShadowModel:
         # graph's are the session's, so the clone has none.
         return clone
 
+    def states(self) -> list[Any]:
+        """The graph variables that hold the states of stateful recurrent layers."""
+        import tensorflow as tf
+
+        return [
+            state
+            for layer in self._source.layers
+            if getattr(layer, "stateful", False)
+            for state in tf.nest.flatten(getattr(layer, "states", None))
+            if isinstance(state, tf.Variable)
+        ]
+
     def __bool__(self) -> bool:
         return self.model is not None

@@ -46,7 +46,7 @@ class TrainRun(SessionRun):
             group.logs, monitor_checks.monitored(group.callbacks), graph
         )
         self._plan = FetchPlan(counter, sources, steps)
-        self._logs = EpochLogs(sources)
+        self._logs: EpochLogs = EpochLogs(sources)
         self.metrics = [s.key for s in sources if s.key != SIZE]
         self._rates = learning_rate.find(graph, group.learning_rate)
         self.validation = ValidationRun(self, group.validation)
