@@ -48,8 +48,8 @@ def as_hooks(
         `{"loss": ...}` names it when it cannot be. `{"size": ...}` is the number
         of examples in the batch, which weights the means over the epoch where
         batches differ; it is no entry of `logs` itself.
-      validation: what makes `val_*` logs at the end of each epoch: a callable
-        that returns `{metric: value}` (the prefix is added), a pair
+      validation: what makes `val_*` logs at the end of each epoch: a function
+        that returns `{metric: value}` (the prefix is added) and runs eagerly, a pair
         `(estimator, eval_spec)`, or an object with a method
         `run(session, report)`, which evaluates on the live variables and reports
         each batch (`hookbridge.adapters.validation.Validation`).

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from hookbridge import errors
+from hookbridge import compat, errors
 
 
 class ValidationReport(Protocol):
@@ -53,14 +53,18 @@ class Validation(Protocol):
 
 
 class _FromCallable:
-    """A function without arguments that returns `{metric: value}`."""
+    """A function without arguments that returns `{metric: value}`.
+
+    It runs under eager execution, as the methods of callbacks do.
+    """
 
     def __init__(self, function: Any) -> None:
         self._function = function
 
     def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
         del session, report
-        result = self._function()
+        with compat.private("eager_mode")():
+            result = self._function()
         if not isinstance(result, Mapping):
             raise errors.InvalidArgumentError(
                 f"The function given as `validation=` returned {result!r}; expected "
