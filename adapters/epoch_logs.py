@@ -27,7 +27,7 @@ class EpochLogs:
         self._means = {
             s.key: values.RunningMean()
             for s in self._sources
-            if s.scalar and not s.streaming
+            if s.maybe_scalar and not s.streaming
         }
         self.resets = [op for s in sources for op in s.resets]
         self.current: dict[str, Any] = {}
@@ -106,7 +106,7 @@ class EpochLogs:
             mean = self._means.get(source.key)
             logs[source.key] = (
                 mean.update(value, size)
-                if mean is not None
+                if mean is not None and getattr(value, "ndim", 0) == 0
                 else values.as_log_value(value)
             )
         self.current = logs

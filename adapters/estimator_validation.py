@@ -6,10 +6,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters import log_sources
+from hookbridge.adapters import (
+    estimator_stack,
+    eval_log_sources,
+    graph_ops,
+    log_sources,
+)
 from hookbridge.adapters.validation import ValidationReport
 
 
@@ -17,19 +23,24 @@ def _batch_reporter(report: ValidationReport) -> Any:
     import tensorflow as tf
 
     class Reporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-        """Tells `report` about each run of an evaluation session."""
+        """Tells `report` about each run of an evaluation session.
+
+        Attributes:
+          metrics: what is fetched, in the order of `logs`.
+        """
+
+        metrics: Mapping[str, Any] = MappingProxyType({})
 
         def begin(self) -> None:
             self._batch = 0
             graph = tf.compat.v1.get_default_graph()
-            self._metrics = {
-                source.key: source.tensor
-                for source in log_sources.find_eval_sources({}, graph)
+            self.metrics = {
+                source.key: source.tensor for source in eval_log_sources.find({}, graph)
             }
 
         def before_run(self, run_context: Any) -> Any:
             report.batch_begin(self._batch)
-            return tf.compat.v1.train.SessionRunArgs(self._metrics)
+            return tf.compat.v1.train.SessionRunArgs(self.metrics)
 
         def after_run(self, run_context: Any, run_values: Any) -> None:
             report.batch_end(self._batch, run_values.results)
@@ -61,34 +72,72 @@ class EstimatorValidation:
             )
         self._estimator = estimator
         self._spec = eval_spec
+        self._saver: Any = None
+
+    def begin(self) -> None:
+        """Looks for the saver that the model_fn of the training made itself."""
+        import tensorflow as tf
+
+        graph = tf.compat.v1.get_default_graph()
+        self._saver = estimator_stack.scaffold_saver(graph)
 
     def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
         folder = tempfile.mkdtemp(prefix="hookbridge_validation_")
         try:
-            path = _save(session, os.path.join(folder, "model.ckpt"))
+            prefix = os.path.join(folder, "model.ckpt")
+            path = _save(session, prefix, self._saver)
+            reporter = _batch_reporter(report)
             result: Mapping[str, float] = self._estimator.evaluate(
                 self._spec.input_fn,
                 steps=self._spec.steps,
-                hooks=[*(self._spec.hooks or ()), _batch_reporter(report)],
+                hooks=[*(self._spec.hooks or ()), reporter],
                 checkpoint_path=path,
                 name=self._spec.name,
             )
-            return result
+            # An Estimator sorts its result.
+            order = [key for key in reporter.metrics if key in result]
+            return {key: result[key] for key in [*order, *result]}
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _save(session: Any, prefix: str) -> str:
+def _save(session: Any, prefix: str, saver: Any) -> str:
     """Writes the session's saveable variables as a TF1 checkpoint.
 
     The values are fetched and written by an eager op: the graph is finalized, and
     the loop's own saver would count the file among those it keeps.
+
+    Args:
+      session: the raw session.
+      prefix: path of the checkpoint.
+      saver: whose names for the values are to be used; None for the variables' own.
+
+    Returns:
+      The prefix.
     """
     import tensorflow as tf
 
     from hookbridge.adapters import checkpoint_files
 
-    with session.graph.as_default():
-        variables = tf.compat.v1.global_variables()
-    values = session.run({v.op.name: v for v in variables})
-    return checkpoint_files.write(prefix, values)
+    if saver is None:
+        with session.graph.as_default():
+            variables = tf.compat.v1.global_variables()
+        named = {v.op.name: v for v in variables}
+    else:
+        named = _saved_by(saver, session.graph)
+    return checkpoint_files.write(prefix, session.run(named))
+
+
+def _saved_by(saver: Any, graph: Any) -> dict[str, Any]:
+    """`{name in the checkpoint: tensor}` of what a saver writes.
+
+    A saver may have names of its own: those of an object-based checkpoint of Keras
+    are places in the model.
+    """
+    save = graph.as_graph_element(saver.saver_def.save_tensor_name).op
+    found: dict[str, Any] = {}
+    for op in graph_ops.ancestors([save]):
+        if op.type == "SaveV2":
+            names = log_sources.constant_value(op.inputs[1])
+            found.update(zip((n.decode() for n in names), op.inputs[3:], strict=True))
+    return found

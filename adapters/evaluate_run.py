@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookbridge.adapters import learning_rate, log_sources, values
+from hookbridge.adapters import eval_log_sources, learning_rate, values
 from hookbridge.adapters.data_pulls import DataPulls
 from hookbridge.adapters.epoch_logs import EpochLogs
 from hookbridge.adapters.session_run import SessionRun
@@ -33,7 +33,7 @@ class TestRun(SessionRun):
         super().__init__(group, graph)
         self._counter = counter
         self._steps = steps
-        self._sources = log_sources.find_eval_sources(group.logs, graph)
+        self._sources = eval_log_sources.find(group.logs, graph)
         self.make_model(
             [s.key for s in self._sources],
             learning_rate.find(graph, None),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hookbridge import errors
-from hookbridge.adapters import graph_ops, values
+from hookbridge.adapters import estimator_stack, graph_ops, values
 
 
 class LogSource(NamedTuple):
@@ -31,9 +31,14 @@ class LogSource(NamedTuple):
     @property
     def scalar(self) -> bool:
         """Whether it is a number, which can share one fetch with the others."""
+        return self.maybe_scalar and self.tensor.shape.rank == 0
+
+    @property
+    def maybe_scalar(self) -> bool:
+        """Whether it may be a number: its rank may show with its values only."""
         dtype = self.tensor.dtype.base_dtype
         number = dtype.is_floating or dtype.is_integer or dtype.is_bool
-        return bool(number) and self.tensor.shape.rank == 0
+        return bool(number) and self.tensor.shape.rank in (0, None)
 
 
 def resolve(key: str, spec: Any, graph: Any) -> LogSource:
@@ -57,7 +62,7 @@ def resolve(key: str, spec: Any, graph: Any) -> LogSource:
     if isinstance(spec, str):
         spec = tensor_named(spec, graph, f"logs[{key!r}]")
     if isinstance(spec, (tuple, list)) and len(spec) == 2:
-        return _streaming(key, graph.as_graph_element(spec[0]), [spec[1]], graph)
+        return streaming_source(key, graph.as_graph_element(spec[0]), spec[1], graph)
     if callable(getattr(spec, "result", None)) and hasattr(spec, "variables"):
         updates = list(getattr(spec, "updates", ()) or ())
         value = spec.result()
@@ -76,10 +81,18 @@ def resolve(key: str, spec: Any, graph: Any) -> LogSource:
     return LogSource(key, tensor)
 
 
-def _streaming(key: str, value: Any, updates: list[Any], graph: Any) -> LogSource:
+def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource:
+    """The source of a metric that keeps its own mean.
+
+    Args:
+      key: the name in `logs`.
+      value: reads the metric.
+      update: op that updates it, or a tensor that has its value after that.
+      graph: the graph, not finalized.
+    """
     import tensorflow as tf
 
-    update = graph.as_graph_element(updates[0])
+    update = graph.as_graph_element(update)
     if isinstance(update, tf.Operation) or update.shape.rank != 0:
         operation = getattr(update, "op", update)
         with tf.control_dependencies([operation]):
@@ -126,29 +139,56 @@ def constant_value(tensor: Any) -> Any:
 def find_loss(graph: Any) -> Any:
     """The loss of a training graph, or None.
 
-    In this order: the tensor behind a scalar summary "loss" (every Estimator makes
-    one), a tensor named "loss:0", the sum of `tf.compat.v1.losses`.
+    In this order: the loss of the `EstimatorSpec`, the tensor behind a scalar summary
+    "loss", a tensor named "loss:0", the sum of `tf.compat.v1.losses`.
     """
     import tensorflow as tf
 
     keys = tf.compat.v1.GraphKeys
-    for summary in graph.get_collection(keys.SUMMARIES):
-        op = getattr(summary, "op", None)
-        if op is not None and op.type == "ScalarSummary":
-            tag = constant_value(op.inputs[0])
-            # The tag is the name of the summary op, which may have got a number.
-            if tag is not None and re.fullmatch(rb"loss(_\d+)?", tag.item()):
-                return op.inputs[1]
-    try:
-        tensor = graph.get_tensor_by_name("loss:0")
-        if tensor.dtype.is_floating and tensor.shape.rank in (0, None):
-            return tensor
-    except (KeyError, ValueError):
-        pass
+    spec = estimator_stack.training_spec(graph)
+    if spec is not None:
+        return spec.loss
+    tagged = _loss_summaries(graph)
+    if b"loss" in tagged:
+        return tagged[b"loss"]
+    named = _tensor_loss(graph)
+    if len(tagged) == 1:
+        # A number stands for a name that was taken, or for one term of the loss.
+        (only,) = tagged.values()
+        if named is None or only.op not in graph_ops.ancestors([named.op]):
+            return only
+    if named is not None:
+        return named
     losses = graph.get_collection(keys.LOSSES)
     if losses:
         return tf.compat.v1.losses.get_total_loss(name="hookbridge_total_loss")
     return None
+
+
+def _loss_summaries(graph: Any) -> dict[bytes, Any]:
+    """`{tag: tensor}` of the scalar summaries "loss", "loss_1" and so on.
+
+    A tag is the name of its op, which gets a number if the name is taken.
+    """
+    import tensorflow as tf
+
+    found: dict[bytes, Any] = {}
+    for summary in graph.get_collection(tf.compat.v1.GraphKeys.SUMMARIES):
+        op = getattr(summary, "op", None)
+        if op is not None and op.type == "ScalarSummary":
+            tag = constant_value(op.inputs[0])
+            if tag is not None and re.fullmatch(rb"loss(_\d+)?", tag.item()):
+                found.setdefault(tag.item(), op.inputs[1])
+    return found
+
+
+def _tensor_loss(graph: Any) -> Any:
+    try:
+        tensor = graph.get_tensor_by_name("loss:0")
+    except (KeyError, ValueError):
+        return None
+    usable = tensor.dtype.is_floating and tensor.shape.rank in (0, None)
+    return tensor if usable else None
 
 
 def find_metric(name: str, graph: Any) -> LogSource | None:
@@ -161,7 +201,7 @@ def find_metric(name: str, graph: Any) -> LogSource | None:
         value = graph.get_tensor_by_name(f"{name}/value:0")
     except (KeyError, ValueError):
         return None
-    return _streaming(name, value, [update], graph)
+    return streaming_source(name, value, update, graph)
 
 
 def find_sources(
@@ -192,43 +232,3 @@ def find_sources(
                 sources.append(found)
                 have.add(name)
     return sources
-
-
-def find_eval_sources(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
-    """The entries of an evaluation graph: its streaming metrics, the loss first.
-
-    Args:
-      logs: what the user named; names and tensors of the training graph only are
-        left out.
-      graph: the evaluation graph, not finalized.
-    """
-    import tensorflow as tf
-
-    found: dict[str, LogSource] = {}
-    for key, spec in logs.items():
-        try:
-            source = resolve(key, spec, graph)
-        except (errors.UnknownTensorError, errors.InvalidArgumentError):
-            continue
-        if source.tensor.graph is graph:
-            found[key] = source
-    scopes: dict[str, None] = {}
-    for variable in graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES):
-        scopes.setdefault(variable.op.name.rpartition("/")[0])
-    for scope in scopes:
-        metric = find_metric(scope, graph)
-        if metric is not None:
-            found.setdefault(scope, metric)
-    means = [k for k in found if re.fullmatch(r"mean(_\d+)?", k)]
-    if "loss" not in found and means:
-        # An Estimator adds the mean of the loss after the metrics of the model_fn
-        # without giving it a name.
-        found["loss"] = found.pop(means[-1])._replace(key="loss")
-    if "loss" not in found:
-        # A session of one's own over an evaluation graph: as in training.
-        loss = find_loss(graph)
-        if loss is not None:
-            found["loss"] = resolve("loss", loss, graph)
-    if "loss" in found:
-        found = {"loss": found.pop("loss"), **found}
-    return list(found.values())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from absl import logging
+
 from hookbridge import errors
 from hookbridge.adapters import guest_calls, guests, values
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 # What stock callbacks add to `logs` themselves.
 _ADDED_KEYS = ("lr", "learning_rate")
+# Looks at the loss of each batch and has no `monitor` to name another entry.
+_LOSS_ONLY = "TerminateOnNaN"
 
 
 def monitored(callbacks: Iterable[Any]) -> list[str]:
@@ -25,6 +29,8 @@ def monitored(callbacks: Iterable[Any]) -> list[str]:
 def _uses_monitor(callback: Any) -> str | None:
     monitor = getattr(callback, "monitor", None)
     name = guest_calls.stock_name(callback)
+    if name == _LOSS_ONLY:
+        return "loss"
     if not isinstance(monitor, str) or not name:
         return None
     if name == "ModelCheckpoint" and not callback.save_best_only:
@@ -68,6 +74,8 @@ def _may_be_added(callback: Any, monitor: str, group: CallbackGroup) -> bool:
     """Whether a callback that comes earlier may put the key into `logs`."""
     if monitor in _ADDED_KEYS:
         return True
+    watches_batches = guest_calls.stock_name(callback) == _LOSS_ONLY
+    event = "on_train_batch_end" if watches_batches else "on_epoch_end"
     for other in group.callbacks:
         if other is callback:
             return False
@@ -77,7 +85,7 @@ def _may_be_added(callback: Any, monitor: str, group: CallbackGroup) -> bool:
             else ""
         )
         if (not stock or stock == "LambdaCallback") and guest_calls.overrides(
-            other, "on_epoch_end"
+            other, event
         ):
             return True
     return False
@@ -94,12 +102,25 @@ def unknown_metric(
         else f'Add it: `as_hooks(..., logs={{"{monitor.removeprefix("val_")}": '
         "<tensor or name>})`"
     )
+    if guest_calls.stock_name(callback) != _LOSS_ONLY:
+        way_out += ", or monitor one of those"
     return errors.UnknownMetricError(
         f'`{guests.name_of(callback)}` monitors "{monitor}", which this loop does not '
         f"produce. It produces: {', '.join(known) or 'nothing'}"
         + (f' (nearest: "{near[0]}")' if near else "")
-        + f". {way_out}, or monitor one of those."
+        + f". {way_out}."
     )
+
+
+def warn_without_loss(group: CallbackGroup) -> None:
+    """Says that `logs` has no loss, unless the user named losses of other names."""
+    if not any("loss" in key for key in group.logs):
+        logging.warning(
+            "hookbridge: the loss of this training graph was not found, so `logs` of "
+            "its callbacks is without it (no EstimatorSpec is there, no scalar summary "
+            '"loss", no tensor "loss:0", nothing in `tf.compat.v1.losses`). Name it: '
+            '`as_hooks(..., logs={"loss": <tensor or name>})`.'
+        )
 
 
 def check_val_monitors(group: CallbackGroup, metrics: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookbridge.adapters import (
     callback_checks,
+    estimator_stack,
     fed_rates,
     learning_rate,
     log_sources,
@@ -48,6 +49,8 @@ class TrainRun(SessionRun):
         self._plan = FetchPlan(counter, sources, steps)
         self._logs: EpochLogs = EpochLogs(sources)
         self.metrics = [s.key for s in sources if s.key != SIZE]
+        if "loss" not in self.metrics:
+            monitor_checks.warn_without_loss(group)
         self._rates = learning_rate.find(graph, group.learning_rate)
         self.validation = ValidationRun(self, group.validation)
         self.make_model(
@@ -69,6 +72,7 @@ class TrainRun(SessionRun):
         # The kind of step that is only counted, while no callback wants its batches.
         self._plain: Step | None = None
         self._coord: Any = None
+        estimator_stack.collect_saver(graph)
         self._state = StateKeeper(self)
         self._kept: Any = None  # means of the epoch that a restart interrupted
         self._waiting = False  # for the step of the open batch to be applied

@@ -95,6 +95,10 @@ PRIVATE: dict[str, PrivateName] = {
         "where Keras 3 callbacks look up whether a metric should rise or fall",
         min_tf=(2, 16),
     ),
+    "evaluate_once": PrivateName(
+        "tensorflow.python.training.evaluation:_evaluate_once",
+        "the names of an Estimator's `eval_metric_ops`, which are in no graph",
+    ),
     "default_graph_stack": PrivateName(
         "tensorflow.python.framework.ops:_default_graph_stack",
         "whether an evaluation runs inside a training session of this thread",

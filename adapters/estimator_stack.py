@@ -1,0 +1,96 @@
+"""What the Estimator that is making a session was given by its `model_fn`.
+
+A hook is told the graph only. There the loss of an `EstimatorSpec` is one tensor among
+others, the names of `eval_metric_ops` are in no op, and a saver that the `model_fn`
+gave to its `Scaffold` is in no collection. The functions of the Estimator that have
+them are still running while `begin` of a hook is called; they are read, never changed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from hookbridge import compat
+
+_TRAINS = "_train_with_estimator_spec"
+
+
+class Evaluation(NamedTuple):
+    """What an evaluation runs.
+
+    Attributes:
+      values: `{name: tensor}` of `eval_metric_ops`, `"loss"` included.
+      update: the op that updates all of them.
+    """
+
+    values: dict[str, Any]
+    update: Any
+
+
+def _frames() -> Iterator[Any]:
+    frame = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def training_spec(graph: Any) -> Any:
+    """The `EstimatorSpec` whose training session is being made, or None.
+
+    Args:
+      graph: the graph of the session.
+    """
+    for frame in _frames():
+        if frame.f_code.co_name == _TRAINS:
+            spec = frame.f_locals.get("estimator_spec")
+            if getattr(getattr(spec, "loss", None), "graph", None) is graph:
+                return spec
+    return None
+
+
+def scaffold_saver(graph: Any) -> Any:
+    """The saver that the `model_fn` gave to the `Scaffold` of its training, or None.
+
+    Args:
+      graph: the graph of the session.
+    """
+    spec = training_spec(graph)
+    return None if spec is None else getattr(spec.scaffold, "saver", None)
+
+
+def collect_saver(graph: Any) -> None:
+    """Puts that saver into the collection `SAVERS`, where others look for it.
+
+    Args:
+      graph: the graph of the session.
+    """
+    import tensorflow as tf
+
+    saver = scaffold_saver(graph)
+    savers = graph.get_collection_ref(tf.compat.v1.GraphKeys.SAVERS)
+    if saver is not None and not savers:
+        savers.append(saver)
+
+
+def evaluation(graph: Any) -> Evaluation | None:
+    """What the evaluation whose session is being made runs, or None.
+
+    Args:
+      graph: the graph of the session.
+    """
+    code = compat.private("evaluate_once").__code__
+    for frame in _frames():
+        if frame.f_code is not code:
+            continue
+        final, updates = (frame.f_locals.get(n) for n in ("final_ops", "eval_ops"))
+        if not isinstance(final, dict) or not isinstance(updates, list):
+            return None
+        found = {
+            name: value
+            for name, value in final.items()
+            if name != "global_step" and getattr(value, "graph", None) is graph
+        }
+        return Evaluation(found, updates[0]) if found else None
+    return None
