@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import io
 import json
@@ -31,7 +32,8 @@ class CallbackState:
 
     Args:
       callbacks: those that are called on this worker.
-      extra: a function that returns what else belongs to the state, JSON only.
+      extra: a function that returns what else belongs to the state, made of what
+        `state_codec.encode` takes.
       group: number of the `as_hooks` call among those of the session.
     """
 
@@ -45,7 +47,7 @@ class CallbackState:
         # A user's callback is saved as far as it differs from this; what a callback
         # of Keras counts in is saved whole.
         self._base = [
-            {} if state_codec.is_stock(c) else state_codec.storable(c)
+            {} if state_codec.is_stock(c) else copy.deepcopy(state_codec.storable(c))
             for c in self._callbacks
         ]
 
@@ -72,7 +74,7 @@ class CallbackState:
             "version": VERSION,
             "step": step,
             "callbacks": entries,
-            "loop": self._extra(),
+            "loop": state_codec.encode(self._extra(), arrays),
         }
         if arrays:
             buffer = io.BytesIO()
@@ -85,7 +87,9 @@ class CallbackState:
 
     # --- reading -----------------------------------------------------------------
 
-    def restore(self, prefix: str, step: int) -> Any:
+    def restore(
+        self, prefix: str, step: int, parse: Callable[[Any], Any] = lambda extra: None
+    ) -> Any:
         """Reads the state that belongs to a checkpoint, if there is one.
 
         A file that cannot be used is reported and left alone: training goes on from
@@ -94,9 +98,11 @@ class CallbackState:
         Args:
           prefix: path of the checkpoint without suffix.
           step: the global step of the session.
+          parse: is given what `extra` returned when it was saved. What it raises
+            says that the file is damaged.
 
         Returns:
-          What `extra` returned when it was saved, or None.
+          What `parse` returned, or None.
         """
         import tensorflow as tf
 
@@ -120,10 +126,10 @@ class CallbackState:
                     loaded = np.load(io.BytesIO(file.read()), allow_pickle=False)
                     arrays = {k: loaded[k] for k in loaded.files}
             states = [
-                (str(e["class"]), state_codec.decode(e["state"], arrays))
+                (str(e["class"]), _attributes(e["state"], arrays))
                 for e in document["callbacks"]
             ]
-            extra = document["loop"]
+            extra = parse(state_codec.decode(document["loop"], arrays))
         except Exception as e:  # whatever a damaged file makes of itself
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
@@ -154,14 +160,32 @@ class CallbackState:
                 next(i for i, c in enumerate(self._callbacks) if c is target)
             ]
             for attribute, value in state.items():
-                setattr(target, attribute, value)
+                try:
+                    state_codec.put(target, attribute, value)
+                except Exception as e:  # also what a property of a user's raises
+                    logging.warning(
+                        "hookbridge: `%s.%s` cannot be restored from %s (%s: %s). "
+                        "It begins anew; the other attributes are restored.",
+                        name,
+                        attribute,
+                        path,
+                        type(e).__name__,
+                        e,
+                    )
+                    continue
                 base.pop(attribute, None)  # to be saved again with the next checkpoint
 
 
+def _attributes(state: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(state, dict):
+        raise TypeError(f"a state is {state!r}, expected a dict")
+    return {k: state_codec.decode(v, arrays) for k, v in state.items()}
+
+
 def watch(
-    saver: Any, session: Any, saved: Callable[[str, Callable[[], None]], None]
+    saver: Any, session: Any, saved: Callable[[str, Callable[[], None], Any], None]
 ) -> tuple[int, Callable[[], None]]:
-    """Calls `saved(prefix, again)` after each `saver.save`.
+    """Calls `saved(prefix, again, session)` after each `saver.save`.
 
     The saver is the one in the collection `SAVERS`: that of the loop's
     `CheckpointSaverHook`.
@@ -170,7 +194,8 @@ def watch(
       saver: a `tf.compat.v1.train.Saver`.
       session: the raw session.
       saved: called on the thread that saves. `again()` writes the same checkpoint
-        once more, with the session's present values, and tells nobody new.
+        once more, with the session's present values, and tells nobody new. The
+        session is the one that was saved: another one after a recovery.
 
     Returns:
       How many others watch the saver in this session, and what ends watching.
@@ -186,7 +211,8 @@ def watch(
     def save(*args: Any, **kwargs: Any) -> Any:
         path = original(*args, **kwargs)
         if path and watching:
-            saved(path, functools.partial(original, *args, **kwargs))
+            again = functools.partial(original, *args, **kwargs)
+            saved(path, again, args[0] if args else kwargs["sess"])
         return path
 
     save.session = session  # type: ignore[attr-defined]

@@ -19,6 +19,8 @@ class EpochClock:
       stop: the global step at which it is over; infinity if it is endless.
       is_open: whether it has begun and not ended.
       batches: steps with events that it has had so far.
+      origin: an epoch and the step at which it began: epochs are counted from there,
+        which shifts when data ends within one.
     """
 
     def __init__(self, steps_per_epoch: int | None) -> None:
@@ -28,15 +30,18 @@ class EpochClock:
         self.stop: float = math.inf
         self.is_open = False
         self.batches = 0
-        # Where epochs are counted from: they shift when data ends within one.
-        self._first_number = 0
-        self._first_start = 0
+        self.origin = (0, 0)
+
+    def number_of(self, step: int) -> int:
+        """The epoch that a step belongs to."""
+        number, start = self.origin
+        return number + values.epoch_of(step - start, self._length)
 
     def begin(self, step: int) -> None:
         """Opens the epoch of a step."""
-        passed = values.epoch_of(step - self._first_start, self._length)
-        self.number = self._first_number + passed
-        self.start = self._first_start + passed * (self._length or 0)
+        self.number = self.number_of(step)
+        first, start = self.origin
+        self.start = start + (self.number - first) * (self._length or 0)
         if self._length is not None:
             self.stop = self.start + self._length
         self.is_open = True
@@ -48,14 +53,25 @@ class EpochClock:
 
     def shift(self, step: int) -> None:
         """The data ended within the epoch: the next one begins at `step`."""
-        self._first_number, self._first_start = self.number + 1, step
+        self.origin = (self.number + 1, step)
 
-    def rewind(self, step: int) -> None:
-        """A recovery went back to `step`; counts anew if that is before the epoch."""
+    def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
+        """A restart or a recovery begins at a step; an open epoch that has it goes on.
+
+        Args:
+          step: where the session is.
+          origin: from where epochs were counted at that step, if that is known.
+        """
         if step < self.start:
             self.is_open = False
-            self._first_number = self._first_start = 0
+        if not self.is_open:
+            if origin is not None:
+                self.origin = origin
+            elif step < self.origin[1]:
+                self.origin = (0, 0)
+        # Of an epoch that goes on the steps until there were delivered.
+        self.batches = step - self.start
 
     def falls_short(self, step: int, epochs: int | None) -> bool:
         """Whether a run that ends at a step leaves some of `epochs` to the next."""
-        return bool(epochs and self._length and step < epochs * self._length)
+        return bool(epochs and self._length and self.number_of(step) < epochs)

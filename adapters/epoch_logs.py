@@ -29,7 +29,6 @@ class EpochLogs:
             for s in self._sources
             if s.maybe_scalar and not s.streaming
         }
-        self.resets = [op for s in sources for op in s.resets]
         self.current: dict[str, Any] = {}
         # Results of steps that are not in `current` yet: the sums can wait until
         # somebody looks.
@@ -43,16 +42,15 @@ class EpochLogs:
             mean.reset()
         self.current = {}
 
-    def state(self) -> dict[str, list[float]]:
-        """The sums of the epoch so far, as JSON."""
+    def state(self) -> dict[str, tuple[float, float]]:
+        """Sum and weight of each mean of the epoch so far."""
         return {key: mean.state() for key, mean in self._means.items()}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Mapping[str, tuple[float, float]]) -> None:
         """Goes on from what `state` returned; what does not fit is left out."""
-        if isinstance(state, dict):
-            for key, numbers in state.items():
-                if key in self._means:
-                    self._means[key].restore(*map(float, numbers))
+        for key, numbers in state.items():
+            if key in self._means:
+                self._means[key].restore(*numbers)
 
     def add(self, fetch: StepFetch, results: Any) -> None:
         """Takes the results of a step; `catch_up` puts them into `current`."""

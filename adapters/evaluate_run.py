@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hookbridge.adapters import eval_log_sources, learning_rate, values
 from hookbridge.adapters.data_pulls import DataPulls
 from hookbridge.adapters.epoch_logs import EpochLogs
+from hookbridge.adapters.metric_values import MetricValues
 from hookbridge.adapters.session_run import SessionRun
 from hookbridge.adapters.step_graph import Step, StepGraph
 
@@ -42,6 +43,7 @@ class TestRun(SessionRun):
         # Those whose mean over the batches is taken here.
         self._plain = [s for s in self._sources if not s.streaming]
         self._logs: EpochLogs = EpochLogs(self._sources)
+        self._streaming = MetricValues([op for s in self._sources for op in s.resets])
         self._pulls = DataPulls(self._sources, steps.movers, idle_steps=True)
         self._arguments: dict[Step, Any] = {}
         self._batch = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ class LiveOptimizer:
         self.feeds = fed_rates.FedRates()
         # What the loop itself fed for the learning rate in the last step, or None.
         self.fed_by_loop: Any = None
+        self._undo: Callable[[], None] | None = None
         self._is_made = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -230,6 +231,8 @@ class LiveOptimizer:
                 "(`tf.compat.v1.get_variable(..., trainable=False)`) or a "
                 "`tf.compat.v1.placeholder_with_default`."
             )
+        if self._undo is None:
+            self._undo = self._back_to_now(rate)
         if rate.kind == "variable":
             session_variables.write(self._session(), [(rate.variable, value)])
         else:
@@ -247,14 +250,37 @@ class LiveOptimizer:
             self.feeds.setdefault(tensor, value)
         return self.feeds
 
+    def _back_to_now(self, rate: LearningRate) -> Callable[[], None]:
+        tensor, session = rate.tensor, self._session()
+        if rate.kind == "variable":
+            value = session.run(tensor)
+            pairs = [(rate.variable, value)]
+            return lambda: session_variables.write(session, pairs)
+        if tensor not in self.feeds:
+            return lambda: self.feeds.pop(tensor, None)
+        value = self.feeds[tensor]
+        return lambda: self.feeds.update({tensor: value})
+
+    def begin_epoch(self) -> None:
+        """What is set from here on is taken back by `undo_epoch`."""
+        self._undo = None
+
+    def undo_epoch(self) -> None:
+        """The epoch that has begun has not taken place."""
+        if self._undo is not None:
+            self._undo()
+            self._undo = None
+            if self._mirror is not None:
+                self.learning_rate  # noqa: B018 - brings the mirror up to date
+
     def state(self) -> dict[str, float]:
         """The rates that are fed: a checkpoint of the variables has not got them."""
         return {tensor.name: float(value) for tensor, value in self.feeds.items()}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Mapping[str, float]) -> None:
         """Feeds the rates that `state` returned, where the graph still has them."""
         for rate in self._rates:
-            if isinstance(state, dict) and rate.tensor.name in state:
+            if rate.tensor.name in state:
                 dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
                 self.feeds[rate.tensor] = np.asarray(state[rate.tensor.name], dtype)
 

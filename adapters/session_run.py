@@ -11,6 +11,7 @@ from hookbridge.adapters.borrowed_callback import BorrowedCallback, lender_of
 from hookbridge.adapters.epoch_logs import EpochLogs
 from hookbridge.adapters.learning_rate import LearningRate
 from hookbridge.adapters.live_model import LiveModel
+from hookbridge.adapters.metric_values import MetricValues
 
 if TYPE_CHECKING:
     from hookbridge.adapters.callback_group import CallbackGroup
@@ -49,6 +50,7 @@ class SessionRun:
         self.session: Any = None
         self.step = 0
         self._logs: EpochLogs | None = None
+        self._streaming: MetricValues | None = None
         self.started = False
         self.finished = False
         self.calls: dict[str, guest_calls.Calls] = {}
@@ -161,8 +163,8 @@ class SessionRun:
             now = self._logs.current
             self._logs.begin_epoch()
             self._logs.current = now
-            if self._logs.resets:
-                self.session.run(self._logs.resets)
+            if self._streaming:
+                self._streaming.write(self.session, {})
 
     def finish(self) -> None:
         """The session is about to close after a clean run."""

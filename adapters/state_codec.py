@@ -2,49 +2,90 @@
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 _ARRAY, _TUPLE, _PAIRS = "__array__", "__tuple__", "__pairs__"
+_DTYPE, _DICT, _FACTORY = "__dtype__", "__dict__", "__factory__"
+_DICTS: dict[str, Any] = {
+    kind.__name__: kind for kind in (Counter, OrderedDict, defaultdict)
+}
+_FACTORIES: dict[str, Any] = {
+    kind.__name__: kind for kind in (int, float, str, list, dict)
+}
+_FACTORIES[""] = None
+_REGISTERED = 2  # `dtype.isbuiltin` of a dtype that is not numpy's own
 
 
 class NotStorableError(TypeError):
     """Raised for a value that neither JSON nor an array file can hold."""
 
 
-def encode(value: Any, arrays: dict[str, Any]) -> Any:
+def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
     """A value as JSON, its arrays put aside.
 
     Args:
       value: None, bool, number, string, numpy value, or lists, tuples and dicts of
         those.
       arrays: takes the arrays, by the key that stands in the JSON.
+      nested: whether it is something in another value. Of what is not, `put` fills
+        the object that is there, so that a type of its own need not be stored.
 
     Raises:
       NotStorableError: the value, or something in it, is of another kind.
     """
     if value is None or isinstance(value, (bool, str)):
         return value
-    if isinstance(value, np.generic) and value.dtype.kind in "fiub":
+    if isinstance(value, np.generic) and _is_number(value.dtype):
         return value.item()
     if isinstance(value, (int, float)):
         return value
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiubc":
+    if isinstance(value, np.ndarray) and _is_number(value.dtype):
         key = f"a{len(arrays)}"
-        arrays[key] = value
-        return {_ARRAY: key}
+        if value.dtype.isbuiltin != _REGISTERED:
+            arrays[key] = value
+            return {_ARRAY: key}
+        # An array file would keep the bits and forget what they are.
+        arrays[key] = value.view(f"u{value.dtype.itemsize}")
+        return {_ARRAY: key, _DTYPE: value.dtype.name}
     if isinstance(value, list):
-        return [encode(v, arrays) for v in value]
+        return [encode(v, arrays, nested=True) for v in value]
     if isinstance(value, tuple) and type(value) is tuple:
-        return {_TUPLE: [encode(v, arrays) for v in value]}
+        return {_TUPLE: [encode(v, arrays, nested=True) for v in value]}
     if isinstance(value, dict):
-        if all(isinstance(k, str) and not k.startswith("__") for k in value):
-            return {k: encode(v, arrays) for k, v in value.items()}
-        pairs = [[encode(k, arrays), encode(v, arrays)] for k, v in value.items()]
-        return {_PAIRS: pairs}
+        kind = _kind_of(value, nested)
+        plain = all(isinstance(k, str) and not k.startswith("__") for k in value)
+        if plain and not kind:
+            return {k: encode(v, arrays, nested=True) for k, v in value.items()}
+        pairs = [
+            [encode(k, arrays, nested=True), encode(v, arrays, nested=True)]
+            for k, v in value.items()
+        ]
+        return {**kind, _PAIRS: pairs}
     raise NotStorableError(f"a {type(value).__name__} cannot be stored")
+
+
+def _is_number(dtype: Any) -> bool:
+    # Those of ml_dtypes, such as bfloat16, are registered ones.
+    return dtype.kind in "fiubc" or dtype.isbuiltin == _REGISTERED
+
+
+def _kind_of(value: Any, nested: bool) -> dict[str, str]:
+    """What says of which type a dict is; nothing for a plain one."""
+    kind = type(value).__name__
+    if type(value) is not _DICTS.get(kind):
+        return {}
+    if type(value) is not defaultdict:
+        return {_DICT: kind}
+    factory = getattr(value.default_factory, "__name__", "")
+    if value.default_factory is _FACTORIES.get(factory):
+        return {_DICT: kind, _FACTORY: factory}
+    if nested:
+        raise NotStorableError(f"the default_factory of {kind} cannot be stored")
+    return {}
 
 
 def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
@@ -53,13 +94,23 @@ def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
         return [decode(v, arrays) for v in value]
     if isinstance(value, dict):
         if _ARRAY in value:
-            return np.array(arrays[value[_ARRAY]])
+            array = np.array(arrays[value[_ARRAY]])
+            return array.view(_dtype(value[_DTYPE])) if _DTYPE in value else array
         if _TUPLE in value:
             return tuple(decode(v, arrays) for v in value[_TUPLE])
         if _PAIRS in value:
-            return {decode(k, arrays): decode(v, arrays) for k, v in value[_PAIRS]}
+            pairs = {decode(k, arrays): decode(v, arrays) for k, v in value[_PAIRS]}
+            if _FACTORY in value:
+                return defaultdict(_FACTORIES[value[_FACTORY]], pairs)
+            return _DICTS[value[_DICT]](pairs) if _DICT in value else pairs
         return {k: decode(v, arrays) for k, v in value.items()}
     return value
+
+
+def _dtype(name: str) -> Any:
+    import tensorflow as tf
+
+    return tf.as_dtype(name).as_numpy_dtype
 
 
 # What a stock callback of Keras counts in; everything else in it is configuration
@@ -76,6 +127,10 @@ _STOCK: dict[str, tuple[str, ...]] = {
     "History": ("history", "epoch"),
     "TensorBoard": ("_global_train_batch", "_global_test_batch"),
 }
+
+# Of those the ones that are no numbers.
+_KINDS: dict[str, type] = {"best_weights": list, "history": dict, "epoch": list}
+_NUMBERS = (int, float, np.number)
 
 
 def is_stock(callback: Any) -> bool:
@@ -115,3 +170,32 @@ def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
         and a[1].keys() == b[1].keys()
         and all(np.array_equal(a[1][k], b[1][k]) for k in a[1])
     )
+
+
+def put(callback: Any, name: str, value: Any) -> None:
+    """Sets an attribute to what `decode` returned.
+
+    A list or dict that is there is filled and not replaced: others may have it too,
+    and it may be of a type of its own.
+
+    Raises:
+      TypeError: the value cannot be one of that attribute's.
+      Exception: whatever a property raises.
+    """
+    now = getattr(callback, name, None)
+    if is_stock(callback):
+        kind: Any = _KINDS.get(name, _NUMBERS)
+        fits = value is None or isinstance(value, kind)
+    else:
+        number = isinstance(now, _NUMBERS) and not isinstance(now, bool)
+        fits = not (number and isinstance(value, (str, list, tuple, dict)))
+    if not fits:
+        raise TypeError(f"{value!r} cannot take the place of {now!r}")
+    like = type(value) in (dict, list, type(now))
+    if isinstance(now, dict) and isinstance(value, dict) and like:
+        now.clear()
+        now.update(value)
+    elif isinstance(now, list) and isinstance(value, list) and like:
+        now[:] = value
+    else:
+        setattr(callback, name, value)

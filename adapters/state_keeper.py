@@ -32,11 +32,16 @@ class StateKeeper:
         self._state: callback_state.CallbackState | None = None
         self._saver: Any = None
         self._stop: Callable[[], None] | None = None
+        # Checkpoints whose state has to wait: for the events of their step, or for the
+        # state that a new session goes on from.
         self._late: list[str] = []
-        # Of the last checkpoint: how to write it again, its step, and how many times
-        # variables had been set until then.
+        self._session: Any = None
+        # Of the last checkpoint: how to write it again, its session, step and paths,
+        # and how many times variables had been set until then.
         self._again: Callable[[], Any] | None = None
+        self._of: Any = None
         self._at = -1
+        self._last: list[str] = []
         self._writes = 0
 
     def begin(self) -> None:
@@ -58,50 +63,75 @@ class StateKeeper:
         self._saver = savers[0]
         group, self._stop = callback_state.watch(self._saver, run.session, self._saved)
         self._state = callback_state.CallbackState(run.called, run.loop_state, group)
-        self.restore()
+        self._restore()
 
-    def restore(self) -> None:
+    def session_is_new(self) -> None:
+        """After a recovery: restores what belongs to the step it went back to."""
+        if self._state is None:
+            self._run.go_on_from(None)
+            return
+        late, self._late = self._late, []
+        self._restore()
+        # A saver's hook saves in a new session, before the callbacks know it.
+        self._save([p for p in late if p in self._saver.last_checkpoints[-1:]])
+
+    def _restore(self) -> None:
         """Restores the state that belongs to the checkpoint of the session."""
+        run, found = self._run, None
+        self._session = run.session
         if self._state is not None and self._saver.last_checkpoints:
             prefix = self._saver.last_checkpoints[-1]
-            found = self._state.restore(prefix, self._run.step)
-            self._run.set_loop_state(found)
+            found = self._state.restore(prefix, run.step, run.parse_loop_state)
+        run.go_on_from(found)
 
-    def _saved(self, prefix: str, again: Callable[[], Any]) -> None:
-        self._again = again
-        self._writes = session_variables.writes(self._run.session)
+    def _saved(self, prefix: str, again: Callable[[], Any], session: Any) -> None:
+        self._again, self._of = again, session
+        self._writes = session_variables.writes(session)
         # The saver's hook may come before the callbacks of the same step; the state
         # that belongs to the step is the one after them.
-        if self._run.in_step:
+        if self._run.in_step or session is not self._session:
             self._late.append(prefix)
-        elif self._state is not None:
-            self._at = self._run.step
-            self._state.save(prefix, self._run.step)
+        else:
+            self._save([prefix])
+
+    def _save(self, prefixes: list[str]) -> None:
+        if self._state is not None and prefixes:
+            self._at, self._last = self._run.step, prefixes
+            for prefix in prefixes:
+                self._state.save(prefix, self._run.step)
 
     def step_is_over(self) -> None:
         """All callbacks had their events of a step."""
-        if self._late and self._state is not None:
-            self._at = self._run.step
-            self._save_what_was_set()
-            for prefix in self._late:
-                self._state.save(prefix, self._run.step)
-            self._late.clear()
+        if self._late:
+            self._save_late()
 
-    def end(self, cut_short: bool) -> None:
+    def end(self, cut_short: bool, *, epoch_ended: bool) -> None:
         """After `on_train_end`: lets the saver go.
 
         Args:
           cut_short: another run goes on from the last checkpoint, and it has to be
             that of an uninterrupted one: it stays without what `on_train_end` set.
+          epoch_ended: an epoch has ended with the data since the last step.
         """
-        if self._at == self._run.step and not cut_short:
+        if epoch_ended and self._at == self._run.step:
+            self._late = self._last + self._late
+        if self._late:
+            self._save_late()
+        elif self._at == self._run.step and not cut_short:
             self._save_what_was_set()
         if self._stop is not None:
             self._stop()
 
+    def _save_late(self) -> None:
+        late, self._late = self._late, []
+        self._save_what_was_set()
+        self._save(late)
+
     def _save_what_was_set(self) -> None:
         """Writes the last checkpoint again if variables were set since."""
-        count = session_variables.writes(self._run.session)
+        if self._of is not self._run.session:
+            return  # it was lost and cannot be saved again
+        count = session_variables.writes(self._of)
         if self._again is not None and count != self._writes:
             self._writes = count
             self._again()

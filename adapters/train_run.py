@@ -10,6 +10,7 @@ from hookbridge.adapters import (
     fed_rates,
     learning_rate,
     log_sources,
+    loop_state,
     monitor_checks,
     session_variables,
     values,
@@ -17,6 +18,8 @@ from hookbridge.adapters import (
 from hookbridge.adapters.epoch_clock import EpochClock
 from hookbridge.adapters.epoch_logs import SIZE, EpochLogs
 from hookbridge.adapters.fetch_plan import FetchPlan, StepFetch
+from hookbridge.adapters.loop_state import LoopState
+from hookbridge.adapters.metric_values import MetricValues
 from hookbridge.adapters.session_run import SessionRun
 from hookbridge.adapters.state_keeper import StateKeeper
 from hookbridge.adapters.step_counter import StepCounter
@@ -48,6 +51,9 @@ class TrainRun(SessionRun):
         )
         self._plan = FetchPlan(counter, sources, steps)
         self._logs: EpochLogs = EpochLogs(sources)
+        self._streaming: MetricValues = MetricValues(
+            [op for s in sources for op in s.resets]
+        )
         self.metrics = [s.key for s in sources if s.key != SIZE]
         if "loss" not in self.metrics:
             monitor_checks.warn_without_loss(group)
@@ -73,8 +79,10 @@ class TrainRun(SessionRun):
         self._plain: Step | None = None
         self._coord: Any = None
         estimator_stack.collect_saver(graph)
+        self._was_at = 0  # the step before a recovery
         self._state = StateKeeper(self)
-        self._kept: Any = None  # means of the epoch that a restart interrupted
+        # Of the epoch that a restart or a recovery interrupted.
+        self._kept: LoopState | None = None
         self._waiting = False  # for the step of the open batch to be applied
         self._batch_begin = self._batch_end = True
         self._epoch_logs: dict[str, Any] = {}
@@ -107,14 +115,15 @@ class TrainRun(SessionRun):
 
     def created(self, coord: Any) -> None:
         self._coord = coord
+        self._was_at = self.step
         self._counter.bind(self.session, self.members[0])
         self._read_step()
         self._batch = -1
+        self._now = None  # a step that was lost with its session
+        self._waiting = False
         self._steady = False
         if self.started:
-            # Recovered, at a checkpoint's step; the next step begins what was open.
-            self._epochs.rewind(self.step)
-            self._state.restore()
+            self._state.session_is_new()
             return
         self.started = True
         self._batch_begin = bool(self.calls["on_train_batch_begin"])
@@ -123,8 +132,8 @@ class TrainRun(SessionRun):
         self.deliver("on_train_begin", {})
         self._restored()
         self._state.begin()
-        epochs, per_epoch = self.group.epochs, self.group.steps_per_epoch
-        if epochs is not None and per_epoch and self.step >= epochs * per_epoch:
+        epochs = self.group.epochs
+        if epochs is not None and self._epochs.number_of(self.step) >= epochs:
             # Nothing is left to do, as when `fit` begins behind its last epoch.
             coord.request_stop()
 
@@ -138,18 +147,33 @@ class TrainRun(SessionRun):
         self._read_step()
 
     def loop_state(self) -> dict[str, Any]:
-        """What belongs to a checkpoint beside the callbacks' own state, as JSON."""
+        """What belongs to a checkpoint beside the callbacks' own state."""
         self._logs.catch_up()
-        return {
-            "learning_rates": self.model.optimizer.state(),
-            "epoch_logs": self._logs.state() if self._epochs.is_open else None,
-        }
+        is_open = self._epochs.is_open
+        return LoopState(
+            self.model.optimizer.state(),
+            self._logs.state() if is_open else None,
+            self._streaming.read(self.session) if is_open else {},
+            self._epochs.origin,
+        ).document()
 
-    def set_loop_state(self, state: Any) -> None:
-        """Goes on from what `loop_state` returned."""
-        if isinstance(state, dict):
-            self.model.optimizer.restore(state.get("learning_rates"))
-            self._kept = state.get("epoch_logs")
+    def parse_loop_state(self, document: Any) -> LoopState:
+        """Reads what `loop_state` returned; what it raises says it is damaged."""
+        return loop_state.parse(document, self.step)
+
+    def go_on_from(self, state: LoopState | None) -> None:
+        """Goes on where the session is, after a restart or a recovery.
+
+        Args:
+          state: what was saved there, if anything is known.
+        """
+        went_back = self.step < self._was_at
+        if state is not None:
+            self.model.optimizer.restore(state.rates)
+        self._kept = state
+        self._epochs.go_on(self.step, None if state is None else state.origin)
+        if self._epochs.is_open and (state is not None or went_back):
+            self._begin_means()
 
     def _read_step(self) -> None:
         if self._counter.variable is not None:
@@ -265,12 +289,22 @@ class TrainRun(SessionRun):
     def finish(self) -> None:
         # At the end of the data a step has begun and not ended.
         stopped = self.model.stop_training or self._batch >= 0
+        data_ended = self._batch >= 0 and not self._waiting
         self._batch = -1
-        if self._epochs.is_open and self._epochs.batches:
+        self._now = None
+        if data_ended:
+            self._read_step()
+        partial = self._epochs.is_open and self._epochs.batches > 0
+        if partial:
             self._end_epoch()
+            if data_ended:
+                self._epochs.shift(self.step)
+        elif self._epochs.is_open and data_ended:
+            # It began, but there was no data for it: the next run begins it.
+            self.model.optimizer.undo_epoch()
         self.deliver("on_train_end", dict(self._epoch_logs))
         short = self._epochs.falls_short(self.step, self.group.epochs)
-        self._state.end(cut_short=short and not stopped)
+        self._state.end(short and not stopped, epoch_ended=partial and data_ended)
 
     def stop_from_within(self) -> None:
         super().stop_from_within()
@@ -281,14 +315,17 @@ class TrainRun(SessionRun):
 
     def _begin_epoch(self) -> None:
         self._epochs.begin(self.step)
-        self._logs.begin_epoch()
-        if self._kept is not None:
-            # This epoch was begun before the restart.
-            self._logs.restore(self._kept)
-            self._kept = None
-        if self._logs.resets:
-            self.session.run(self._logs.resets)
+        self._begin_means()
+        self.model.optimizer.begin_epoch()
         self.deliver("on_epoch_begin", self._epochs.number, {})
+
+    def _begin_means(self) -> None:
+        kept, self._kept = self._kept, None
+        self._logs.begin_epoch()
+        if kept is not None and kept.sums is not None:
+            self._logs.restore(kept.sums)
+        if self._streaming:
+            self._streaming.write(self.session, kept.metrics if kept else {})
 
     def _end_epoch(self) -> None:
         self._epochs.is_open = False

@@ -110,9 +110,9 @@ class RunningMean:
         self._total, self._count = np.cumsum(sums)[-1], np.cumsum(counts)[-1]
         return float(self._total / self._count) if self._count else 0.0
 
-    def state(self) -> list[float]:
+    def state(self) -> tuple[float, float]:
         """Sum and weight so far."""
-        return [float(self._total), float(self._count)]
+        return float(self._total), float(self._count)
 
     def restore(self, total: float, count: float) -> None:
         """Goes on from what `state` returned."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, OrderedDict, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,25 @@ DAMAGE = {
         '"EarlyStopping", "state": {"best_weights": {"__array__": "zz"}}}]}'
     ),
     "wrong kind": "[1, 2]",
+    "list for a dict": (
+        '{"version": 1, "step": 7, "loop": {}, "callbacks": [{"class": '
+        '"EarlyStopping", "state": [1, 2]}]}'
+    ),
+    "text for a rate": (
+        '{"version": 1, "step": 7, "callbacks": [], "loop": '
+        '{"learning_rates": {"Const:0": "fast"}}}'
+    ),
+    "three for two": (
+        '{"version": 1, "step": 7, "callbacks": [], "loop": '
+        '{"epoch_logs": {"loss": [1, 2, 3]}}}'
+    ),
+    "epoch of the future": (
+        '{"version": 1, "step": 7, "callbacks": [], "loop": {"origin": [2, 8]}}'
+    ),
+    "text for a number": (
+        '{"version": 1, "step": 7, "loop": {}, "callbacks": [{"class": '
+        '"EarlyStopping", "state": {"wait": "many", "best": {"a": 1}}}]}'
+    ),
 }
 
 
@@ -166,6 +186,78 @@ def test_damaged_file_is_reported_and_training_goes_on(
     assert any(str(path) in r.getMessage() for r in caplog.records)
 
 
+def test_attribute_that_became_a_property(keras: Any, tmp_path: Path) -> None:
+    base: Any = keras.callbacks.Callback
+
+    def counting() -> Any:
+        class Counts(base):  # type: ignore[misc]
+            def __init__(self) -> None:
+                super().__init__()
+                self.count, self.ends = 0, [0]
+
+            def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+                self.count += 1
+                self.ends.append(epoch)
+
+        return Counts()
+
+    def with_property() -> Any:
+        class Counts(base):  # type: ignore[misc]
+            def __init__(self) -> None:
+                super().__init__()
+                self.ends = [0]
+
+            @property
+            def count(self) -> int:
+                return len(self.ends)
+
+        return Counts()
+
+    options: dict[str, Any] = {
+        "session_options": {"checkpoint_dir": str(tmp_path)},
+        "validate": False,
+        "epochs": 3,
+    }
+    session_loop([counting()], max_steps=4, **options)
+    second = with_property()
+    assert session_loop([second], **options).steps == 3 * STEPS
+    assert second.ends == [0, 0]  # what fits is restored
+
+
+def test_what_is_there_is_filled(keras: Any, tmp_path: Path) -> None:
+    """A list that others have too stays theirs; a type of its own stays that."""
+
+    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def __init__(self, out: list[int]) -> None:
+            super().__init__()
+            self.out = out
+            self.counter: Counter[str] = Counter()
+            self.lists: Any = defaultdict(lambda: [0])
+            self.sums = np.zeros(1)
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.out.append(epoch)
+            self.counter[str(epoch)] += 1
+            self.lists[epoch].append(epoch)
+            self.sums += 1.0
+
+    for _ in range(2):
+        out: list[int] = []
+        counts = Counts(out)
+        session_loop(
+            [counts],
+            max_steps=2 * STEPS,
+            epochs=5,
+            validate=False,
+            session_options={"checkpoint_dir": str(tmp_path)},
+        )
+    assert out == [0, 1, 2, 3]
+    assert counts.counter == Counter("0123")
+    assert counts.lists == {e: [0, e] for e in range(4)}
+    assert counts.lists["new"] == [0]
+    assert counts.sums == 4.0
+
+
 def test_state_of_a_callback_that_is_gone(keras: Any, tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "session_options": {"checkpoint_dir": str(tmp_path)},
@@ -192,6 +284,11 @@ def test_state_of_a_callback_that_is_gone(keras: Any, tmp_path: Path) -> None:
         {"__array__": 1},
         np.arange(6.0).reshape(2, 3),
         [np.float32(1.5), np.int64(3)],
+        Counter("aab"),
+        {"a": OrderedDict([(2, 1), (1, 2)])},
+        [defaultdict(list, {"__a": [1]}), defaultdict(None, {1: 2})],
+        np.array([1.5, -2.0], tf.bfloat16.as_numpy_dtype),
+        [np.array(1.5, tf.bfloat16.as_numpy_dtype)[()]],
     ],
 )
 def test_codec_round_trip(value: Any) -> None:
@@ -199,12 +296,16 @@ def test_codec_round_trip(value: Any) -> None:
     text = json.dumps(state_codec.encode(value, arrays))
     back = state_codec.decode(json.loads(text), arrays)
     if isinstance(value, np.ndarray):
+        assert back.dtype == value.dtype
         np.testing.assert_array_equal(back, value)
     else:
         assert back == value
+        assert type(back) is type(value)
 
 
-@pytest.mark.parametrize("value", [object(), len, {1, 2}, b"bytes", [lambda: 1]])
+@pytest.mark.parametrize(
+    "value", [object(), len, {1, 2}, b"bytes", [lambda: 1], [defaultdict(lambda: 1)]]
+)
 def test_codec_refuses_what_it_cannot_hold(value: Any) -> None:
     with pytest.raises(state_codec.NotStorableError):
         state_codec.encode(value, {})

@@ -1,0 +1,71 @@
+"""What a training run keeps beside a checkpoint next to its callbacks' state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class LoopState(NamedTuple):
+    """Where a training run is.
+
+    Attributes:
+      rates: the learning rates that are fed, by the names of their tensors.
+      sums: sum and weight of each mean of the open epoch; None if none is open.
+      metrics: what the streaming metrics hold in it, by the names of their variables.
+      origin: an epoch and the global step at which it began: epochs are counted from
+        there.
+    """
+
+    rates: Mapping[str, float]
+    sums: Mapping[str, tuple[float, float]] | None
+    metrics: Mapping[str, Any]
+    origin: tuple[int, int]
+
+    def document(self) -> dict[str, Any]:
+        """What `parse` reads."""
+        sums = self.sums
+        return {
+            "learning_rates": dict(self.rates),
+            "epoch_logs": sums and {key: list(pair) for key, pair in sums.items()},
+            "metrics": dict(self.metrics),
+            "origin": list(self.origin),
+        }
+
+
+def parse(document: Any, step: int) -> LoopState:
+    """What `document` returned.
+
+    Args:
+      document: as it was read; what a part is missing in is of an earlier version.
+      step: the global step it belongs to.
+
+    Raises:
+      TypeError, ValueError: it is damaged.
+    """
+    parts = _dict(document)
+    rates, sums = _dict(parts.get("learning_rates")), parts.get("epoch_logs")
+    number, start = parts.get("origin") or (0, 0)
+    if type(number) is not int or type(start) is not int:
+        raise TypeError(f"an epoch's number and step are {number!r} and {start!r}")
+    if not (number >= 0 and 0 <= start <= step):
+        raise ValueError(f"epoch {number} cannot begin at step {start} of {step}")
+    return LoopState(
+        {str(name): float(rate) for name, rate in rates.items()},
+        None if sums is None else {k: _pair(v) for k, v in _dict(sums).items()},
+        _dict(parts.get("metrics")),
+        (number, start),
+    )
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError(f"expected a dict, received {value!r}")
+    return value
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    total, count = map(float, value)
+    return total, count

@@ -1,0 +1,257 @@
+"""Epochs, means and state where the data ends, after a restart and after a recovery."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+
+v1: Any = tf.compat.v1
+
+
+class Net:
+    """The loss of a step is the global step before it.
+
+    Args:
+      data: how many batches there are; None for no end.
+      rate: makes the learning rate.
+    """
+
+    def __init__(self, data: int | None, rate: Callable[[], Any]) -> None:
+        step = v1.train.get_or_create_global_step()
+        batches = tf.data.Dataset.range(1)
+        iterator = v1.data.make_initializable_iterator(batches.repeat(data or 10**6))
+        self.begin_data = iterator.initializer
+        # A session that takes the place of a lost one has its data too.
+        v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, self.begin_data)
+        batch = tf.cast(iterator.get_next(), tf.float32)
+        weight = v1.get_variable("weight", initializer=0.0)
+        with tf.control_dependencies([batch]):
+            at = tf.cast(step.read_value(), tf.float32)
+        self.loss = tf.identity(at + 0.0 * weight, name="loss")
+        self.mean = v1.metrics.mean(self.loss, name="mean")
+        with tf.control_dependencies([self.loss, self.mean[1]]):
+            optimizer = v1.train.GradientDescentOptimizer(rate())
+            self.train_op = optimizer.minimize(self.loss + 0.0 * batch, step)
+
+
+def run(
+    callbacks: Sequence[Any],
+    folder: Path,
+    *,
+    per_epoch: int,
+    data: int | None = None,
+    passes: int = 1,
+    steps: int = 10**6,
+    save_every: int = 10**6,
+    hooks: Sequence[Any] = (),
+    rate: Callable[[], Any] = lambda: 0.1,
+    **options: Any,
+) -> None:
+    """A new process's worth of training; ends like a killed one after `steps`."""
+    with tf.Graph().as_default():
+        net = Net(data, rate)
+        bridged = hb.as_hooks(
+            callbacks, steps_per_epoch=per_epoch, logs={"mean": net.mean}, **options
+        )
+        try:
+            with v1.train.MonitoredTrainingSession(
+                hooks=[*bridged, *hooks],
+                checkpoint_dir=str(folder),
+                save_checkpoint_steps=save_every,
+                save_summaries_steps=None,
+                save_summaries_secs=None,
+                log_step_count_steps=None,
+            ) as session:
+                for number in range(passes):
+                    if number:
+                        session.run(net.begin_data)
+                    try:
+                        while not session.should_stop():
+                            if steps == 0:
+                                raise KeyboardInterrupt
+                            session.run(net.train_op)
+                            steps -= 1
+                    except tf.errors.OutOfRangeError:
+                        continue
+        except KeyboardInterrupt:
+            pass
+
+
+class Abort(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Loses the session in one run of the train op."""
+
+    def __init__(self, at: int) -> None:
+        self._left = at
+
+    def before_run(self, run_context: Any) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise tf.errors.AbortedError(None, None, "lost a server")
+
+
+def patient(keras: Any) -> Any:
+    return keras.callbacks.EarlyStopping("loss", min_delta=1e6, patience=50)
+
+
+def numbers(keras: Any, seen: list[Any]) -> Any:
+    class Numbers(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            seen.append(("epoch", epoch))
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            seen.append(batch)
+
+    return Numbers()
+
+
+# --- the end of the data -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("per_epoch", [3, 5])
+def test_state_is_saved_where_the_data_ends(
+    keras: Any, per_epoch: int, tmp_path: Path
+) -> None:
+    """One run for each pass over the data, as `Estimator.train` is often called."""
+    counted = []
+    for _ in range(3):
+        stopping, history = patient(keras), keras.callbacks.History()
+        run([stopping, history], tmp_path, per_epoch=per_epoch, data=3)
+        counted.append(stopping.wait)
+    first = counted[0]  # Keras 3 counts the first epoch too
+    assert counted == [first, first + 1, first + 2]
+    assert history.history["loss"] == [1.0, 4.0, 7.0]
+    assert (tmp_path / "model.ckpt-9.hookbridge.json").exists()
+
+
+@pytest.mark.parametrize("kind", ["fed", "variable"])
+def test_epoch_without_data_leaves_the_learning_rate(
+    keras: Any, kind: str, tmp_path: Path
+) -> None:
+    """The data ends with the epoch, when the next one has begun already."""
+    seen: list[float] = []
+
+    class Reads(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            seen.append(float(np.asarray(self.model.optimizer.learning_rate)))
+
+        def on_train_end(self, logs: Any = None) -> None:
+            seen.append(float(np.asarray(self.model.optimizer.learning_rate)))
+
+    def rate() -> Any:
+        if kind == "fed":
+            return 0.1
+        return v1.get_variable("rate", initializer=0.1, trainable=False)
+
+    for _ in range(3):
+        schedule = keras.callbacks.LearningRateScheduler(
+            lambda epoch, now: now * 0.5 if epoch else now
+        )
+        run([schedule, Reads()], tmp_path, per_epoch=2, data=2, rate=rate)
+    expected = [0.1, 0.1, 0.1, 0.05, 0.05, 0.05, 0.025, 0.025, 0.025]
+    assert seen == pytest.approx(expected)
+
+
+def test_epochs_that_the_data_ended_count_after_a_restart(
+    keras: Any, tmp_path: Path
+) -> None:
+    whole: list[Any] = []
+    run([numbers(keras, whole)], tmp_path / "whole", per_epoch=5, data=3, passes=4)
+    parts: list[Any] = []
+    for _ in range(2):
+        callbacks = [numbers(keras, parts)]
+        folder = tmp_path / "parts"
+        run(callbacks, folder, per_epoch=5, data=3, passes=2, save_every=1)
+    assert [e for e in parts if e != ("epoch", 4)] == [
+        e for e in whole if e != ("epoch", 4)
+    ]
+    assert [e[1] for e in parts if isinstance(e, tuple)][:4] == [0, 1, 2, 3]
+
+
+def test_no_epoch_is_left_after_a_restart(keras: Any, tmp_path: Path) -> None:
+    """Two of two epochs were had, though not the steps of two."""
+    options: dict[str, Any] = {"per_epoch": 5, "data": 3, "passes": 2, "epochs": 2}
+    run([patient(keras)], tmp_path, **options)
+    seen: list[Any] = []
+    run([numbers(keras, seen)], tmp_path, **options)
+    assert seen == []
+
+
+# --- a session that was lost -------------------------------------------------------
+
+
+def test_recovery_in_mid_epoch_takes_back_the_means(keras: Any, tmp_path: Path) -> None:
+    histories = []
+    for hooks in ([], [Abort(6)]):
+        history = keras.callbacks.History()
+        folder = tmp_path / str(len(hooks))
+        run([history], folder, per_epoch=6, epochs=2, save_every=3, hooks=hooks)
+        histories.append(history.history)
+    assert histories[0]["loss"] == histories[1]["loss"] == [2.5, 8.5]
+    assert histories[0]["mean"] == histories[1]["mean"] == [2.5, 8.5]
+
+
+def test_recovery_leaves_the_state_of_the_checkpoint(
+    keras: Any, tmp_path: Path
+) -> None:
+    """The saver's hook saves once more, before the callbacks know the session."""
+
+    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.batches = 0
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.batches += 1
+
+    counts = Counts()
+    run([counts], tmp_path, per_epoch=9, steps=5, save_every=3, hooks=[Abort(5)])
+    (path,) = tmp_path.glob("model.ckpt-3.hookbridge.json")
+    document = json.loads(path.read_text())
+    assert document["step"] == document["callbacks"][0]["state"]["batches"] == 3
+
+
+def test_streaming_metric_goes_on_in_mid_epoch(keras: Any, tmp_path: Path) -> None:
+    run([keras.callbacks.History()], tmp_path, per_epoch=4, steps=6, save_every=1)
+    history = keras.callbacks.History()
+    run([history], tmp_path, per_epoch=4, epochs=2)
+    assert history.history["loss"] == history.history["mean"] == [1.5, 5.5]
+
+
+def test_best_weights_of_bfloat16(keras: Any, tmp_path: Path) -> None:
+    for steps in (2, 10):
+        stopping = keras.callbacks.EarlyStopping(
+            "loss", patience=3, restore_best_weights=True
+        )
+        final = half_precision(stopping, tmp_path, steps)
+    # The first step, of the first run, had the least loss.
+    assert final == 2.0
+
+
+def half_precision(stopping: Any, folder: Path, steps: int) -> float:
+    """Each step adds 1 to the only weight, which is 1 in the beginning."""
+    with tf.Graph().as_default():
+        counter = v1.train.get_or_create_global_step()
+        one = tf.constant(1, tf.bfloat16)
+        weight = v1.get_variable("weight", initializer=one)
+        loss = tf.cast(weight * weight, tf.float32, name="loss")
+        with tf.control_dependencies([loss]):
+            grown = weight.assign_add(one)
+        with tf.control_dependencies([grown]):
+            train_op = counter.assign_add(1).op
+        with v1.train.MonitoredTrainingSession(
+            hooks=hb.as_hooks(stopping, steps_per_epoch=1, epochs=20),
+            checkpoint_dir=str(folder),
+        ) as session:
+            while not session.should_stop() and steps:
+                session.run(train_op)
+                steps -= 1
+    path = tf.train.latest_checkpoint(str(folder))
+    return float(tf.train.load_variable(path, "weight"))
