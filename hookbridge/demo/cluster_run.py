@@ -15,6 +15,7 @@ from hookbridge.demo import cluster_report
 from hookbridge.demo.cluster_guests import keras_with_parameter_servers
 from hookbridge.demo.console import make_emit
 from hookbridge.demo.settings import DemoSettings
+from hookbridge.demo.strict_json import to_json
 from hookbridge.loops.local_cluster import LocalCluster
 
 
@@ -73,7 +74,7 @@ def run_demo(settings: DemoSettings, *, as_json: bool = False) -> int:
         runs[loop.name] = [json.loads(file.read_text("utf-8")) for file in files]
     titles = {loop.name: loop.title for loop in LOOPS}
     report = cluster_report.as_dict(settings, titles, runs)
-    text = json.dumps(report, indent=2)
+    text = to_json(report)
     (directory / "report.json").write_text(text + "\n", encoding="utf-8")
     print(text if as_json else cluster_report.as_table(report))
     emit(f"The report: {directory / 'report.json'}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hookbridge.demo.guests import GuestList
 from hookbridge.demo.loop_run import TITLES, LoopRun
 from hookbridge.demo.loops import DemoRunner
 from hookbridge.demo.settings import DemoSettings
+from hookbridge.demo.strict_json import to_json
 from hookbridge.demo.timeline_svg import timeline_svg
 from hookbridge.lifecycle import Host
 
@@ -40,10 +40,10 @@ def run_demo(settings: DemoSettings, *, as_json: bool = False) -> int:
         runs["fit"] = runner.run_fit()
     report = report_lib.as_dict(settings, runs)
     picture = directory / "timeline.svg"
-    picture.write_text(timeline_svg(runs), encoding="utf-8")
     report["timeline"] = str(picture)
-    text = json.dumps(report, indent=2)
+    text = to_json(report)
     (directory / "report.json").write_text(text + "\n", encoding="utf-8")
+    picture.write_text(timeline_svg(runs), encoding="utf-8")
     emit("")
     if as_json:
         print(text)

@@ -77,12 +77,13 @@ def _curves(drawing: Drawing, runs: list[LoopRun], width: int) -> None:
     left, right = 76, width - 48
     bottom = CURVE_TOP + CURVE_HEIGHT
     last = max(run.steps for run in runs)
-    losses = [max(logs["val_loss"], 1e-9) for run in runs for logs in run.history]
-    low, high = min(losses) / 1.3, max(losses) * 1.1
+    low, high = _loss_range(runs)
     drawing.text(24, CURVE_TOP - 8, "Validation loss by training step", "heading")
 
     def at(step: float, loss: float) -> tuple[float, float]:
-        share = math.log(max(loss, low) / low) / math.log(high / low)
+        # What is no number is marked at the upper edge.
+        loss = min(max(loss, low), high) if math.isfinite(loss) else high
+        share = math.log(loss / low) / math.log(high / low)
         return left + (right - left) * step / last, bottom - CURVE_HEIGHT * share
 
     drawing.line(left, bottom, right, bottom, "rule")
@@ -95,16 +96,20 @@ def _curves(drawing: Drawing, runs: list[LoopRun], width: int) -> None:
         drawing.line(x, bottom, x, bottom + 4, "rule")
         drawing.text(x, bottom + 17, str(step), "muted small", anchor="middle")
     for run in runs:
+        # A diverged run has epochs without a place on the axis; they leave a gap.
         points = [
             (min((i + 1) * run.steps_per_epoch, run.steps), logs)
             for i, logs in enumerate(run.history)
         ]
-        drawing.polyline(
-            [at(step, logs["val_loss"]) for step, logs in points], f"line {run.host}"
-        )
+        for drawn, part in groupby(points, lambda p: math.isfinite(p[1]["val_loss"])):
+            if drawn:
+                drawing.polyline(
+                    [at(step, logs["val_loss"]) for step, logs in part],
+                    f"line {run.host}",
+                )
         # One loop's marks above the line, the other's below: they often coincide.
         side = -1 if run.host == "session" else 1
-        for before, (step, logs) in pairwise([(0, points[0][1]), *points]):
+        for before, (step, logs) in pairwise([*points[:1], *points]):
             if logs["learning_rate"] < before[1]["learning_rate"]:
                 x, y = at(step, logs["val_loss"])
                 y += 5 * side
@@ -125,8 +130,16 @@ def _curves(drawing: Drawing, runs: list[LoopRun], width: int) -> None:
     )
 
 
+def _loss_range(runs: list[LoopRun]) -> tuple[float, float]:
+    """The ends of the loss axis, which is logarithmic."""
+    listed = [logs["val_loss"] for run in runs for logs in run.history]
+    losses = [max(loss, 1e-9) for loss in listed if math.isfinite(loss)] or [1.0]
+    # float32 losses have room for the margins in a float.
+    return min(losses) / 1.3, max(losses) * 1.1
+
+
 def _stop(run: LoopRun) -> tuple[int, float]:
-    return run.steps, run.history[-1]["val_loss"]
+    return run.steps, run.history[-1]["val_loss"] if run.history else math.nan
 
 
 def _ticks(last: int) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,13 +12,16 @@ import pytest
 
 from hookbridge.demo.guests import DemoGuest
 from hookbridge.demo.loop_run import LoopRun
+from hookbridge.demo.strict_json import to_json
 from hookbridge.demo.timeline_slots import Moment, columns, count_moments
 from hookbridge.demo.timeline_svg import timeline_svg
 from hookbridge.lifecycle import Guest, Host, expected_events
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 
-def run(host: Host, *, steps: int, steps_per_epoch: int) -> LoopRun:
+def run(
+    host: Host, *, steps: int, steps_per_epoch: int, losses: list[float] | None = None
+) -> LoopRun:
     """A run in which one hook and one callback got what is documented."""
     log = EventLog()
     guests = [
@@ -32,7 +37,8 @@ def run(host: Host, *, steps: int, steps_per_epoch: int) -> LoopRun:
     for kind in kinds:
         for event, number in expected_events(kind, host, **facts):
             log.add(kind, event, number)
-    epochs = range(-(-steps // steps_per_epoch))
+    if losses is None:
+        losses = [1 / (e + 1) for e in range(-(-steps // steps_per_epoch))]
     return LoopRun(
         host=host,
         log=log,
@@ -43,7 +49,7 @@ def run(host: Host, *, steps: int, steps_per_epoch: int) -> LoopRun:
         test_accuracy=0.5,
         test_loss=1.0,
         seconds=1.0,
-        history=[{"val_loss": 1 / (e + 1), "learning_rate": 0.1} for e in epochs],
+        history=[{"val_loss": loss, "learning_rate": 0.1} for loss in losses],
         activity={},
         directory=Path(),
     )
@@ -84,3 +90,37 @@ def test_the_picture_of_unequal_runs_is_well_formed(steps: int) -> None:
     for dot in dots:
         assert 0 < float(dot.get("cx", -1)) < width
         assert 0 < float(dot.get("cy", -1)) < height
+
+
+@pytest.mark.parametrize(
+    ("losses", "lines"),
+    [
+        ([0.5, math.nan, 0.4], [1, 1]),
+        ([math.inf, 0.5, 0.4], [2]),
+        ([0.5, 0.4, -math.inf], [2]),
+        ([math.nan, math.nan, math.nan], []),
+        ([0.0, 0.0, 0.0], [3]),
+        ([3e38, 1e-45, 1.0], [3]),
+        ([], []),
+    ],
+)
+def test_the_picture_of_a_run_that_diverged(
+    losses: list[float], lines: list[int]
+) -> None:
+    runs: dict[Host, LoopRun] = {
+        host: run(host, steps=3, steps_per_epoch=1, losses=losses)
+        for host in ("session", "fit")
+    }
+    picture = timeline_svg(runs)
+    assert "nan" not in picture and "inf" not in picture
+    drawn = ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}polyline")
+    points = [(line.get("points") or "").split() for line in drawn]
+    assert [len(each) for each in points] == 2 * lines
+    height = [float(point.partition(",")[2]) for line in points for point in line]
+    assert all(118 <= y <= 118 + 150 for y in height)
+
+
+def test_a_report_is_json_whatever_the_losses_are() -> None:
+    text = to_json({"loss": math.nan, "history": [{"val_loss": math.inf}, 1.5, 2]})
+    assert json.loads(text) == {"loss": None, "history": [{"val_loss": None}, 1.5, 2]}
+    assert "NaN" not in text and "Infinity" not in text
