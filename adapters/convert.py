@@ -11,6 +11,7 @@ from hookbridge.adapters import (
     guests,
     hook_to_callback,
 )
+from hookbridge.adapters import skipped_callback as skipped
 from hookbridge.adapters.skipped_hook import unless_skipped
 
 
@@ -73,7 +74,9 @@ def as_hooks(
     from hookbridge.adapters.parameter_server_callback import DeferredCallback
 
     flat = [
-        item.callback if isinstance(item, DeferredCallback) else item
+        item.callback
+        if isinstance(item, (DeferredCallback, skipped.SkippedCallback))
+        else item
         for item in guests.flatten(items)
     ]
     foreign = [
@@ -110,7 +113,9 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
 
     For `Model.fit(callbacks=...)`, `evaluate` and `predict` of every Keras
     flavour. Order is kept; what is a callback already passes through untouched;
-    calling it on its own result changes nothing.
+    calling it on its own result changes nothing. What `set_role` keeps out of this
+    process has a stand-in there that logs this once; without it callbacks keep to
+    Keras's own rules, in which each process that calls `fit` calls them all.
 
     Beside each checkpoint of a `CheckpointSaverHook` stands what the callbacks of the
     same call count in, as in a session loop; a `fit` of a model that
@@ -151,15 +156,23 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
                 unless_skipped(item), max_lag=max_lag
             )
         elif not isinstance(
-            item, (hook_to_callback.HookToCallback, ps.DeferredCallback)
+            item,
+            (
+                hook_to_callback.HookToCallback,
+                ps.DeferredCallback,
+                skipped.SkippedCallback,
+            ),
         ):
             if defers is None:
                 defers = ps.in_sight()
+            item = skipped.unless_skipped(item)
             if defers and ps.is_batch_level(item):
                 item = ps.DeferredCallback(item, max_lag=max_lag)
         callbacks.append(item)
     plain = [
-        item.callback if isinstance(item, ps.DeferredCallback) else item
+        item.callback
+        if isinstance(item, (ps.DeferredCallback, skipped.SkippedCallback))
+        else item
         for item in callbacks
     ]
     for place, item in enumerate(plain):

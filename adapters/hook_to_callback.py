@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-from hookbridge import compat, errors
-from hookbridge.adapters import guests
+from hookbridge import errors
+from hookbridge.adapters import any_flavour, guests
 
 
-@functools.cache
-def _with_bases(cls: Any, bases: tuple[type, ...]) -> Any:
-    return type(cls.__name__, (cls, *bases), {"__module__": cls.__module__})
-
-
-class HookToCallback:
+class HookToCallback(any_flavour.AnyFlavour):
     """Runs an unmodified `SessionRunHook` in `fit`, `evaluate` and `predict`.
 
     All hooks of one `fit` share one live graph and one live session and are
@@ -40,12 +34,6 @@ class HookToCallback:
     # Keras 2: the bridge does not read `logs`, so nothing need be converted.
     _supports_tf_logs = True
     _chief_worker_only = False
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> HookToCallback:
-        bases = tuple(k.callbacks.Callback for k in compat.keras_flavours())
-        missing = tuple(b for b in bases if not issubclass(cls, b))
-        own: Any = cls
-        return object.__new__(_with_bases(own, missing) if missing else own)  # type: ignore[no-any-return]
 
     def __init__(self, hook: Any, *, max_lag: int | None = None) -> None:
         if not guests.is_hook(hook):

@@ -8,15 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters import refusals
+from hookbridge.adapters import any_flavour, refusals
 from hookbridge.adapters.parameter_server_values import to_python
 
 BATCH_KINDS = ("train", "test", "predict")
-
-
-@functools.cache
-def _with_bases(cls: Any, bases: tuple[type, ...]) -> Any:
-    return type(cls.__name__, (cls, *bases), {"__module__": cls.__module__})
 
 
 def is_batch_level(callback: Any) -> bool:
@@ -43,7 +38,7 @@ def in_sight() -> bool:
     )
 
 
-class DeferredCallback:
+class DeferredCallback(any_flavour.AnyFlavour):
     """Delivers batch events of an unmodified callback in order, with real logs.
 
     Under `ParameterServerStrategy` Keras schedules steps and refuses callbacks with
@@ -55,12 +50,6 @@ class DeferredCallback:
       callback: the callback.
       max_lag: see `as_callbacks`.
     """
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> DeferredCallback:
-        bases = tuple(k.callbacks.Callback for k in compat.keras_flavours())
-        missing = tuple(b for b in bases if not issubclass(cls, b))
-        own: Any = cls
-        return object.__new__(_with_bases(own, missing) if missing else own)  # type: ignore[no-any-return]
 
     def __init__(self, callback: Any, *, max_lag: int | None = None) -> None:
         self.callback = callback

@@ -106,6 +106,17 @@ def role_of(guest: Any) -> Role:
     return given_role(guest) or default_role(guest)
 
 
+def role_in_fit(guest: Any) -> Role:
+    """Where `fit`, `evaluate` and `predict` call a guest.
+
+    There callbacks keep to Keras's own rules, which know no chief: each process that
+    calls `fit` calls them all, unless `set_role` says otherwise. Nothing is split: each
+    process has the whole `fit`, its validation too.
+    """
+    role = given_role(guest)
+    return "all" if role is None or role == "split" else role
+
+
 def check_role(role: Any) -> Role:
     """The role, if it is one.
 

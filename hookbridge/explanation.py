@@ -105,14 +105,23 @@ def explain(items: Any, host: Host = "session") -> Report:
         )
     from hookbridge.adapters import callback_to_hook, guests, hook_to_callback
     from hookbridge.adapters.parameter_server_callback import DeferredCallback
+    from hookbridge.adapters.skipped_callback import SkippedCallback
+    from hookbridge.adapters.skipped_hook import SkippedHook
 
+    wrapped_callbacks = (
+        callback_to_hook.CallbackToHook,
+        DeferredCallback,
+        SkippedCallback,
+    )
     reports = []
     for item in guests.flatten(items):
         guest = item
-        if isinstance(item, (callback_to_hook.CallbackToHook, DeferredCallback)):
+        if isinstance(item, wrapped_callbacks):
             guest = item.callback
         elif isinstance(item, hook_to_callback.HookToCallback):
             guest = item.hook
+        if isinstance(guest, SkippedHook):
+            guest = guest.hook
         reports.append(_explain_one(guest, host))
     return Report(host, tuple(reports))
 
@@ -122,8 +131,10 @@ def _explain_one(guest: Any, host: Host) -> GuestReport:
 
     kind: lifecycle.Guest = "hook" if guests.is_hook(guest) else "callback"
     name = guests.name_of(guest)
-    role = roles.role_of(guest)
-    runs_on = "the coordinator" if host == "parameter_server" else roles.MEANING[role]
+    role = roles.role_of(guest) if host == "session" else roles.role_in_fit(guest)
+    runs_on = roles.MEANING[role]
+    if host == "parameter_server" and role != "evaluator":
+        runs_on = "the coordinator"
     reason = _refusal(guest, host)
     if reason:
         return GuestReport(name, kind, "refused", reason, (), role, runs_on)

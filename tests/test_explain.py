@@ -85,6 +85,19 @@ def test_roles_are_told_and_can_be_set(keras: Any) -> None:
     assert "runs on every worker; the validation and `on_train_end` on the" in text
 
 
+def test_in_fit_a_callback_runs_everywhere_unless_told_otherwise(keras: Any) -> None:
+    stopping = keras.callbacks.EarlyStopping("val_loss")
+    chief = hb.set_role(keras.callbacks.LambdaCallback(), "chief")
+    split = hb.set_role(keras.callbacks.LambdaCallback(), "split")
+    elsewhere = hb.set_role(keras.callbacks.LambdaCallback(), "evaluator")
+    report = hb.explain([stopping, chief, split, elsewhere], host="fit")
+    assert [g.role for g in report.guests] == ["all", "chief", "all", "evaluator"]
+    assert report.guests[0].runs_on == "every process that it is given to"
+    assert report.guests[1].runs_on.startswith("the chief")
+    report = hb.explain([chief, elsewhere], host="parameter_server")
+    assert [g.runs_on for g in report.guests] == ["the coordinator", "the evaluator"]
+
+
 def test_wrapped_guests_are_explained_as_themselves() -> None:
     hook = RecordingHook(EventLog())
     assert hb.explain(hb.as_callbacks(hook), "fit") == hb.explain(hook, "fit")

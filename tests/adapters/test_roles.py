@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging as python_logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -93,23 +96,36 @@ def test_a_hook_runs_where_its_role_says(
     assert log.counts("free")["after_run"] == 1
 
 
-def test_a_hook_that_is_skipped_says_so_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+@contextlib.contextmanager
+def absl_messages() -> Iterator[list[str]]:
+    """What is logged with absl meanwhile, at any level."""
+    from absl import logging
+
+    messages: list[str] = []
+    handler = python_logging.Handler()
+    handler.emit = lambda record: messages.append(  # type: ignore[method-assign]
+        record.getMessage()
+    )
+    logger = logging.get_absl_logger()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel("INFO")
+    try:
+        yield messages
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+
+
+def test_a_hook_that_is_skipped_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     place("worker", monkeypatch)
     hook = hb.set_role(tf.compat.v1.train.StopAtStepHook(3), "chief")
     (skipped,) = hb.as_hooks(hook)
     assert isinstance(skipped, SkippedHook)
-    from absl import logging
-
-    logging.get_absl_logger().addHandler(caplog.handler)
-    caplog.set_level("INFO", logger="absl")
-    try:
+    with absl_messages() as messages:
         skipped.begin()
         skipped.begin()
-    finally:
-        logging.get_absl_logger().removeHandler(caplog.handler)
-    (line,) = {r.getMessage() for r in caplog.records}
+    (line,) = messages
     assert "`StopAtStepHook` has the role 'chief'" in line
     assert "this process is the worker and skips it" in line
 
@@ -125,6 +141,55 @@ def test_in_fit_too(keras: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model.fit(x, x[:, :1], verbose=0, callbacks=hb.as_callbacks(hooks))
     assert log.counts("all")["end"] == 1
     assert not log.of("chief")
+
+
+@pytest.mark.parametrize("name", sorted(PLACES))
+def test_callbacks_in_fit_go_by_the_role_they_were_given(
+    name: str, keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(name, monkeypatch)
+    log = EventLog()
+
+    def recording(role: roles.Role | None) -> Any:
+        callback = keras.callbacks.LambdaCallback(
+            on_train_begin=lambda logs: log.add(str(role), "on_train_begin"),
+            on_train_end=lambda logs: log.add(str(role), "on_train_end"),
+        )
+        return callback if role is None else hb.set_role(callback, role)
+
+    logger = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
+    guests = [recording(role) for role in (*roles.ROLES, None)] + [logger]
+    callbacks = hb.as_callbacks(guests)
+    assert hb.as_callbacks(callbacks) == callbacks
+    for role, guest, callback in zip(
+        (*roles.ROLES, None), guests[:-1], callbacks[:-1], strict=True
+    ):
+        assert (callback is guest) is (role is None or name in RUNS[role])
+    assert callbacks[-1] is logger  # Keras's own rules
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = tf.zeros((4, 2))
+    model.fit(x, x[:, :1], verbose=0, callbacks=callbacks)
+    for role in roles.ROLES:
+        assert bool(log.of(role)) is (name in RUNS[role])
+    assert len(log.of("None")) == 2
+    assert (tmp_path / "log.csv").exists()
+
+
+def test_a_callback_that_fit_skips_is_itself_elsewhere(
+    keras: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place("worker", monkeypatch)
+    callback = hb.set_role(keras.callbacks.EarlyStopping("loss"), "chief")
+    skipped = hb.as_callbacks(callback)
+    (hook,) = hb.as_hooks(skipped, steps_per_epoch=STEPS)
+    assert hook.callback is callback and hook.role == "chief"
+    assert hb.explain(skipped, "fit") == hb.explain(callback, "fit")
+    with absl_messages() as messages:
+        skipped[0].set_model(None)
+        skipped[0].set_model(None)
+    (line,) = messages
+    assert "`EarlyStopping` has the role 'chief'" in line
 
 
 EPOCHS = 4

@@ -1,0 +1,23 @@
+"""What makes an object a callback of every Keras flavour at once."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from hookbridge import compat
+
+
+@functools.cache
+def _with_bases(cls: Any, bases: tuple[type, ...]) -> Any:
+    return type(cls.__name__, (cls, *bases), {"__module__": cls.__module__})
+
+
+class AnyFlavour:
+    """Base class whose objects are instances of each imported Keras's `Callback`."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        bases = tuple(k.callbacks.Callback for k in compat.keras_flavours())
+        missing = tuple(b for b in bases if not issubclass(cls, b))
+        own: Any = cls
+        return object.__new__(_with_bases(own, missing) if missing else own)
