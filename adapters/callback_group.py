@@ -150,7 +150,11 @@ def _is_provider(model: Any) -> bool:
 def _positive(name: str, value: Any) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or int(value) != value or value < 1:
+    try:
+        good = not isinstance(value, bool) and int(value) == value and value >= 1
+    except (TypeError, ValueError, OverflowError):
+        good = False  # no number, NaN, infinite
+    if not good:
         raise errors.InvalidArgumentError(
             f"`{name}` is {value!r}; expected an integer of at least 1, or None."
         )

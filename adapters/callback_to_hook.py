@@ -106,6 +106,12 @@ class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         return f"CallbackToHook({guests.name_of(self.callback)})"
 
     @property
+    def last_step(self) -> int | None:
+        """The global step at the end of the last epoch; None without `epochs`."""
+        epochs, per_epoch = self._group.epochs, self._group.steps_per_epoch
+        return None if epochs is None or per_epoch is None else epochs * per_epoch
+
+    @property
     def role(self) -> roles.Role:
         """Which processes of a cluster call the callback.
 

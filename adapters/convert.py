@@ -10,6 +10,7 @@ from hookbridge.adapters import (
     fit_states,
     guests,
     hook_to_callback,
+    last_epoch,
 )
 from hookbridge.adapters import skipped_callback as skipped
 from hookbridge.adapters.skipped_hook import unless_skipped
@@ -59,7 +60,8 @@ def as_hooks(
       params: further entries of `callback.params`.
 
     Returns:
-      A list of hooks, one for each guest, in order. `hook.role` says which
+      A list of hooks, one for each guest, in order; with `epochs` and no callback,
+      one more that ends the run. `hook.role` of a wrapped callback says which
       processes of a cluster call the callback: by default what writes files runs
       on the chief and what acts on the loop on every worker
       (`hookbridge.adapters.roles`); it may be set until the session begins.
@@ -68,7 +70,8 @@ def as_hooks(
       errors.NotAGuestError: an item is neither a hook nor a callback.
       errors.EpochsUndefinedError: a callback needs epochs and `steps_per_epoch`
         is missing.
-      errors.RefusedError: a callback cannot be carried into a session loop.
+      errors.RefusedError: a callback cannot be carried into a session loop, or a
+        guest is both a hook and a callback.
       errors.InvalidArgumentError: an argument has a bad value.
     """
     from hookbridge.adapters.parameter_server_callback import DeferredCallback
@@ -99,13 +102,25 @@ def as_hooks(
     )
     hooks: list[Any] = []
     for item in flat:
+        guests.check_kind(item)
         if isinstance(item, hook_to_callback.HookToCallback):
             item = item.hook
         if guests.is_hook(item):
             hooks.append(unless_skipped(item))
         else:
             hooks.append(next(wrapped))
+    if epochs is not None and steps_per_epoch is not None:
+        last_step = int(epochs) * int(steps_per_epoch)
+        if not any(_ends(hook, last_step) for hook in hooks):
+            hooks.append(last_epoch.LastEpochHook(last_step))
     return hooks
+
+
+def _ends(hook: Any, last_step: int) -> bool:
+    """Whether a hook of `as_hooks` ends the run at a step."""
+    if isinstance(hook, callback_to_hook.CallbackToHook):
+        return hook.last_step == last_step
+    return isinstance(hook, last_epoch.LastEpochHook) and hook.last_step == last_step
 
 
 def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
@@ -138,8 +153,9 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
 
     Raises:
       errors.NotAGuestError: an item is neither a hook nor a callback.
-      errors.RefusedError: a hook needs a host that `fit` cannot be, or there is a
-        `ParameterServerStrategy` and no Keras but Keras 3.
+      errors.RefusedError: a hook needs a host that `fit` cannot be, a guest is both a
+        hook and a callback, or there is a `ParameterServerStrategy` and no Keras but
+        Keras 3.
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
     from hookbridge.adapters import parameter_server_callback as ps
@@ -149,6 +165,7 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     callbacks: list[Any] = []
     defers: bool | None = True if max_lag is not None else None
     for item in guests.flatten(items):
+        guests.check_kind(item)
         if isinstance(item, callback_to_hook.CallbackToHook):
             item = item.callback
         if guests.is_hook(item):

@@ -59,21 +59,51 @@ def is_callback_list(item: Any) -> bool:
     )
 
 
+def check_kind(guest: Any) -> None:
+    """Refuses a guest that is a hook and a callback at once.
+
+    Raises:
+      errors.RefusedError: it is both; either host would call one half of it only.
+    """
+    import tensorflow as tf
+
+    base = tf.compat.v1.train.SessionRunHook
+    hooks = isinstance(guest, base) or _has_all(guest, HOOK_METHODS)
+    if hooks and is_callback(guest):
+        name = name_of(guest)
+        raise errors.RefusedError(
+            f"`{name}` is a `SessionRunHook` and a Keras `Callback` at once; expected "
+            "one of the two, since a loop calls a guest as one of them. Make two "
+            "classes of it, whose objects share what both need, and give both: "
+            f"`[{name}Hook(shared), {name}Callback(shared)]`."
+        )
+
+
 def flatten(items: Any) -> list[Any]:
     """One guest, a (nested) list of guests or a `CallbackList` as a flat list.
+
+    Args:
+      items: those; None is no guest at all, but not within a list.
 
     Raises:
       errors.NotAGuestError: something in `items` is neither hook nor callback.
     """
-    if items is None:
-        return []
+    return [] if items is None else _flatten(items, "")
+
+
+def _flatten(items: Any, place: str) -> list[Any]:
     if is_callback_list(items):
-        return flatten(list(items.callbacks))
-    if is_hook(items) or is_callback(items):
+        items = list(items.callbacks)
+    elif is_hook(items) or is_callback(items):
         return [items]
     if isinstance(items, (list, tuple)):
-        return [guest for item in items for guest in flatten(item)]
-    raise errors.NotAGuestError(_complaint(items))
+        return [
+            guest
+            for i, item in enumerate(items)
+            for guest in _flatten(item, f"{place}[{i}]")
+        ]
+    where = f" It is at {place} of the list." if place else ""
+    raise errors.NotAGuestError(_complaint(items) + where)
 
 
 def _complaint(item: Any) -> str:
@@ -91,6 +121,8 @@ def _complaint(item: Any) -> str:
             f"Received the function `{getattr(item, '__name__', item)}`; expected "
             f"{wanted}. Wrap it: `tf.keras.callbacks.LambdaCallback(on_epoch_end=...)`."
         )
+    if item is None:
+        return f"Received None; expected {wanted}. Leave it out of the list."
     return f"Received {item!r} of type `{type(item).__name__}`; expected {wanted}."
 
 

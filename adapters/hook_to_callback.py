@@ -29,6 +29,7 @@ class HookToCallback(any_flavour.AnyFlavour):
     Raises:
       errors.NotAGuestError: `hook` is not a hook instance.
       errors.RefusedError: the hook needs a host that `fit` cannot be.
+      errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
 
     # Keras 2: the bridge does not read `logs`, so nothing need be converted.
@@ -41,9 +42,10 @@ class HookToCallback(any_flavour.AnyFlavour):
                 f"Received {hook!r} of type `{type(hook).__name__}`; expected a "
                 "`tf.compat.v1.train.SessionRunHook` instance."
             )
-        from hookbridge.adapters import refusals
+        from hookbridge.adapters import parameter_server_callback, refusals
 
         refusals.check_hook(hook)
+        parameter_server_callback.check_max_lag(max_lag)
         self.hook = hook
         self.max_lag = max_lag
         self.validation_data = None

@@ -99,7 +99,7 @@ def explain(items: Any, host: Host = "session") -> Report:
       errors.NotAGuestError: an item is neither a hook nor a callback.
       errors.InvalidArgumentError: `host` is not one of those named above.
     """
-    if host not in HOSTS:
+    if not isinstance(host, str) or host not in HOSTS:
         raise errors.InvalidArgumentError(
             f"Received `host={host!r}`; expected one of {', '.join(HOSTS)}."
         )

@@ -126,6 +126,7 @@ def test_nothing_to_explain() -> None:
 @pytest.mark.parametrize(
     ("items", "host", "error", "message"),
     [
+        ([], ["fit"], errors.InvalidArgumentError, r"Received `host=\['fit'\]`"),
         ([], "sess", errors.InvalidArgumentError, "Received `host='sess'`; expected"),
         (object(), "fit", errors.NotAGuestError, "of type `object`; expected"),
         (RecordingHook, "fit", errors.NotAGuestError, "Construct it first"),

@@ -32,7 +32,8 @@ def tower_devices(
 
     Raises:
       errors.InvalidArgumentError: `num_towers` is no positive integer, differs from
-        the number of `devices`, or is larger than the number of GPUs.
+        the number of `devices`, or is larger than the number of GPUs; or `devices`
+        is no list of device names.
     """
     if isinstance(num_towers, bool) or not isinstance(num_towers, int):
         raise errors.InvalidArgumentError(
@@ -43,6 +44,7 @@ def tower_devices(
             f"Received num_towers={num_towers}; expected at least 1."
         )
     if devices is not None:
+        check_devices(devices)
         if len(devices) != num_towers:
             raise errors.InvalidArgumentError(
                 f"Received num_towers={num_towers} and {len(devices)} devices "
@@ -61,6 +63,32 @@ def tower_devices(
         )
     kind = "GPU" if gpus else "CPU"
     return tuple(f"/device:{kind}:{i}" for i in range(num_towers))
+
+
+def check_devices(devices: Any) -> None:
+    """Raises unless `devices` is a list of device names.
+
+    Raises:
+      errors.InvalidArgumentError: it is not.
+    """
+    import tensorflow as tf
+
+    example = '["/device:CPU:0", "/device:CPU:1"]'
+    if isinstance(devices, str) or not isinstance(devices, Sequence):
+        raise errors.InvalidArgumentError(
+            f"Received devices={devices!r}; expected a list of device names, one for "
+            f"each tower, such as {example}."
+        )
+    for name in devices:
+        try:
+            if not isinstance(name, str):
+                raise ValueError(f"it is of type `{type(name).__name__}`")
+            tf.DeviceSpec.from_string(name)
+        except ValueError as e:
+            raise errors.InvalidArgumentError(
+                f"Received the device {name!r} in `devices`; expected names such as "
+                f"{example}: {e}"
+            ) from e
 
 
 def session_config(devices: Sequence[str], *, base: Any = None) -> Any:

@@ -11,7 +11,7 @@ from hookbridge import errors
 from hookbridge.loops import merged_specs
 from hookbridge.loops.batch import fetch_batches, split_batch
 from hookbridge.loops.deferred_updates import Update, apply_averaged, catch_updates
-from hookbridge.loops.devices import device_setter, tower_devices
+from hookbridge.loops.devices import check_devices, device_setter, tower_devices
 from hookbridge.loops.towers import VARIABLE_DEVICE, build_towers
 from hookbridge.loops.uneven_batch import split_any_batch
 
@@ -99,6 +99,7 @@ def replicate_model_fn(
 
 def _devices(devices: Sequence[str] | None, num_towers: int | None) -> tuple[str, ...]:
     if devices is not None:
+        check_devices(devices)
         return tower_devices(num_towers or len(devices), list(devices))
     if num_towers is None:
         import tensorflow as tf

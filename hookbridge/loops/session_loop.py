@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,7 @@ class TowerLoop:
                 raise errors.InvalidArgumentError(
                     f"Received {name}={function!r}; expected a function."
                 )
-        if not callable(learning_rate) and not float(learning_rate) > 0:
+        if not callable(learning_rate) and not _is_above_0(learning_rate):
             raise errors.InvalidArgumentError(
                 f"Received learning_rate={learning_rate!r}; expected a number above 0 "
                 "or a function of the global step."
@@ -247,3 +248,10 @@ class TowerLoop:
         if validation_fn is None:
             return None
         return Evaluation(self._model_fn, validation_fn)
+
+
+def _is_above_0(value: Any) -> bool:
+    try:
+        return 0 < float(value) < math.inf
+    except (TypeError, ValueError):
+        return False

@@ -234,6 +234,10 @@ def test_two_optimizers_with_rates_of_their_own(keras: Any) -> None:
     [
         ("steps_per_epoch", 0),
         ("steps_per_epoch", 1.5),
+        ("steps_per_epoch", float("nan")),
+        ("steps_per_epoch", "many"),
+        ("epochs", float("inf")),
+        ("epochs", [1]),
         ("epochs", -1),
         ("epochs", True),
         ("logs", ["loss"]),

@@ -283,6 +283,22 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: hb.replicate_model_fn(model_fn, ["/device:CPU:0"], num_towers=2),
         "one device for each tower",
     ),
+    "device_string": (
+        lambda: hb.replicate_model_fn(model_fn, "/cpu:0"),
+        "devices='/cpu:0'; expected a list",
+    ),
+    "device_number": (
+        lambda: hb.replicate_model_fn(model_fn, 2),  # type: ignore[arg-type]
+        "devices=2; expected a list",
+    ),
+    "device_name": (
+        lambda: hb.replicate_model_fn(model_fn, ["/cpu:x"]),
+        "Received the device '/cpu:x'",
+    ),
+    "device_kind": (
+        lambda: hb.replicate_model_fn(model_fn, [0, 1]),  # type: ignore[list-item]
+        "Received the device 0 in `devices`",
+    ),
     "no_update": (
         lambda: call(hb.replicate_model_fn(no_update, num_towers=2)),
         "applied no gradients",

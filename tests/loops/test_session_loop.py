@@ -201,6 +201,15 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: loop(num_towers=2, devices=["/device:CPU:0"]),
         "one device for each tower",
     ),
+    "device_string": (
+        lambda: loop(num_towers=6, devices="/cpu:0"),
+        "devices='/cpu:0'; expected a list",
+    ),
+    "learning_rate_text": (lambda: loop(learning_rate="a"), "learning_rate='a'"),
+    "learning_rate_nan": (
+        lambda: loop(learning_rate=float("nan")),
+        "learning_rate=nan",
+    ),
     "learning_rate": (lambda: loop(learning_rate=0.0), "learning_rate=0.0"),
     "optimizer": (
         lambda: TowerLoop(model, optimizer=None, learning_rate=1.0),  # type: ignore[arg-type]
