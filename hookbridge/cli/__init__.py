@@ -8,6 +8,7 @@ sub-command starts its work: `--help` and a bad flag answer at once.
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -56,7 +57,7 @@ def _run(name: str, arguments: list[str]) -> int:
     flags.DEFINE_boolean("help", False, "Print this help.", flag_values=values)
     command.define_flags(values)
     try:
-        rest = values([f"hookbridge {name}", *arguments])[1:]
+        rest = _parse(values, [f"hookbridge {name}", *arguments])
         if values.help:
             print(command_help(name, command, values))
             return 0
@@ -66,6 +67,20 @@ def _run(name: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         _complain(f"{name}: interrupted")
         return INTERRUPTED
+
+
+def _parse(values: Any, words: list[str]) -> list[str]:
+    """Sets the flags; returns the arguments that are none.
+
+    Raises:
+      flags.Error: absl's own, with one readable line.
+    """
+    try:
+        return list(values(words)[1:])
+    except (flags.Error, ValueError) as e:
+        # absl raises a plain ValueError for `--noflag=value`, and shows the error of a
+        # boolean as the tuple of its arguments.
+        raise flags.Error(re.sub(r"\('(.*)', .*\)$", r"\1", str(e))) from e
 
 
 def _complain(message: str) -> int:

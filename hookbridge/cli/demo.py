@@ -86,6 +86,11 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             f"Received the argument {arguments[0]!r}; expected flags only. "
             "See `hookbridge demo --help`."
         )
+    if values.local and values["num_workers"].present:
+        raise errors.InvalidArgumentError(
+            f"Received --local and --num_workers={values.num_workers}; expected one of "
+            "them: --local runs in this process, without workers."
+        )
     settings = DemoSettings(
         epochs=values.epochs,
         batch_size=values.batch_size,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import traceback
 from types import ModuleType
 from typing import Any
 
@@ -18,8 +19,7 @@ def load_file(path: str) -> ModuleType:
       path: the file.
 
     Raises:
-      errors.InvalidArgumentError: there is no such Python file.
-      Exception: whatever the file itself raises.
+      errors.InvalidArgumentError: there is no such Python file, or it raises.
     """
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(
@@ -37,8 +37,27 @@ def load_file(path: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # Before it runs: dataclasses and pickles look their module up by name.
     sys.modules[stem] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as e:
+        del sys.modules[stem]
+        raise _raised(path, e) from e
     return module
+
+
+def _raised(path: str, error: Exception) -> errors.InvalidArgumentError:
+    """What a file's own error becomes: one line that leads to the place."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [(frame.filename, frame.lineno) for frame in frames]
+    if isinstance(error, SyntaxError):  # of this file, or of one that it imports
+        places.append((error.filename or "", error.lineno))
+    here = os.path.abspath(path)
+    lines = [line for file, line in places if os.path.abspath(file) == here]
+    where = f", line {lines[-1]}," if lines else ""
+    return errors.InvalidArgumentError(
+        f"The file {path!r}{where} raised {type(error).__name__}: {error}; expected a "
+        f"file that can be imported. `python {path}` shows the whole traceback."
+    )
 
 
 def find_function(module: ModuleType, name: str, signature: str) -> Any:
@@ -69,7 +88,8 @@ def find_guests(module: ModuleType, name: str = "guests") -> Any:
       name: what the list or function is called.
 
     Raises:
-      errors.InvalidArgumentError: the file has nothing of that name.
+      errors.InvalidArgumentError: the file has nothing of that name, or the function
+        raises.
     """
     if not hasattr(module, name):
         raise errors.InvalidArgumentError(
@@ -81,4 +101,9 @@ def find_guests(module: ModuleType, name: str = "guests") -> Any:
     from hookbridge.adapters import guests
 
     is_guest = guests.is_hook(found) or guests.is_callback(found)
-    return found() if callable(found) and not is_guest else found
+    if not callable(found) or is_guest:
+        return found
+    try:
+        return found()
+    except Exception as e:
+        raise _raised(str(module.__file__), e) from e

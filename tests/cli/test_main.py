@@ -29,6 +29,16 @@ BAD = {
         "batch of 32 examples for 6 towers; expected a multiple of 6",
     ),
     "no_workers": (["demo", "--num_workers=0"], "--num_workers=0"),
+    "local_workers": (
+        ["demo", "--local", "--num_workers=7"],
+        "--local and --num_workers=7; expected one of them",
+    ),
+    "no_with_a_value": (["demo", "--nolocal=3"], "--nolocal=3 does not take an arg"),
+    "no_chief_with_a_value": (["cluster", "--nochief=1"], "cluster: --nochief=1 does"),
+    "no_boolean": (
+        ["demo", "--json=maybe"],
+        "demo: flag --json=maybe: Non-boolean argument to boolean flag\n",
+    ),
     "too_large": (["demo", "--batch_size=4000"], "expected at most 1257"),
 }
 

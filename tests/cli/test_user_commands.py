@@ -70,6 +70,23 @@ BAD = {
     "no_list": (["explain", "empty.py"], "has no `guests`; expected a list of hooks"),
     "no_host": (["explain", "--host=moon", "empty.py"], "--host=moon"),
     "no_guest": (["explain", "number.py"], "3"),
+    "raises": (
+        ["explain", "raises.py"],
+        "The file 'raises.py', line 2, raised KeyError: 'here'; expected a file that",
+    ),
+    "no_syntax": (["explain", "broken.py"], "'broken.py', line 3, raised SyntaxError:"),
+    "imports_broken": (
+        ["explain", "imports.py"],
+        "'imports.py', line 2, raised SyntaxError:",
+    ),
+    "list_raises": (
+        ["explain", "late.py"],
+        "late.py', line 2, raised ValueError: two lines; expected",
+    ),
+    "job_raises": (
+        ["train", "--model_dir=m", "raises.py"],
+        "train: The file 'raises.py', line 2, raised KeyError",
+    ),
     "no_dir": (["train", "empty.py"], "no --model_dir"),
     "no_epoch": (
         ["train", "--model_dir=m", "--epochs=2", "empty.py"],
@@ -96,6 +113,12 @@ def test_bad_input_gets_one_line_and_exit_code_2(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.py").write_text("")
     (tmp_path / "number.py").write_text("guests = [3]\nmodel_fn = 3\n")
+    (tmp_path / "raises.py").write_text("import os\nos.environ['here']\n")
+    (tmp_path / "broken.py").write_text("\n\nguests = [\n")
+    (tmp_path / "imports.py").write_text("import os\nimport broken\n")
+    (tmp_path / "late.py").write_text(
+        "def guests():\n    raise ValueError('two\\nlines')\n"
+    )
     (tmp_path / "data.csv").write_text("1,2\n")
     arguments, message = BAD[case]
     assert main(arguments) == 2
