@@ -16,6 +16,8 @@ import sys
 import threading
 from typing import Any, NamedTuple
 
+from hookbridge.errors import PrivateNameMovedError as PrivateNameMovedError
+
 
 class PrivateName(NamedTuple):
     """Where a private object lives and why no public one serves.
@@ -144,10 +146,6 @@ PRIVATE: dict[str, PrivateName] = {
         min_tf=(2, 16),
     ),
 }
-
-
-class PrivateNameMovedError(ImportError):
-    """Raised when a private TF or Keras name is not where it used to be."""
 
 
 @functools.cache

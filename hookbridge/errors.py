@@ -74,3 +74,7 @@ class MissingExtraError(HookBridgeError, ImportError):
 
 class ImportOrderError(HookBridgeError, ImportError):
     """Raised when a module was imported too early; names what goes first."""
+
+
+class PrivateNameMovedError(HookBridgeError, ImportError):
+    """Raised when a private TF or Keras name is not where it used to be."""
