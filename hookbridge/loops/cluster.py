@@ -15,7 +15,10 @@ CHIEF_TYPES = ("chief", "master")
 SERVER_TYPES = (*CHIEF_TYPES, "worker", "ps")
 # An evaluator talks to nobody: it may be left out of the cluster it evaluates.
 TASK_TYPES = (*SERVER_TYPES, "evaluator")
-_ADDRESS = re.compile(r"^.+:\d{1,5}$")
+# A host name, an IPv4 address, or an IPv6 address in brackets; then the port.
+_ADDRESS = re.compile(r"(?:[^\s/:\[\]]+|\[[0-9A-Za-z:.%]+\]):([0-9]{1,5})")
+_LAST_PORT = 65_535
+_SHOWN_CHARS = 300
 _EXAMPLE = (
     '{"cluster": {"chief": ["host0:2222"], "worker": ["host1:2222"], '
     '"ps": ["host2:2222"]}, "task": {"type": "worker", "index": 0}}'
@@ -60,8 +63,8 @@ class ClusterConfig:
           errors.InvalidArgumentError: it is malformed; the message names the key.
         """
         try:
-            value = json.loads(text)
-        except json.JSONDecodeError as e:
+            value = json.loads(text, object_pairs_hook=_object)
+        except (ValueError, RecursionError) as e:
             raise _wrong("TF_CONFIG", text, f"JSON ({e})") from e
         if not isinstance(value, dict):
             raise _wrong("TF_CONFIG", value, "a JSON object")
@@ -125,6 +128,24 @@ class ClusterConfig:
             return self.task_type in CHIEF_TYPES
         return self.task_type == "worker" and self.task_index == 0
 
+    def with_chief(self) -> ClusterConfig:
+        """The same cluster, where the first worker is called chief if there is none.
+
+        For what asks for a task of that type, as Estimator does.
+        """
+        workers = self.cluster.get("worker", ())
+        if not workers or any(job in self.cluster for job in CHIEF_TYPES):
+            return self
+        others = {job: hosts for job, hosts in self.cluster.items() if job != "worker"}
+        cluster = {"chief": workers[:1], **others}
+        if len(workers) > 1:
+            cluster["worker"] = workers[1:]
+        if self.task_type != "worker":
+            return ClusterConfig(cluster, self.task_type, self.task_index)
+        if self.task_index == 0:
+            return ClusterConfig(cluster, "chief", 0)
+        return ClusterConfig(cluster, "worker", self.task_index - 1)
+
     def to_json(self) -> str:
         """This configuration as the value of `TF_CONFIG`."""
         return json.dumps(
@@ -151,8 +172,13 @@ def _cluster(
         if not isinstance(hosts, list) or not hosts:
             raise _wrong(name, hosts, 'a list of addresses such as `["host:2222"]`')
         for address in hosts:
-            if not isinstance(address, str) or not _ADDRESS.match(address):
-                raise _wrong(name, address, "an address `host:port`")
+            if not _is_address(address):
+                raise _wrong(
+                    name,
+                    address,
+                    f"an address `host:port` with a port from 1 to {_LAST_PORT}, "
+                    "without a scheme, and IPv6 in brackets",
+                )
             if address in owners:
                 raise errors.InvalidArgumentError(
                     f"{name} has the address {address!r} that {owners[address]} has "
@@ -166,6 +192,21 @@ def _cluster(
             "one. Make the others workers."
         )
     return {job: tuple(hosts) for job, hosts in value.items()}
+
+
+def _is_address(value: Any) -> bool:
+    found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    return found is not None and 1 <= int(found[1]) <= _LAST_PORT
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of a key that is there twice, one value would be lost."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"it has the key {key!r} twice in one object")
+        found[key] = value
+    return found
 
 
 def _task(
@@ -185,7 +226,7 @@ def _task(
             f"expected one of its jobs: {', '.join(cluster)}."
         )
     # Schedulers write numbers as strings.
-    if isinstance(index, str) and index.isdigit():
+    if isinstance(index, str) and index.isdecimal():
         index = int(index)
     if isinstance(index, bool) or not isinstance(index, int) or index < 0:
         raise _wrong(f"{key}['index']", index, "an integer of at least 0")
@@ -199,6 +240,9 @@ def _task(
 
 
 def _wrong(key: str, value: Any, expected: str) -> errors.InvalidArgumentError:
+    shown = repr(value)
+    if len(shown) > _SHOWN_CHARS:
+        shown = f"{shown[:_SHOWN_CHARS]}..."
     return errors.InvalidArgumentError(
-        f"{key} is {value!r}; expected {expected}. For example {_EXAMPLE}."
+        f"{key} is {shown}; expected {expected}. For example {_EXAMPLE}."
     )

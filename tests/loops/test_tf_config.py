@@ -54,8 +54,67 @@ def test_who_is_the_chief(cluster: Any, task: tuple[str, Any], chief: bool) -> N
     assert ClusterConfig.from_json(text).is_chief is chief
 
 
+@pytest.mark.parametrize(
+    "address", ["localhost:1", "10.0.0.1:2222", "[::1]:65535", "my_host-0.svc.local:80"]
+)
+def test_addresses(address: str) -> None:
+    text = config({"worker": [address]}, {"type": "worker", "index": 0})
+    assert ClusterConfig.from_json(text).cluster["worker"] == (address,)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "grpc://localhost:2222",
+        "localhost:2222/x",
+        "no such host:2222",
+        "localhost:0",
+        "localhost:65536",
+        "localhost:99999",
+        "localhost:2222\n",
+        "::1:2222",
+        ":2222",
+        2222,
+    ],
+)
+def test_what_is_no_address(address: Any) -> None:
+    with pytest.raises(
+        hb.errors.InvalidArgumentError,
+        match=r"\['cluster'\]\['ps'\] is .*expected an address `host:port` with a port",
+    ):
+        ClusterConfig.from_json(config({**CLUSTER, "ps": [address]}))
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        (("worker", 0), ("chief", 0)),
+        (("worker", 1), ("worker", 0)),
+        (("ps", 0), ("ps", 0)),
+        (("evaluator", 0), ("evaluator", 0)),
+    ],
+)
+def test_the_first_worker_as_chief(
+    task: tuple[str, int], expected: tuple[str, int]
+) -> None:
+    cluster = {"worker": ("b:1", "b:2"), "ps": ("c:1",)}
+    assert ClusterConfig(cluster, *task).with_chief() == ClusterConfig(
+        {"chief": ("b:1",), "worker": ("b:2",), "ps": ("c:1",)}, *expected
+    )
+
+
+def test_a_chief_stays_the_chief() -> None:
+    for found in (ClusterConfig(), ClusterConfig.from_json(config())):
+        assert found.with_chief() is found
+
+
 BAD = {
     "no_json": ("{cluster", r"TF_CONFIG is '{cluster'; expected JSON"),
+    "nested_too_deeply": ("[" * 100_000, r"TF_CONFIG is '\[{299}\.\.\.; expected JSON"),
+    "two_chief_keys": (
+        '{"cluster": {"chief": ["a:1"], "chief": ["a:2"]}}',
+        r"expected JSON \(it has the key 'chief' twice",
+    ),
     "no_object": ("[1]", "expected a JSON object"),
     "no_cluster": (
         '{"task": {"type": "worker", "index": 0}}',
@@ -86,6 +145,10 @@ BAD = {
         r"\['index'\] is 2; expected less than 2",
     ),
     "index_missing": (config(task={"type": "worker"}), r"\['index'\] is None"),
+    "index_no_number": (
+        config(task={"type": "worker", "index": "²"}),
+        r"\['index'\] is '²'",
+    ),
     "index_negative": (
         config(task={"type": "worker", "index": -1}),
         r"\['index'\] is -1",
