@@ -6,11 +6,10 @@ from types import ModuleType
 from typing import Any
 
 import hookbridge as hb
+from hookbridge.cli.estimator_cluster import check_before_servers
 from hookbridge.cli.user_file import find_function, find_guests
-from hookbridge.loops.batch import check_divides
-from hookbridge.loops.cluster import CHIEF_TYPES, ClusterConfig
+from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.devices import session_config, tower_devices
-from hookbridge.loops.session_cluster_ports import check_own_port
 
 
 def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
@@ -24,7 +23,8 @@ def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
         `train_and_evaluate` is played as `TF_CONFIG` says.
 
     Raises:
-      errors.InvalidArgumentError: the file lacks a function.
+      errors.InvalidArgumentError: the file lacks a function, or the batch does not
+        divide among the towers.
       errors.HookBridgeError: a guest was refused; see `as_hooks`.
     """
     model_fn = find_function(job, "model_fn", "(features, labels, mode)")
@@ -35,8 +35,7 @@ def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
     guests = find_guests(job) if hasattr(job, "guests") else []
 
     devices = tower_devices(values.num_towers, values.devices)
-    if cluster.cluster:
-        _check_before_servers(train_input_fn, len(devices), cluster)
+    check_before_servers(train_input_fn, len(devices), cluster)
     estimator = hb.estimator.Estimator(
         hb.replicate_model_fn(model_fn, devices),
         values.model_dir,
@@ -72,30 +71,6 @@ def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
     evaluates = not cluster.cluster or cluster.task_type == "evaluator"
     if evaluates and evaluation is not None:
         _print_metrics(estimator.evaluate(eval_input_fn))
-
-
-def _check_before_servers(
-    train_input_fn: Any, num_towers: int, cluster: ClusterConfig
-) -> None:
-    """Finds out what Estimator would find out with its server running.
-
-    Raises:
-      errors.InvalidArgumentError: the batch does not divide among the towers.
-      errors.ClusterError: this task's port is in use.
-    """
-    import tensorflow as tf
-
-    if cluster.task_type in cluster.cluster:
-        check_own_port(cluster)
-    if num_towers == 1 or cluster.task_type not in (*CHIEF_TYPES, "worker"):
-        return
-    with tf.Graph().as_default():
-        batch = train_input_fn()
-        spec = getattr(batch, "element_spec", batch)
-        for tensor in tf.nest.flatten(spec):
-            shape = getattr(tensor, "shape", None)
-            if shape is not None and shape.rank and shape[0] is not None:
-                check_divides(int(shape[0]), num_towers)
 
 
 def _last_step(values: Any) -> int | None:

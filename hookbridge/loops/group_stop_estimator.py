@@ -16,6 +16,7 @@ from hookbridge.loops.group_stop_marker import JobEnd, checkpoints_until, write_
 from hookbridge.loops.group_stop_outside import stop_from_outside
 from hookbridge.loops.group_stop_session import terminate
 from hookbridge.loops.session_cluster import SessionCluster
+from hookbridge.loops.session_cluster_roles import check_jobs
 from hookbridge.loops.session_cluster_signals import on_sigterm
 
 
@@ -29,7 +30,8 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
     return; the evaluator evaluates the last checkpoint, if it has not yet, and
     returns. Checkpoints have no variable more than without it.
 
-    Where `TF_CONFIG` has no parameter server, it is TensorFlow's own.
+    Where `TF_CONFIG` has no parameter server, it is TensorFlow's own: for one task
+    that trains, or with a strategy (`RunConfig(train_distribute=...)`).
 
     Args:
       estimator: an Estimator.
@@ -42,12 +44,15 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
       returned; elsewhere what TensorFlow's own returns.
 
     Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is malformed.
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed, nobody trains, or
+        several do without a parameter server or a strategy.
       errors.ClusterError: a parameter server or the chief is gone.
     """
     from hookbridge import estimator as estimator_lib
 
     config = ClusterConfig.from_environment()
+    if estimator.config.train_distribute is None:
+        check_jobs(config)
     if "ps" not in config.cluster:
         return estimator_lib.train_and_evaluate(estimator, train_spec, eval_spec)
     if config.task_type == "evaluator":

@@ -15,8 +15,27 @@ def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
     ]
 
 
+def check_jobs(config: ClusterConfig) -> None:
+    """Raises unless somebody trains, and the trainers can share their variables.
+
+    Raises:
+      errors.InvalidArgumentError: the cluster has nobody who trains, or several who
+        do and no parameter server.
+    """
+    jobs = config.cluster
+    if not jobs:
+        return
+    if not trainers(config):
+        raise errors.InvalidArgumentError(
+            f"TF_CONFIG['cluster'] has the jobs {', '.join(jobs)}; expected also "
+            "'chief' or 'worker': nobody trains."
+        )
+    if "ps" not in jobs and len(trainers(config)) > 1:
+        raise _no_server(config)
+
+
 def check_roles(config: ClusterConfig) -> None:
-    """Raises unless every role that is needed is somebody's.
+    """Raises unless every role that `SessionCluster` needs is somebody's.
 
     Raises:
       errors.InvalidArgumentError: one is nobody's, or this task has none.
@@ -25,16 +44,8 @@ def check_roles(config: ClusterConfig) -> None:
     if not jobs:
         return
     if "ps" not in jobs:
-        raise errors.InvalidArgumentError(
-            f"TF_CONFIG['cluster'] has the jobs {', '.join(jobs)}; expected also 'ps': "
-            "the workers share their variables through parameter servers. Add one, or "
-            "leave TF_CONFIG out to train in one process."
-        )
-    if not trainers(config):
-        raise errors.InvalidArgumentError(
-            f"TF_CONFIG['cluster'] has the jobs {', '.join(jobs)}; expected also "
-            "'chief' or 'worker': nobody trains."
-        )
+        raise _no_server(config)
+    check_jobs(config)
     if config.task_type not in jobs or config.task_type == "evaluator":
         trained = ", ".join(job for job in TASK_TYPES if job in jobs)
         raise errors.InvalidArgumentError(
@@ -42,3 +53,11 @@ def check_roles(config: ClusterConfig) -> None:
             f"{trained}. An evaluator reads checkpoints: see "
             "`hb.loops.checkpoints_until_stop`."
         )
+
+
+def _no_server(config: ClusterConfig) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        f"TF_CONFIG['cluster'] has the jobs {', '.join(config.cluster)}; expected also "
+        "'ps': the workers share their variables through parameter servers. Add one, "
+        "or leave TF_CONFIG out to train in one process."
+    )

@@ -14,6 +14,7 @@ from hookbridge.adapters.convert import as_hooks
 from hookbridge.loops import devices as devices_lib
 from hookbridge.loops.evaluation import Evaluation
 from hookbridge.loops.final_values import FinalValuesHook, TrainingResult
+from hookbridge.loops.first_batch import check_first_batch
 from hookbridge.loops.input_pipeline import (
     InputFn,
     make_dataset,
@@ -124,7 +125,8 @@ class TowerLoop:
 
         Args:
           input_fn: called inside the loop's graph, returns a `tf.data.Dataset` of
-            `(features, labels)` batches, tensors `[N, ...]`.
+            `(features, labels)` batches, tensors `[N, ...]`. Where it does not say
+            its N, several towers read one batch more, before the training.
           guests: any mix of hooks and callbacks, in the order in which they see
             events.
           steps_per_epoch: steps that make an epoch, for callbacks.
@@ -232,6 +234,7 @@ class TowerLoop:
             sync = SyncReplicas(self._optimizer, self._replicas, workers)
         with tf.device("/device:CPU:0"):
             batch = next_training_batch(make_dataset(input_fn, name="input_fn"))
+        check_first_batch(batch, len(self.devices))
         graph = build_training(
             self._model_fn,
             batch,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -40,18 +41,24 @@ class Epochs(tf.keras.callbacks.Callback):
 
 guests = [Epochs()]
 """
+ANY_SIZE = """
+def train_input_fn():
+    x = np.arange(48, dtype=np.float32)
+    return tf.data.Dataset.from_tensor_slices((x, x)).batch(batch_size)
+"""
 CHIEF = {"type": "chief", "index": 0}
 
 
 def tf_config(task: Any = None, **jobs: Any) -> str:
-    """`TF_CONFIG` with ports that are free; `jobs` replace those of the cluster."""
+    """`TF_CONFIG` with free ports; `jobs` replace those of the cluster, None drops."""
     ports = iter(free_ports(6))
     cluster = {
         "chief": [f"localhost:{next(ports)}"],
         "worker": [f"localhost:{next(ports)}"],
         "ps": [f"localhost:{next(ports)}"],
     }
-    return json.dumps({"cluster": {**cluster, **jobs}, "task": task or CHIEF})
+    cluster = {job: hosts for job, hosts in {**cluster, **jobs}.items() if hosts}
+    return json.dumps({"cluster": cluster, "task": task or CHIEF})
 
 
 BAD: dict[str, tuple[Any, list[str], str, str]] = {
@@ -73,6 +80,21 @@ BAD: dict[str, tuple[Any, list[str], str, str]] = {
         lambda: tf_config(chief=["a:1", "a:2"]),
         *([], "", "has 2 chiefs"),
     ),
+    "no_parameter_server": (lambda: tf_config(ps=None), [], "", "expected also 'ps'"),
+    "nobody_trains": (
+        lambda: tf_config({"type": "ps", "index": 0}, chief=None, worker=None),
+        *([], "", "nobody trains"),
+    ),
+    "evaluator_beside_a_master": (
+        lambda: tf_config(
+            {"type": "evaluator", "index": 0}, chief=None, master=["localhost:1"]
+        ),
+        *([], "", "expected the job 'chief'"),
+    ),
+    "url_for_an_address": (
+        lambda: tf_config(ps=["grpc://localhost:2222"]),
+        *([], "", "['ps'] is 'grpc://localhost:2222'; expected an address"),
+    ),
     "too_few_devices": (
         tf_config,
         ["--num_towers=3", "--devices=/device:CPU:0,/device:CPU:1"],
@@ -81,6 +103,18 @@ BAD: dict[str, tuple[Any, list[str], str, str]] = {
     "batch_does_not_divide": (
         tf_config,
         *(["--num_towers=3"], "", "batch of 8 examples for 3 towers"),
+    ),
+    "batch_of_any_size": (
+        tf_config,
+        *(["--num_towers=3"], ANY_SIZE, "batch of 8 examples for 3 towers"),
+    ),
+    "batch_of_any_size_without_a_chief": (
+        lambda: tf_config({"type": "worker", "index": 0}, chief=None),
+        *(["--num_towers=3"], ANY_SIZE, "batch of 8 examples for 3 towers"),
+    ),
+    "batch_of_any_size_in_one_process": (
+        lambda: "",
+        *(["--num_towers=3"], ANY_SIZE, "batch of 8 examples for 3 towers"),
     ),
     "guest_that_cannot_run": (tf_config, [], GUEST, "`Epochs`"),
 }
@@ -127,3 +161,15 @@ def test_a_port_in_use_gets_exit_code_2(
         arguments = [f"--model_dir={tmp_path}/model", str(tmp_path / "job.py")]
         assert main(["train", *arguments]) == 2
     assert f"Port {port} of `chief` 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("config", ["  ", '{"cluster": null, "environment": "cloud"}'])
+def test_without_a_cluster_in_tf_config_it_trains_here(
+    config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_CONFIG", config)
+    (tmp_path / "job.py").write_text(JOB)
+    arguments = [f"--model_dir={tmp_path}/model", "--max_steps=1"]
+    assert main(["train", *arguments, str(tmp_path / "job.py")]) == 0
+    assert list((tmp_path / "model").glob("model.ckpt-1.*"))
+    assert os.environ["TF_CONFIG"] == config
