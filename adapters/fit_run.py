@@ -66,6 +66,7 @@ class FitRun:
         self._ended = 0
         self._has_outputs = False
         self._data_ended = False
+        self._is_stopped = False
         self._is_over = False
         for mode in MODES:
             vars(model)[mode.make] = self._maker(mode)
@@ -107,6 +108,9 @@ class FitRun:
     def _call(self, *args: Any) -> Any:
         """What Keras calls for every step."""
         assert self._step is not None
+        if self._is_stopped:
+            # Keras 2 has no other way to end `evaluate` and `predict`.
+            raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
         self._keras_graph = v1.get_default_graph()
         self._args = args
         self._data_ended = False
@@ -117,7 +121,7 @@ class FitRun:
             with self._graph.as_default():
                 self._monitored.run(self._graph.step_op)
                 if self._monitored.should_stop():
-                    self._model.stop_training = True
+                    self._stop()
         except (StopIteration, tf.errors.OutOfRangeError) as e:
             if self._data_ended:
                 raise  # Keras ends the epoch
@@ -133,9 +137,16 @@ class FitRun:
         outputs, self._outputs = self._outputs, None
         return outputs
 
+    def _stop(self) -> None:
+        """Makes this step the last one of the loop."""
+        assert self._mode is not None
+        if self._mode is TRAIN or hasattr(self._model, self._mode.stop):
+            setattr(self._model, self._mode.stop, True)
+        self._is_stopped = self._mode is not TRAIN
+
     def _stopped_by(self, error: BaseException) -> Any:
         """A hook ended the run cleanly by its error; Keras would end the epoch."""
-        self._model.stop_training = True
+        self._stop()
         outputs, self._outputs = self._outputs, None
         if outputs is not None:
             return outputs  # the step was made: `after_run` raised

@@ -13,6 +13,7 @@ class Mode(NamedTuple):
     step: str
     make: str
     function: str
+    stop: str
 
 
 class StepFeeds(NamedTuple):
@@ -30,7 +31,18 @@ class StepFeeds(NamedTuple):
 
 
 NO_FEEDS = StepFeeds()
-TRAIN = Mode("train", "train_step", "make_train_function", "train_function")
-TEST = Mode("test", "test_step", "make_test_function", "test_function")
-PREDICT = Mode("predict", "predict_step", "make_predict_function", "predict_function")
+TRAIN = Mode(
+    "train", "train_step", "make_train_function", "train_function", "stop_training"
+)
+# Keras 2 has no flag that ends these two.
+TEST = Mode(
+    "test", "test_step", "make_test_function", "test_function", "stop_evaluating"
+)
+PREDICT = Mode(
+    "predict",
+    "predict_step",
+    "make_predict_function",
+    "predict_function",
+    "stop_predicting",
+)
 MODES = (TRAIN, TEST, PREDICT)

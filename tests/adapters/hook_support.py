@@ -146,8 +146,25 @@ class _Feeding(train.FeedFnHook):  # type: ignore[misc]
         self.seen.append(float(run_values.results))
 
 
+class _Stopping(train.StopAtStepHook):  # type: ignore[misc]
+    """The stock hook, counting the runs before its stop."""
+
+    def __init__(self, mode: str) -> None:
+        # Only training moves the step; elsewhere it has been reached already.
+        super().__init__(**({"num_steps": 2} if mode == "fit" else {"last_step": 0}))
+        self.runs = 0
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.runs += 1
+        super().after_run(run_context, run_values)
+
+
 ROWS = (
-    Row("StopAtStepHook", lambda d, m: train.StopAtStepHook(num_steps=2)),
+    Row(
+        "StopAtStepHook",
+        lambda d, m: _Stopping(m),
+        lambda h, d, m: h.runs == (2 if m == "fit" else 1),
+    ),
     Row(
         "CheckpointSaverHook",
         lambda d, m: train.CheckpointSaverHook(str(d), save_steps=2),
