@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters import fed_rate
 from hookbridge.adapters.keras_function import SameIterator, traceable
 from hookbridge.adapters.session_program import SessionProgram
 from hookbridge.adapters.step_modes import NO_FEEDS, Mode, StepFeeds
@@ -132,6 +133,8 @@ class StepFunction:
         variant = self._variants.get(key)
         if variant is None:
             variant = self._build(program, retained, into_step)
+            if into_step.rate is not None:
+                variant = fed_rate.restoring(variant, into_step.rate[0])
             self._variants[key] = variant
         return variant(args, feeds)  # type: ignore[no-any-return]
 
@@ -146,7 +149,7 @@ class StepFunction:
 
         def around(step: Callable[..., Any], args: Any, feeds: Any) -> Any:
             known = program.build_before(feeds)
-            with _fed_rate(fed, feeds):
+            with fed_rate.applied(fed, feeds):
                 result = step(*args)
             outputs, taps = split(result)
             values = {name: taps[key] for name, key in retained.items()}
@@ -233,23 +236,10 @@ class StepFunction:
             known = before(feeds)
             with contextlib.ExitStack() as stack:
                 stack.enter_context(self._tracing(tap))
-                stack.enter_context(_fed_rate(fed, feeds))
+                stack.enter_context(fed_rate.applied(fed, feeds))
                 result = function(*args)
             outputs, taps = split(result)
             values = {name: taps[key] for name, key in retained.items()}
             return outputs, after(known, [values[n] for n in needed]), values
 
         return call
-
-
-@contextlib.contextmanager
-def _fed_rate(fed: StepFeeds, feeds: Sequence[Any]) -> Any:
-    """Sets a fed learning rate for the body and puts the old one back."""
-    if fed.rate is None:
-        yield
-        return
-    variable, index = fed.rate
-    before = tf.identity(variable)
-    variable.assign(tf.cast(feeds[index], variable.dtype))
-    yield
-    variable.assign(before)

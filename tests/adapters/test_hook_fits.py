@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
+import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -151,6 +153,44 @@ def test_a_fed_rate_takes_the_place_of_a_schedules(keras: Any) -> None:
     fetch = Fetch("learning_rate:0")  # the schedule itself goes on
     model.fit(X, Y, callbacks=[HookToCallback(fetch)], **arguments)
     assert fetch.seen[0][0] == pytest.approx(0.025)
+
+
+def _checked(keras: Any) -> Any:
+    """A model that fails on values of 2 and above."""
+
+    class Checked(keras.layers.Layer):  # type: ignore[misc, name-defined]
+        def call(self, inputs: Any) -> Any:
+            check = tf.debugging.assert_less(tf.reduce_max(inputs), 2.0)
+            with tf.control_dependencies([check]):
+                return tf.identity(inputs)
+
+    layers = [keras.Input((4,)), Checked(), keras.layers.Dense(1, name="out")]
+    return keras.Sequential(layers)
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"run_eagerly": True}, {"strategy": True}], ids=str
+)
+@pytest.mark.parametrize("end", ["data", "error"])
+def test_a_fed_rate_does_not_outlive_its_step(
+    keras: Any, how: dict[str, Any], end: str
+) -> None:
+    """The last step of each fit, which has no data or fails, was fed too."""
+    how = dict(how)
+    scope = hosts.mirrored().scope() if how.pop("strategy", False) else nullcontext()
+    with scope:
+        model = _checked(keras)
+        model.compile(keras.optimizers.SGD(0.125), "mse", jit_compile=False, **how)
+    x = np.concatenate([X[:16], 9 * X[:16] + 9]) if end == "error" else X
+    data = tf.data.Dataset.from_tensor_slices((x, Y)).batch(8)
+    hook = Feeder("learning_rate:0", [0.5] * 5, "learning_rate:0")
+    fails = pytest.raises(tf.errors.InvalidArgumentError)
+    with fails if end == "error" else nullcontext():
+        model.fit(
+            data.filter(lambda *_: True), verbose=0, callbacks=[HookToCallback(hook)]
+        )
+    assert [rate for (rate,) in hook.seen] == [0.5] * (2 if end == "error" else 4)
+    assert float(np.asarray(model.optimizer.learning_rate)) == 0.125
 
 
 def test_a_placeholder_with_default_of_the_step_is_fed(keras: Any) -> None:
