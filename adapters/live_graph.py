@@ -32,6 +32,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     Attributes:
       handles: `{placeholder name: ModelVariable}` of all stand-ins.
+      values: `{tensor of a stand-in's handle: the tensor of its value}`. A variable's
+        own name, `<variable>:0`, means its value.
       self_assigns: `{initializer of a stand-in: the tensor it assigns}`.
       step_tensors: `{placeholder name: StepTensor}` of all that was looked up.
       step_op: the operation that stands for the step.
@@ -51,6 +53,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         super().__init__()
         self.names = names
         self.handles: dict[str, ModelVariable] = {}
+        self.values: dict[str, Any] = {}
         self.self_assigns: dict[str, str] = {}
         self.step_tensors: dict[str, StepTensor] = {}
         self.learning_rate_name: str | None = None
@@ -75,6 +78,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
     def _add(self, variable: ModelVariable, collections: tuple[str, ...] = ()) -> Any:
         stand_in = live_variables.stand_in(variable, collections)
         self.handles[stand_in.handle.op.name] = variable
+        self.values[stand_in.handle.name] = stand_in._graph_element
         self.self_assigns[stand_in.initializer.name] = stand_in.initial_value.name
         return stand_in
 
@@ -88,7 +92,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             graph nor the step has that name; the nearest names are listed.
         """
         try:
-            return super().as_graph_element(obj, allow_tensor, allow_operation)
+            found = super().as_graph_element(obj, allow_tensor, allow_operation)
+            return self.values.get(found.name, found) if type(obj) is str else found
         except KeyError as e:
             if not isinstance(obj, str):
                 raise

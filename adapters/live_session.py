@@ -36,10 +36,7 @@ class _Plan:
         self.given = fetches
         with graph.as_default():
             self.mapper = compat.private("FetchMapper").for_fetch(fetches)
-        self.fetches = self.mapper.unique_fetches()
-        for fetch in self.fetches:
-            if fetch.graph is not graph:
-                raise ValueError(f"{fetch} is not an element of this graph.")
+        self.fetches = [_value_of(graph, f) for f in self.mapper.unique_fetches()]
         self.fed = {t.name for t in feeds}
         steps = graph.global_step_tensors - self.fed
         # The global step is known without running anything.
@@ -134,7 +131,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
           ValueError, TypeError, KeyError: as `Session.run`, for fetches and feeds
             that it would refuse.
           errors.LiveSessionError: a tensor of the step is fetched before any step
-            has run, or the options ask for watches on tensors.
+            has run, a resource is fetched, or the options ask for watches on tensors.
         """
         if self._is_closed:
             raise RuntimeError("Attempted to use a closed Session.")
@@ -278,6 +275,20 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         if not self._live_graph.is_feedable(tensor):
             raise ValueError(f"Tensor {tensor.name} may not be fed.")
         return array
+
+
+def _value_of(graph: LiveGraph, fetch: Any) -> Any:
+    """What gives the value of a fetched element: itself, except for a variable."""
+    if fetch.graph is not graph:
+        raise ValueError(f"{fetch} is not an element of this graph.")
+    fetch = graph.values.get(fetch.name, fetch)
+    if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
+        # The runtime would refuse it too, but after the step has been made.
+        raise errors.LiveSessionError(
+            f"`{fetch.name}` is a {fetch.dtype.name}, which has no value outside the "
+            "runtime. Fetch what is read from it."
+        )
+    return fetch
 
 
 def _structure(fetches: Any) -> Any:
