@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from absl import logging
 
-from hookbridge.adapters import callback_state, session_variables
+from hookbridge.adapters import callback_state, restored_from, session_variables
 
 if TYPE_CHECKING:
     from hookbridge.adapters.train_run import TrainRun
@@ -48,6 +48,7 @@ class StateKeeper:
         """After `on_train_begin`: restores what is there and follows the saver."""
         import tensorflow as tf
 
+        restored_from.unwatch(self._run.graph)
         savers = self._run.graph.get_collection(tf.compat.v1.GraphKeys.SAVERS)
         if not savers:
             # A Scaffold makes a saver in the collection unless it is given one.
@@ -71,18 +72,21 @@ class StateKeeper:
             self._run.go_on_from(None)
             return
         late, self._late = self._late, []
-        self._restore()
+        prefix = self._restore()
         # A saver's hook saves in a new session, before the callbacks know it.
-        self._save([p for p in late if p in self._saver.last_checkpoints[-1:]])
+        self._save([p for p in late if p == prefix or self._of is self._session])
 
-    def _restore(self) -> None:
+    def _restore(self) -> str | None:
         """Restores the state that belongs to the checkpoint of the session."""
         run, found = self._run, None
         self._session = run.session
-        if self._state is not None and self._saver.last_checkpoints:
+        prefix = restored_from.prefix_of(run.session)
+        if prefix is None and self._saver.last_checkpoints:
             prefix = self._saver.last_checkpoints[-1]
+        if self._state is not None and prefix is not None:
             found = self._state.restore(prefix, run.step, run.parse_loop_state)
         run.go_on_from(found)
+        return prefix
 
     def _saved(self, prefix: str, again: Callable[[], Any], session: Any) -> None:
         self._again, self._of = again, session
@@ -121,6 +125,7 @@ class StateKeeper:
             self._save_what_was_set()
         if self._stop is not None:
             self._stop()
+            restored_from.let_go(self._saver)
 
     def _save_late(self) -> None:
         late, self._late = self._late, []

@@ -12,6 +12,7 @@ from hookbridge.adapters import (
     log_sources,
     loop_state,
     monitor_checks,
+    restored_from,
     session_variables,
     values,
 )
@@ -81,6 +82,7 @@ class TrainRun(SessionRun):
         estimator_stack.collect_saver(graph)
         self._was_at = 0  # the step before a recovery
         self._state = StateKeeper(self)
+        restored_from.watch(graph)
         # Of the epoch that a restart or a recovery interrupted.
         self._kept: LoopState | None = None
         self._waiting = False  # for the step of the open batch to be applied

@@ -218,6 +218,30 @@ def test_recovery_leaves_the_state_of_the_checkpoint(
     assert document["step"] == document["callbacks"][0]["state"]["batches"] == 3
 
 
+def test_session_that_is_restored_from_a_file(keras: Any, tmp_path: Path) -> None:
+    """Its saver lists no checkpoints; what it was given tells."""
+    run([patient(keras)], tmp_path, per_epoch=2, steps=6, save_every=1)
+    waited = []
+    for number in (4, 5):
+        stopping = patient(keras)
+        with tf.Graph().as_default() as graph:
+            net = Net(None, lambda: 0.1)
+            creator = v1.train.ChiefSessionCreator(
+                checkpoint_filename_with_path=str(tmp_path / f"model.ckpt-{number}")
+            )
+            hooks = hb.as_hooks(stopping, steps_per_epoch=2, epochs=4)
+            with v1.train.MonitoredSession(creator, hooks) as session:
+                while not session.should_stop():
+                    session.run(net.train_op)
+            waited.append(stopping.wait)
+            (saver,) = graph.get_collection(v1.GraphKeys.SAVERS)
+            assert "restore" not in vars(saver)
+            assert graph.add_to_collection.__self__ is graph
+    whole = patient(keras)
+    run([whole], tmp_path / "whole", per_epoch=2, epochs=4)
+    assert waited == [whole.wait, whole.wait]
+
+
 def test_streaming_metric_goes_on_in_mid_epoch(keras: Any, tmp_path: Path) -> None:
     run([keras.callbacks.History()], tmp_path, per_epoch=4, steps=6, save_every=1)
     history = keras.callbacks.History()
