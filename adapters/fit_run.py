@@ -163,7 +163,9 @@ class FitRun:
         steps = getattr(model, "_steps_per_execution", None)
         if steps is None:
             steps = getattr(model, "steps_per_execution", 1)
-        self._several = live_variables.as_int(1 if steps is None else steps) > 1
+        several = live_variables.as_int(1 if steps is None else steps) > 1
+        # The count is read only where a call makes several steps.
+        self._counts = several and self._mode is TRAIN
         self._global_step = GlobalStep(model)
         for hook in self.hooks:
             refusals.check_start(hook, self._global_step.value)
@@ -209,7 +211,7 @@ class FitRun:
         # Keras's function belongs under the graph, and so the strategy, that
         # `fit` runs under; hooks run under the live graph.
         with self._keras_graph.as_default(), self._eager_mode():
-            before = self._counted_steps() if self._several else 0
+            before = self._step.steps_made if self._counts else 0
             try:
                 fetched: list[Any]
                 outputs, fetched, values = self._step.run(
@@ -237,15 +239,7 @@ class FitRun:
         """How many steps the call just made has trained."""
         if self._mode is not TRAIN:
             return 0
-        return self._counted_steps() - before if self._several else 1
-
-    def _counted_steps(self) -> int:
-        """Keras's own count; it is read only where a call makes several steps."""
-        model = self._model
-        counter = getattr(model, "_train_counter", None)
-        if counter is None:
-            counter = getattr(getattr(model, "optimizer", None), "_iterations", 0)
-        return live_variables.as_int(counter)
+        return self._step.steps_made - before if self._counts else 1
 
     def is_mode(self, name: str) -> bool:
         """Whether this run is of that loop."""

@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from hookbridge import compat
 from hookbridge.adapters.live_variables import ModelVariable, as_int
 
-# Per model: the count that the last run left and `iterations` at that moment.
-_LAST: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDictionary()
+
+class _Last(NamedTuple):
+    """The count that a run left, with the optimizer and its `iterations` then."""
+
+    value: int
+    iterations: int
+    optimizer: Any  # a weak reference, or None
+
+
+_LAST: weakref.WeakKeyDictionary[Any, _Last] = weakref.WeakKeyDictionary()
+
+
+def note_restored(model: Any, value: int | None) -> None:
+    """Lets the next run of `model` begin at the global step of a checkpoint.
+
+    Args:
+      model: the Keras model, with the optimizer's `iterations` restored too.
+      value: the global step; None where the checkpoint has none and `iterations`
+        has to do.
+    """
+    _LAST.pop(model, None)
+    if value is not None:
+        _note(model, value)
+
+
+def _note(model: Any, value: int) -> None:
+    _LAST[model] = _Last(value, _iterations(model), _optimizer_reference(model))
+
+
+def _iterations(model: Any) -> int:
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    return 0 if iterations is None else as_int(iterations)
+
+
+def _optimizer_reference(model: Any) -> Any:
+    optimizer = getattr(model, "optimizer", None)
+    return None if optimizer is None else weakref.ref(optimizer)
 
 
 class GlobalStep:
@@ -19,8 +54,8 @@ class GlobalStep:
 
     `optimizer.iterations` will not do: the call that meets the end of the data
     increments it too. The count starts from `iterations`, unless an earlier run
-    with hooks left a better one. The variable is written only before something
-    reads it, so a step that nobody asks costs nothing.
+    with hooks and this very optimizer left a better one. The variable is written only
+    before something reads it, so a step that nobody asks costs nothing.
 
     Args:
       model: the Keras model.
@@ -28,9 +63,13 @@ class GlobalStep:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        iterations = self._iterations()
-        value, then = _LAST.get(model, (iterations, iterations))
-        self.value = value + (iterations - then)
+        iterations = _iterations(model)
+        self.value = iterations
+        last = _LAST.get(model)
+        if last is not None and last.optimizer == _optimizer_reference(model):
+            moved = iterations - last.iterations
+            # Back is where a restore puts it.
+            self.value = last.value + moved if moved >= 0 else iterations
         # A graph of its own keeps the variable out of the strategy's scope: it is
         # one number on the host, not one per replica.
         with tf.Graph().as_default(), compat.private("eager_mode")():
@@ -41,11 +80,6 @@ class GlobalStep:
             eager, "global_step", trainable=False, local=False
         )
         self._pushed = self.value
-
-    def _iterations(self) -> int:
-        optimizer = getattr(self._model, "optimizer", None)
-        iterations = getattr(optimizer, "iterations", None)
-        return 0 if iterations is None else as_int(iterations)
 
     def add(self, steps: int) -> None:
         """Counts completed steps."""
@@ -63,4 +97,4 @@ class GlobalStep:
 
     def remember(self) -> None:
         """Keeps the count for the model's next run."""
-        _LAST[self._model] = (self.value, self._iterations())
+        _note(self._model, self.value)

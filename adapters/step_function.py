@@ -15,11 +15,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import compat, errors
 from hookbridge.adapters import fed_rate
 from hookbridge.adapters.keras_function import SameIterator, traceable
+from hookbridge.adapters.live_variables import as_int
 from hookbridge.adapters.session_program import SessionProgram
-from hookbridge.adapters.step_modes import NO_FEEDS, Mode, StepFeeds
+from hookbridge.adapters.step_modes import NO_FEEDS, TRAIN, Mode, StepFeeds
 from hookbridge.adapters.step_names import StepNames, eager_names
 from hookbridge.adapters.step_taps import StepTap, instance_method, split
 
@@ -48,6 +49,7 @@ class StepFunction:
         self._names = names
         self._step = getattr(model, mode.step)
         self._variants: dict[Any, Callable[..., Any]] = {}
+        self._counter = _counter() if mode is TRAIN and _needs_counter(model) else None
         self._plain = self._keras_function(())
         self._bare = self._without_dispatch(self._plain[0])
 
@@ -55,6 +57,7 @@ class StepFunction:
         """A fresh function of Keras's whose step returns the `wanted` tensors."""
         model, mode = self._model, self._mode
         tap = StepTap(model, self._step, wanted, self._names)
+        tap.counter = self._counter
         # Keras files what it makes on the model, where its loop and TensorBoard
         # look: that must stay what it was.
         filed = {
@@ -83,6 +86,12 @@ class StepFunction:
         # not. The function itself stays Keras's, so that its errors read the same.
         direct = SameIterator(inner)
         return lambda *args: direct(*args).get_value()
+
+    @property
+    def steps_made(self) -> int:
+        """A count that each step moves by one, of a model of several steps a call."""
+        counter = self._counter
+        return as_int(self._model._train_counter if counter is None else counter)
 
     def discover(self, *args: Any) -> None:
         """Traces the step without running it and fills the catalogue.
@@ -243,3 +252,18 @@ class StepFunction:
             return outputs, after(known, [values[n] for n in needed]), values
 
         return call
+
+
+def _needs_counter(model: Any) -> bool:
+    """Whether a call makes several steps and Keras does not count them.
+
+    Keras 3 leaves it to the optimizer, which counts its updates: none for one that
+    the step does not use, and not those that a loss scale skips.
+    """
+    return not hasattr(model, "_train_counter") and model.steps_per_execution > 1
+
+
+def _counter() -> Any:
+    # A graph of its own keeps it out of the strategy's scope.
+    with tf.Graph().as_default(), compat.private("eager_mode")():
+        return tf.Variable(0, dtype=tf.int64, trainable=False, name="steps_made")

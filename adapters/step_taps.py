@@ -52,6 +52,8 @@ class StepTap:
         self._local = threading.local()
         # {key: tensor} to put in the place of the step's own, set while tracing.
         self.feeds: Mapping[str, Any] = {}
+        # A variable that counts the steps made, where somebody needs the count.
+        self.counter: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         context = tf.distribute.get_replica_context()
@@ -69,7 +71,9 @@ class StepTap:
             # Each replica's loss is scaled by the number of replicas: their sum
             # is the loss of the whole batch.
             aliases["loss"] = context.all_reduce("SUM", aliases["loss"])
-        if self._is_first(replica):
+        if _is_first(replica):
+            if self.counter is not None:
+                self.counter.assign_add(1)
             self._catalogue(aliases)
             self._first_replica = {
                 key: self._find(key, aliases) for key in self._wanted
@@ -90,9 +94,6 @@ class StepTap:
             for index, taken in enumerate(op.inputs):
                 if taken is tensor:
                     op._update_input(index, value)
-
-    def _is_first(self, replica: Any) -> bool:
-        return not isinstance(replica, int) or replica == 0
 
     def _aliases(self, seen: Mapping[str, Any], outputs: Any) -> dict[str, Any]:
         aliases: dict[str, Any] = {}
@@ -204,6 +205,12 @@ class StepTap:
         rate = _scheduled_rate(optimizer)
         if rate is not None:
             self._note(SCHEDULED_RATE, rate)
+
+
+def _is_first(replica: Any) -> bool:
+    """Whether that is the first replica: a number, or a tensor of one."""
+    number = tf.get_static_value(replica) if tf.is_tensor(replica) else replica
+    return number is None or int(number) == 0
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters import fit_states, live_variables
+from hookbridge.adapters import fit_states, global_step, live_variables
 from hookbridge.adapters.live_variables import ModelVariable
 
 # Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
@@ -149,6 +149,8 @@ def restore(
     for variable, entry in plan:
         value = reader.get_tensor(entry)
         variable.eager.assign(_converted(model, entry, value))
+    step = int(reader.get_tensor("global_step")) if "global_step" in shapes else None
+    global_step.note_restored(model, step)
     fit_states.note_restored(model, path)
     return report
 
