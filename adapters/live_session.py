@@ -47,12 +47,14 @@ class _Plan:
         self.written = [
             graph.handles[name] for name in sorted(self.program.closure.written)
         ]
-
+        used = [graph.handles[name] for name in sorted(self.program.closure.handles)]
+        self.aggregated = [variable for variable in used if variable.is_aggregated]
         # Nothing but the step itself has to run on the eager runtime.
         self.is_plain_step = (
             self.program.closure.runs_step
             and not feeds
             and not self.reads_step
+            and not self.aggregated
             and not self.written
         )
 
@@ -215,6 +217,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         if is_step or not program.is_empty:
             if plan.reads_step:
                 self._global_step.push()
+            for variable in plan.aggregated:
+                variable.gather()
             tensors = [tf.constant(value, t.dtype) for t, value in feeds]
             with run_options.applied(options, metadata):
                 if is_step:

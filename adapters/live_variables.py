@@ -32,14 +32,45 @@ class ModelVariable:
         self.name = name
         self.trainable = trainable
         self.local = local
+        # Replicas of it differ, and its value is computed from theirs.
+        self.is_aggregated = (
+            len(components(eager)) > 1
+            and eager.synchronization == tf.VariableSynchronization.ON_READ
+        )
+        self._value: Any = None
 
     @property
     def handle(self) -> Any:
-        """The handle that reads and writes go to: the first replica's."""
-        return components(self.eager)[0].handle
+        """The handle that reads and writes go to.
+
+        The first replica's, or that of a copy where replicas are aggregated.
+        """
+        if not self.is_aggregated:
+            return components(self.eager)[0].handle
+        if self._value is None:
+            self._value = self._copy()
+        return self._value.handle
+
+    def _copy(self) -> Any:
+        first = components(self.eager)[0]
+        # A graph of its own keeps the copy out of the strategy's scope.
+        with tf.Graph().as_default(), compat.private("eager_mode")():
+            return tf.Variable(tf.zeros(first.shape, first.dtype), trainable=False)
+
+    def gather(self) -> None:
+        """Computes the value of an aggregated variable before it is read."""
+        if self._value is None:
+            self._value = self._copy()
+        with self.eager.distribute_strategy.scope():
+            value = self.eager.read_value()
+        self._value.assign(value)
 
     def spread(self) -> None:
-        """Copies the first replica's value to the others after a write."""
+        """Gives the replicas what was written."""
+        if self.is_aggregated:
+            with self.eager.distribute_strategy.scope():
+                self.eager.assign(self._value.read_value())
+            return
         first, *others = components(self.eager)
         for other in others:
             other.assign(first.read_value())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from hook_fetching import Fetch, X, Y
 from hook_hosts import mirrored
 
 from hookbridge.adapters.hook_to_callback import HookToCallback
+
+v1: Any = tf.compat.v1
 
 BATCH, HALF = 8, 4
 
@@ -93,3 +96,27 @@ def test_outputs_of_an_own_step_are_those_of_the_first_replica(keras: Any) -> No
     hook = run(model, "rows:0", "error:0")
     expected = [(HALF, squared_error(model, batch, HALF)) for batch in range(4)]
     np.testing.assert_allclose(hook.seen, expected, rtol=1e-5)
+
+
+def test_moving_averages_are_saved_and_assigned_as_keras_has_them(
+    keras: Any, tmp_path: Path
+) -> None:
+    class Assign(v1.train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            (variance,) = [v for v in v1.global_variables() if "variance" in v.name]
+            self.assign = v1.assign(variance, [2.0, 3.0, 4.0, 5.0])
+
+        def end(self, session: Any) -> None:
+            session.run(self.assign)
+
+    with mirrored().scope():
+        norm = keras.layers.BatchNormalization(name="norm", momentum=0.5)
+        model = keras.Sequential([keras.Input((4,)), norm, keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+    saver = v1.train.CheckpointSaverHook(str(tmp_path), save_steps=100)
+    callbacks = [HookToCallback(hook) for hook in (saver, Assign())]
+    model.fit(X, Y, batch_size=BATCH, verbose=0, callbacks=callbacks)
+    _, _, mean, variance = norm.get_weights()
+    saved = tf.train.load_variable(str(tmp_path), "norm/moving_mean")
+    np.testing.assert_allclose(saved, mean, rtol=1e-6)
+    np.testing.assert_array_equal(variance, [2.0, 3.0, 4.0, 5.0])
