@@ -177,6 +177,7 @@ class ScheduledStep:
     def _build(
         self, wanted: tuple[str, ...], fed: StepFeeds, indices: Sequence[int]
     ) -> Callable[..., StepValue]:
+        self._names.check_fed(fed.tensors)
         function, tap = self._keras_function(wanted)
         layout = Layout()
         of_key = {key: indices.index(index) for key, index in fed.tensors.items()}

@@ -150,6 +150,7 @@ class StepFunction:
     def _build(
         self, program: SessionProgram, retained: Mapping[str, str], fed: StepFeeds
     ) -> Callable[..., Any]:
+        self._names.check_fed(fed.tensors)
         wanted = sorted(set(retained.values()))
         function, tap = self._keras_function(wanted)
         needed = sorted(program.closure.step_tensors)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
+
+from hookbridge import errors
 
 # What Keras adds to a scope's name when the name was taken.
 _SUFFIX = re.compile(r"_\d+$")
@@ -66,6 +68,8 @@ class StepNames:
         self._model_name = str(getattr(model, "name", "model"))
         self._layers = layer_names(model)
         self.is_eager = False
+        # Aliases of gradients that hold some rows only.
+        self.of_rows: set[str] = set()
         self.aliases: dict[str, StepTensor] = {}
         self.traced: dict[str, StepTensor] = {}
         self._canonical: dict[str, StepTensor] = {}
@@ -102,6 +106,19 @@ class StepNames:
                 return table[full]
         return None
 
+    def check_fed(self, keys: Iterable[str]) -> None:
+        """Refuses feeds of what is no tensor in the step.
+
+        Raises:
+          errors.LiveSessionError: for such a feed.
+        """
+        for key in self.of_rows.intersection(keys):
+            raise errors.LiveSessionError(
+                f"`{key}` is the gradient of some rows only (`tf.IndexedSlices`), and "
+                "cannot be fed as a whole. Feed the gradient of another variable, or "
+                "change it in a `train_step` of the model."
+            )
+
     def nearest(
         self, name: str, others: Iterable[str] = (), most: int = 5
     ) -> list[str]:
@@ -134,11 +151,39 @@ def eager_names(model: Any, names: StepNames) -> None:
 
 
 def _compiled_metrics(model: Any) -> list[str]:
+    """What a step will return before Keras has made its metrics."""
     config: dict[str, Any] = getattr(model, "get_compile_config", dict)() or {}
-    metrics = config.get("metrics") or []
-    if isinstance(metrics, dict):
+    outputs = [str(name) for name in getattr(model, "output_names", None) or ()]
+    if len(outputs) < 2:
+        given = (config.get("metrics"), config.get("weighted_metrics"))
+        return [name for metrics in given for name in _metric_names(metrics)]
+    found = [f"{output}_loss" for output in outputs]
+    for key in ("metrics", "weighted_metrics"):
+        metrics = config.get(key) or ()
+        if isinstance(metrics, Mapping):
+            pairs = list(metrics.items())
+        elif len(metrics) == len(outputs):
+            pairs = list(zip(outputs, metrics, strict=True))
+        else:  # Keras 2 gives every output all of them
+            pairs = [(output, metrics) for output in outputs]
+        found += [f"{o}_{name}" for o, m in pairs for name in _metric_names(m)]
+    return found
+
+
+def _metric_names(metrics: Any) -> list[str]:
+    """Names of metrics as `compile` got them: strings, functions, objects, nested."""
+    if isinstance(metrics, str):
+        return [metrics]
+    if isinstance(metrics, Mapping) and "class_name" in metrics:
+        config = metrics.get("config")
+        name = config.get("name") if isinstance(config, Mapping) else config
+        return _metric_names(name)
+    if isinstance(metrics, Mapping):
         metrics = list(metrics.values())
-    return [m for m in metrics if isinstance(m, str)]
+    if isinstance(metrics, (list, tuple)):
+        return [name for metric in metrics for name in _metric_names(metric)]
+    name = getattr(metrics, "name", None) or getattr(metrics, "__name__", None)
+    return [name] if isinstance(name, str) else []
 
 
 def layers_of(model: Any) -> list[Any]:

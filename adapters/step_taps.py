@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -23,6 +23,8 @@ from hookbridge.adapters.step_names import StepNames, layer_aliases, layers_of
 
 TAPS = "hookbridge_taps"
 OUTPUTS = "hookbridge_outputs"
+# What the keys of gradients begin with.
+GRADIENTS = "gradients/"
 # Key of the learning rate that a schedule gives for the step.
 SCHEDULED_RATE = "learning_rate"
 
@@ -62,10 +64,14 @@ class StepTap:
         # Replicas are traced in threads of their own that take turns.
         seen: dict[str, Any] = {}
         self._local.seen = seen
+        self._local.compiled_loss = self._local.scale = None
         try:
             outputs = self._step(*args, **kwargs)
         finally:
             del self._local.seen
+        if self._local.compiled_loss is not None:
+            # An own `compute_loss` may have more in it than the compiled losses.
+            seen.setdefault("loss", self._local.compiled_loss)
         aliases = self._aliases(seen, outputs)
         if "loss" in seen and replicas > 1 and "loss" in self._wanted:
             # Each replica's loss is scaled by the number of replicas: their sum
@@ -76,20 +82,33 @@ class StepTap:
                 self.counter.assign_add(1)
             self._catalogue(aliases)
             self._first_replica = {
-                key: self._find(key, aliases) for key in self._wanted
+                key: self._value(key, aliases) for key in self._wanted
             }
             for key, value in self.feeds.items():
                 if key != SCHEDULED_RATE:
-                    self._feed(self._find(key, aliases), value)
+                    self._feed(key, self._find(key, aliases), value)
         if not self._wanted:
             return outputs
         # The same tensor objects from every replica: Keras then passes them
         # through instead of summing them over replicas.
         return {OUTPUTS: outputs, TAPS: dict(self._first_replica)}
 
-    def _feed(self, tensor: Any, value: Any) -> None:
+    def _value(self, key: str, aliases: Mapping[str, Any]) -> Any:
+        """What a hook gets: a gradient is dense and without the scale of the loss."""
+        tensor = self._find(key, aliases)
+        if isinstance(tensor, tf.IndexedSlices):
+            tensor = tf.convert_to_tensor(tensor)
+        scale = self._scale_of(key)
+        return tensor if scale is None else tensor / tf.cast(scale, tensor.dtype)
+
+    def _scale_of(self, key: str) -> Any:
+        return self._local.scale if key.startswith(GRADIENTS) else None
+
+    def _feed(self, key: str, tensor: Any, value: Any) -> None:
         """Gives what the step computes from `tensor` the fed value instead."""
         value = tf.ensure_shape(tf.cast(value, tensor.dtype), tensor.shape)
+        if (scale := self._scale_of(key)) is not None:
+            value *= tf.cast(scale, value.dtype)
         for op in tensor.consumers():
             for index, taken in enumerate(op.inputs):
                 if taken is tensor:
@@ -108,6 +127,8 @@ class StepTap:
             return
         for alias, tensor in aliases.items():
             names.add_alias(alias, tensor.dtype, tensor.shape)
+            if isinstance(tensor, tf.IndexedSlices):
+                names.of_rows.add(alias)
         graph = tf.compat.v1.get_default_graph()
         names.add_traced(
             t
@@ -150,24 +171,48 @@ class StepTap:
                     return loss
 
                 stack.enter_context(instance_method(model, "compute_loss", spy_loss))
-            apply_gradients = getattr(optimizer, "apply_gradients", None)
-            if callable(apply_gradients):
-
-                def spy_gradients(pairs: Any, *args: Any, **kwargs: Any) -> Any:
-                    pairs = list(pairs)
-                    self._note_gradients(pairs, optimizer)
-                    with self._scheduled(optimizer):
-                        return apply_gradients(pairs, *args, **kwargs)
-
-                stack.enter_context(
-                    instance_method(optimizer, "apply_gradients", spy_gradients)
-                )
+            losses = vars(model).get("compiled_loss")
+            if callable(losses):  # Keras 2, for steps that do not use `compute_loss`
+                spy = _SpiedCall(losses, self._note_compiled_loss)
+                stack.enter_context(instance_method(model, "compiled_loss", spy))
+            self._spy_updates(optimizer, stack)
             if self._names.is_eager:
                 for layer in layers_of(model):
                     if any(alias in self._wanted for alias in layer_aliases(layer)):
-                        spy = self._spy_layer(layer, layer.call)
-                        stack.enter_context(instance_method(layer, "call", spy))
+                        call = self._spy_layer(layer, layer.call)
+                        stack.enter_context(instance_method(layer, "call", call))
             yield
+
+    def _spy_updates(self, optimizer: Any, stack: contextlib.ExitStack) -> None:
+        apply = getattr(optimizer, "apply", None)
+        if callable(apply):  # Keras 3, whose `apply_gradients` calls it too
+
+            def spy_apply(gradients: Any, trainable_variables: Any = None) -> Any:
+                gradients, given = list(gradients), trainable_variables
+                if given is None:
+                    inner = getattr(optimizer, "inner_optimizer", optimizer)
+                    known = list(getattr(inner, "_trainable_variables", ()))
+                else:
+                    known = given = list(given)
+                pairs = list(zip(gradients, known, strict=False))
+                self._note_gradients(pairs, optimizer)
+                with self._scheduled(optimizer):
+                    return apply(gradients, given)
+
+            stack.enter_context(instance_method(optimizer, "apply", spy_apply))
+            return
+        apply_gradients = getattr(optimizer, "apply_gradients", None)
+        if callable(apply_gradients):
+
+            def spy_gradients(pairs: Any, *args: Any, **kwargs: Any) -> Any:
+                pairs = list(pairs)
+                self._note_gradients(pairs, optimizer)
+                with self._scheduled(optimizer):
+                    return apply_gradients(pairs, *args, **kwargs)
+
+            stack.enter_context(
+                instance_method(optimizer, "apply_gradients", spy_gradients)
+            )
 
     def _spy_layer(self, layer: Any, call: Any) -> Any:
         # Without autograph in an eager step, a wrapper changes nothing.
@@ -194,14 +239,21 @@ class StepTap:
         if seen is not None:
             seen.setdefault(alias, tensor)
 
+    def _note_compiled_loss(self, loss: Any) -> None:
+        if getattr(self._local, "seen", None) is not None and tf.is_tensor(loss):
+            self._local.compiled_loss = tf.convert_to_tensor(loss)
+
     def _note_gradients(self, pairs: Sequence[tuple[Any, Any]], optimizer: Any) -> None:
         if not hasattr(self._local, "seen"):
             return
         for gradient, variable in pairs:
-            if isinstance(gradient, tf.Tensor):
+            if isinstance(gradient, (tf.Tensor, tf.IndexedSlices)):
                 name = str(getattr(variable, "path", None) or variable.name)
                 name = name.split(":")[0].removeprefix(f"{self._model.name}/")
-                self._note(f"gradients/{name}", gradient)
+                self._note(f"{GRADIENTS}{name}", gradient)
+        if any(key.startswith(GRADIENTS) for key in (*self._wanted, *self.feeds)):
+            # Before the update, which may change it.
+            self._local.scale = _loss_scale(optimizer)
         rate = _scheduled_rate(optimizer)
         if rate is not None:
             self._note(SCHEDULED_RATE, rate)
@@ -227,6 +279,38 @@ def instance_method(target: Any, name: str, method: Any) -> Iterator[None]:
             attributes.pop(name, None)
         else:
             attributes[name] = before
+
+
+class _SpiedCall:
+    """Something that is called and looked at, whose results are noted.
+
+    Args:
+      target: what it stands for.
+      note: called with each result.
+    """
+
+    def __init__(self, target: Any, note: Callable[[Any], None]) -> None:
+        self._target = target
+        self._note = note
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self._target(*args, **kwargs)
+        self._note(result)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+
+def _loss_scale(optimizer: Any) -> Any:
+    """By what a Keras 3 optimizer divides the gradients it is given, or None.
+
+    Keras 2 gives its optimizers gradients without the scale of the loss.
+    """
+    scale = getattr(optimizer, "dynamic_scale", None)
+    if scale is not None:
+        return tf.identity(tf_variable(scale))
+    return getattr(optimizer, "loss_scale_factor", None)
 
 
 def _scheduled_rate(optimizer: Any) -> Any:
