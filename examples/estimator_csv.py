@@ -1,6 +1,6 @@
 """An Estimator on a CSV file: train, evaluate and export, on any TensorFlow.
 
-    python examples/estimator_csv.py --model_dir=/tmp/digits
+    python examples/estimator_csv.py --model_dir=runs/estimator
 
 The same lines run on TensorFlow 2.15, which has Estimator, and on later versions,
 which do not. One list of hooks and Keras callbacks drives the training.

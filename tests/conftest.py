@@ -53,6 +53,14 @@ def keras2() -> Any:
     return importlib.import_module(FLAVOURS[-1])
 
 
+@pytest.fixture
+def keras3() -> Any:
+    """The Keras 3 of this environment; a test that takes it is skipped without one."""
+    if len(FLAVOURS) == 1:
+        pytest.skip("TF 2.15 has Keras 2 only")
+    return importlib.import_module("keras")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _two_logical_cpus() -> None:
     """Two logical CPUs for `MirroredStrategy`, set before TensorFlow starts."""

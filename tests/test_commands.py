@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import conftest
 import pytest
 
 VERSION = "{}.{}".format(*sys.version_info)
@@ -129,34 +127,38 @@ def test_suites_say_at_the_end_what_failed(repo_root: Path, tmp_path: Path) -> N
     assert "FAILED test_it.py::test_sums" in end
 
 
-def test_suites_run_every_folder_by_itself(repo_root: Path, tmp_path: Path) -> None:
-    for folder, count in (("tests", 1), ("tests/more", 3)):
-        (tmp_path / folder).mkdir()
+def suites_of_two_folders(
+    root: Path, folder: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """One test in one folder and three in another, as `make test` runs them."""
+    for name, count in (("tests", 1), ("tests/more", 3)):
+        (folder / name).mkdir()
         tests = "".join(f"def test_{i}():\n    pass\n" for i in range(count))
-        (tmp_path / folder / f"test_{count}.py").write_text(tests)
-    suites = [sys.executable, str(repo_root / ".ci" / "suites.py")]
-    done = subprocess.run(
-        [*suites, f"one={sys.executable}", "--", "-q"],
-        cwd=tmp_path,
+        (folder / name / f"test_{count}.py").write_text(tests)
+    suites = [sys.executable, str(root / ".ci" / "suites.py"), f"one={sys.executable}"]
+    return subprocess.run(
+        [*suites, "--", "-q", *arguments],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=120,
     )
+
+
+def test_suites_run_every_folder_by_itself(repo_root: Path, tmp_path: Path) -> None:
+    done = suites_of_two_folders(repo_root, tmp_path)
     assert done.returncode == 0, done.stdout
     larger, smaller = done.stdout.splitlines()[-2:]
     assert larger.startswith("one more: passed: 3 passed")
     assert smaller.startswith("one tests: passed: 1 passed")
 
 
-def test_the_run_would_notice_a_process_that_is_left() -> None:
-    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
-    # In a session of its own, as the tasks of a cluster are.
-    with subprocess.Popen(sleep, start_new_session=True) as process:
-        try:
-            deadline = time.monotonic() + 10  # its environment shows a moment later
-            while process.pid not in (left := conftest.processes_left()):
-                assert time.monotonic() < deadline
-            assert "time.sleep(60)" in left[process.pid]
-        finally:
-            process.kill()
-    assert process.pid not in conftest.processes_left()
+@pytest.mark.parametrize(("name", "code"), [("test_2", 0), ("nowhere", 1)])
+def test_a_folder_without_a_chosen_test_is_no_failure(
+    name: str, code: int, repo_root: Path, tmp_path: Path
+) -> None:
+    done = suites_of_two_folders(repo_root, tmp_path, "-k", name)
+    assert done.returncode == code, done.stdout
+    larger, smaller = done.stdout.splitlines()[-2:]
+    assert larger.startswith("one more: FAILED" if code else "one more: passed: 1")
+    assert smaller.startswith("one tests: FAILED" if code else "one tests: passed: 1 d")

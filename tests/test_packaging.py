@@ -87,6 +87,16 @@ def test_wheel_holds_every_module_once(repo_root: Path, built: Path) -> None:
     assert {n.split("/")[0] for n in names} == {"hookbridge"}
 
 
+def test_wheel_holds_the_digits_of_the_example(repo_root: Path, built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {n for n in archive.namelist() if n.startswith("hookbridge/demo/data/")}
+        packed = archive.read("hookbridge/demo/data/digits.csv")
+    example = repo_root / "examples" / "data"
+    assert names == {f"hookbridge/demo/data/{f.name}" for f in example.iterdir()}
+    assert packed == (example / "digits.csv").read_bytes()
+
+
 def test_sdist_has_what_the_commands_need(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

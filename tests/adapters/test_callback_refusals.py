@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -142,12 +141,8 @@ def test_whole_model_of_a_bare_graph(keras: Any, tmp_path: Path) -> None:
         )
 
 
-def test_keras3_model(keras: Any) -> None:
-    if not keras.__version__.startswith("3"):
-        keras = importlib.import_module("keras")
-        if not keras.__version__.startswith("3"):
-            return  # TF 2.15 has no Keras 3
-    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+def test_keras3_model(keras: Any, keras3: Any) -> None:
+    model = keras3.Sequential([keras3.layers.Input((2,)), keras3.layers.Dense(1)])
     for given in (model, lambda: model):
         with pytest.raises(errors.RefusedError, match=r"Keras 3 model.*`tf_keras`"):
             begin(keras.callbacks.History(), model=given)

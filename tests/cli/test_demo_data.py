@@ -1,16 +1,11 @@
-"""The digits: what the file holds, and that checkout and wheel carry the same one."""
+"""The digits: what the file holds, where it is, and how it becomes batches."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from hookbridge.demo import data
 
@@ -59,31 +54,3 @@ def test_the_packages_folder_is_a_link_to_the_example(repo_root: Path) -> None:
     readme = (link / "README.md").read_text("utf-8")
     for needed in ("Optical Recognition of Handwritten", "Alpaydin", "CC BY 4.0"):
         assert needed in readme
-
-
-@pytest.mark.slow
-def test_the_wheel_carries_the_same_file(repo_root: Path, tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    shutil.copytree(
-        repo_root,
-        source,
-        symlinks=True,
-        ignore=shutil.ignore_patterns(
-            ".*cache", ".git", ".venv", "__pycache__", "*.egg-info", "build", "runs"
-        ),
-    )
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
-    done = subprocess.run(
-        [*command, "--outdir", str(tmp_path), str(source)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        names = {n for n in archive.namelist() if n.startswith("hookbridge/demo/data/")}
-        packed = archive.read("hookbridge/demo/data/digits.csv")
-    example = repo_root / "examples" / "data"
-    assert names == {f"hookbridge/demo/data/{f.name}" for f in example.iterdir()}
-    assert packed == (example / "digits.csv").read_bytes()
