@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.loops import session_cluster_ports as ports
 from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.loops.group_stop_board import left_queue
 from hookbridge.loops.session_cluster_ports import Liveness
@@ -16,10 +16,12 @@ from hookbridge.loops.session_cluster_roles import trainers
 
 POLL_SECS = 0.2
 LOOK_SECS = 2.0
-# After the chief has left, the others were stopped and have this long to follow.
-AFTER_CHIEF_SECS = 5.0
-# If they are there: Estimator's workers sleep up to 60 seconds before they begin.
+# After the chief has left, the others were stopped and have this long to follow: those
+# that are there (Estimator's workers sleep up to 60 seconds before they begin), those
+# that never were, and those that were there and are not any more.
 AFTER_CHIEF_ALIVE_SECS = 90.0
+AFTER_CHIEF_UNSEEN_SECS = 5.0
+AFTER_CHIEF_GONE_SECS = 1.0
 
 
 def serve(
@@ -48,19 +50,30 @@ def serve(
                 now = time.monotonic()
                 if gone[0] and chief_left is None:
                     chief_left = now
-                if chief_left is not None and now - chief_left > AFTER_CHIEF_SECS:
+                if chief_left is not None:
                     here = [t for t, has in zip(tasks, gone, strict=True) if not has]
-                    alive = any(ports.is_listening(config, *task) for task in here)
-                    if not alive or now - chief_left > AFTER_CHIEF_ALIVE_SECS:
+                    if _is_over_without(here, liveness, now - chief_left):
                         logging.warning(
                             "hookbridge: the job is over, and %s did not take leave.",
                             ", ".join(f"`{job}` {index}" for job, index in here),
                         )
                         return
-                if chief_left is None and now - looked > LOOK_SECS:
+                elif now - looked > LOOK_SECS:
                     looked = now
                     _check(tasks, liveness, now - began, lost_secs, start_secs)
                 time.sleep(POLL_SECS)
+
+
+def _is_over_without(
+    tasks: list[tuple[str, int]], liveness: Liveness, waited_secs: float
+) -> bool:
+    """Whether tasks that have not left are waited for no more."""
+    liveness.look()
+    is_late = waited_secs > AFTER_CHIEF_UNSEEN_SECS
+    missing = liveness.away(
+        AFTER_CHIEF_GONE_SECS, unseen_secs=0.0 if is_late else math.inf
+    )
+    return set(tasks) <= set(missing) or waited_secs > AFTER_CHIEF_ALIVE_SECS
 
 
 def _check(

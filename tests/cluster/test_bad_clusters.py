@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from typing import Any
 
@@ -32,6 +33,24 @@ def test_malformed_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_roles_that_nobody_has(cluster: Any, task: Any, message: str) -> None:
     with pytest.raises(hb.errors.InvalidArgumentError, match=message):
         SessionCluster(ClusterConfig(cluster, *task))
+
+
+@pytest.mark.parametrize("task", ["chief", "worker", "evaluator"])
+def test_estimators_that_share_nothing(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {
+        "cluster": {"chief": ["h:1"], "worker": ["h:2"]},
+        "task": {"type": task, "index": 0},
+    }
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    estimator = hb.estimator.Estimator(lambda features, labels, mode: None)
+    specs = (
+        hb.estimator.TrainSpec(lambda: None, max_steps=1),
+        hb.estimator.EvalSpec(lambda: None),
+    )
+    with pytest.raises(hb.errors.InvalidArgumentError, match="expected also 'ps'"):
+        hb.loops.train_and_evaluate(estimator, *specs)
 
 
 def test_port_in_use_is_named() -> None:

@@ -15,6 +15,8 @@ from cluster_processes import ALL, Job, job
 from fork_server import ForkServer, fork_server
 from old_checkpoint import OLD_STEP, variables, write_checkpoint
 
+from hookbridge.loops.session_cluster_serve import AFTER_CHIEF_UNSEEN_SECS, LOOK_SECS
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
@@ -49,6 +51,24 @@ def test_killed_worker_stalls_nobody_and_comes_back(
     assert set(codes.values()) == {0}, it.logs()
     assert len(it.events("worker 1", "session")) == 2
     assert it.secs_to_end() <= 10, it.logs()
+
+
+@pytest.mark.slow
+def test_a_server_does_not_wait_for_a_worker_that_was_killed_for_good(
+    tmp_path: Path, server: ForkServer
+) -> None:
+    with job(tmp_path, "session_job.py", server=server) as it:
+        wait_for_steps(it)
+        time.sleep(LOOK_SECS)  # the server has seen it
+        it.send("worker 1", signal.SIGKILL)
+        it.wait(["worker 1"])
+        it.send("worker 0", signal.SIGTERM)
+        codes = it.wait(timeout_secs=60)
+    assert codes == {"ps 0": 0, "worker 0": 0, "worker 1": -signal.SIGKILL}, it.logs()
+    chief_left, served = (
+        it.events(task, "left")[0]["at"] for task in ("worker 0", "ps 0")
+    )
+    assert served - chief_left < AFTER_CHIEF_UNSEEN_SECS, it.logs()
 
 
 @pytest.mark.slow
