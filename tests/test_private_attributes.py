@@ -1,0 +1,244 @@
+"""Canaries: every private attribute that we read is on its owner, and is listed.
+
+A failure here after an upgrade names what moved; it promises nothing to users.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookbridge.compat_attributes import ATTRIBUTES, PrivateAttribute
+
+HAS_KERAS_3 = not importlib.metadata.version("tensorflow").startswith("2.15.")
+# Python's own.
+PYTHON = {"_asdict", "_exit", "_fields", "_replace"}
+
+
+def _v1() -> Any:
+    import tensorflow as tf
+
+    return tf.compat.v1
+
+
+def _coordinator(name: str) -> Any:
+    package = "tensorflow.python.distribute.coordinator.cluster_coordinator"
+    return getattr(importlib.import_module(package), name)
+
+
+def _remote_value() -> Any:
+    import tensorflow as tf
+
+    return _coordinator("RemoteValueImpl")(None, tf.TensorSpec([]))
+
+
+def _per_worker_values() -> Any:
+    import tensorflow as tf
+
+    return tf.distribute.experimental.coordinator.PerWorkerValues([_remote_value()])
+
+
+def _strategy() -> Any:
+    import tensorflow as tf
+
+    # The class: an object needs a cluster.
+    return tf.distribute.ParameterServerStrategy
+
+
+def _operation() -> Any:
+    import tensorflow as tf
+
+    with tf.Graph().as_default():
+        return tf.constant(1).op
+
+
+def _graph_variable() -> Any:
+    import tensorflow as tf
+
+    with tf.Graph().as_default():
+        return _v1().get_variable("v", [], use_resource=True)
+
+
+def _session() -> Any:
+    import tensorflow as tf
+
+    return tf.compat.v1.Session(graph=tf.Graph())
+
+
+def _keras(number: int) -> Any:
+    three = number == 3 or not HAS_KERAS_3
+    return importlib.import_module("keras" if three else "tf_keras")
+
+
+def _model(number: int) -> Any:
+    keras = _keras(number)
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.build((None, 2))
+    model.compile("sgd", "mse")
+    return model
+
+
+def _estimator(folder: Path) -> Any:
+    import hookbridge as hb
+
+    def model_fn(features: Any, labels: Any) -> None:
+        """Never called."""
+
+    return hb.estimator.Estimator(model_fn, str(folder))
+
+
+def _estimator_module(name: str) -> Any:
+    import hookbridge as hb
+
+    hb.estimator.Estimator  # noqa: B018 - makes the package importable
+    return importlib.import_module(f"tensorflow_estimator.python.estimator.{name}")
+
+
+def _estimator_code() -> Any:
+    """An object with every private name that the Estimator's source uses."""
+    source = inspect.getsource(_estimator_module("estimator"))
+    return types.SimpleNamespace(**dict.fromkeys(re.findall(r"\b_\w+", source)))
+
+
+# One object for each owner, or its class where an object needs a cluster.
+OWNERS: dict[str, Callable[[Path], Any]] = {
+    "CheckpointSaverHook": lambda folder: _v1().train.CheckpointSaverHook(
+        str(folder), save_steps=1
+    ),
+    "SummarySaverHook": lambda folder: _v1().train.SummarySaverHook(
+        save_steps=1, output_dir=str(folder), scaffold=_v1().train.Scaffold()
+    ),
+    "GlobalStepWaiterHook": lambda _: _v1().train.GlobalStepWaiterHook(3),
+    "SessionRunContext": lambda _: _v1().train.SessionRunContext(None, None),
+    "Session": lambda _: _session(),
+    "Operation": lambda _: _operation(),
+    "graph variable": lambda _: _graph_variable(),
+    "ParameterServerStrategy": lambda _: _strategy(),
+    "ClusterCoordinator": lambda _: _coordinator("ClusterCoordinator"),
+    "RemoteValue": lambda _: _remote_value(),
+    "PerWorkerValues": lambda _: _per_worker_values(),
+    "Keras 2 model": lambda _: _model(2),
+    "Keras 2 optimizer": lambda _: _keras(2).optimizers.SGD(0.1),
+    "Keras 2 legacy optimizer": lambda _: _keras(2).optimizers.legacy.SGD(0.1),
+    "Keras 2 callback": lambda _: _keras(2).callbacks.Callback(),
+    "Keras 2 callback's method": lambda _: (
+        _keras(2).callbacks.Callback().on_train_batch_begin
+    ),
+    "Keras 3 callback's method": lambda _: (
+        _keras(3).callbacks.Callback().on_train_batch_begin
+    ),
+    "Keras 3 model": lambda _: _model(3),
+    "Keras 3 optimizer": lambda _: _keras(3).optimizers.SGD(0.1),
+    "Keras 3 variable": lambda _: _model(3).weights[0],
+    "Keras 3 metric": lambda _: _keras(3).metrics.MeanSquaredError(),
+    "Keras 3 BackupAndRestore": lambda folder: _keras(3).callbacks.BackupAndRestore(
+        str(folder)
+    ),
+    "Estimator": _estimator,
+    "Estimator's code": lambda _: _estimator_code(),
+    "RunConfig": lambda folder: _estimator(folder).config,
+    "Estimator's run_config": lambda _: _estimator_module("run_config"),
+    "Estimator's executor": lambda _: _estimator_module("training")._TrainingExecutor,
+}
+
+
+def has(owner: Any, name: str) -> bool:
+    """Whether an object has an attribute, or the objects of a class get it."""
+    if hasattr(owner, name) or not inspect.isclass(owner):
+        return hasattr(owner, name)
+    return any(
+        re.search(rf"self\.{name}\b[^=\n]*=[^=]", inspect.getsource(base))
+        for base in owner.__mro__[:-1]
+        if base.__module__.startswith("tensorflow.python.distribute")
+    )
+
+
+@pytest.mark.parametrize(
+    "row",
+    [r for r in ATTRIBUTES if HAS_KERAS_3 or not r.owner.startswith("Keras 3")],
+    ids=lambda row: f"{row.owner}.{row.name}".replace(" ", "_"),
+)
+def test_private_attribute_is_where_the_table_says(
+    row: PrivateAttribute, tmp_path: Path
+) -> None:
+    assert has(OWNERS[row.owner](tmp_path), row.name), row.why
+
+
+def test_an_attribute_that_moved_is_missed() -> None:
+    assert not has(_operation(), "_moved")
+    assert not has(_coordinator("ClusterCoordinator"), "_moved")
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in PYTHON
+
+
+def own_names(tree: ast.Module) -> Iterator[str]:
+    """What a file's own classes and functions are called, and have as attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield from [node.attr] if ast.unparse(node.value) == "self" else []
+
+
+def private_reads(tree: ast.Module) -> Iterator[str]:
+    """Private attributes of other objects that a file reads or sets by name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _private(node.attr):
+            if ast.unparse(node.value) not in ("self", "cls", "super()"):
+                yield node.attr
+        elif isinstance(node, ast.Call) and len(node.args) > 1:
+            name = str(getattr(node.args[1], "value", ""))
+            asks = ast.unparse(node.func) in ("getattr", "hasattr", "setattr")
+            yield from [name] if asks and _private(name) else []
+
+
+def trees(root: Path) -> list[ast.Module]:
+    return [
+        ast.parse(file.read_text("utf-8"))
+        for folder in ("hookbridge", "adapters")
+        for file in sorted((root / folder).glob("**/*.py"))
+        if folder == "adapters" or "adapters" not in file.relative_to(root).parts
+    ]
+
+
+def test_every_private_attribute_is_listed(repo_root: Path) -> None:
+    parsed = trees(repo_root)
+    assert len(parsed) > 100
+    ours = {name for tree in parsed for name in own_names(tree)}
+    read = {name for tree in parsed for name in private_reads(tree)}
+    assert read - ours - {row.name for row in ATTRIBUTES} == set()
+
+
+def test_no_row_is_unused(repo_root: Path) -> None:
+    words: set[str] = set()
+    for tree in trees(repo_root):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute):
+                words.add(node.attr)
+            elif isinstance(node, ast.Constant):
+                words.add(str(node.value))
+    assert {row.name for row in ATTRIBUTES} <= words
+    assert {row.owner for row in ATTRIBUTES} == set(OWNERS)
+
+
+@pytest.mark.parametrize(
+    "line", ["model._moved", "getattr(model, '_moved', 1)", "a.b._moved = 1"]
+)
+def test_the_search_finds_what_it_looks_for(line: str) -> None:
+    assert list(private_reads(ast.parse(line))) == ["_moved"]
+    assert "_moved" not in set(own_names(ast.parse(line)))
