@@ -9,8 +9,7 @@ fetches, feeds and options of several hooks are merged, what happens after an
 from __future__ import annotations
 
 import sys
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -20,26 +19,21 @@ from hookbridge.adapters import live_variables, refusals
 from hookbridge.adapters.fit_session import Creator, Guest, not_the_end_of_data
 from hookbridge.adapters.fit_states import FitStates
 from hookbridge.adapters.global_step import GlobalStep
+from hookbridge.adapters.hosted_run import HostedRun
 from hookbridge.adapters.live_graph import LiveGraph
 from hookbridge.adapters.live_session import LiveSession
 from hookbridge.adapters.session_program import SessionProgram
-from hookbridge.adapters.step_function import StepFunction
 from hookbridge.adapters.step_modes import (
-    MODES,
     NO_FEEDS,
     PREDICT,
     TRAIN,
-    Mode,
     StepFeeds,
 )
-from hookbridge.adapters.step_names import StepNames
 
 v1 = tf.compat.v1
 
-_RUNS: weakref.WeakKeyDictionary[Any, FitRun] = weakref.WeakKeyDictionary()
 
-
-class FitRun:
+class FitRun(HostedRun):
     """The state of one run; nothing of it outlives the run.
 
     Args:
@@ -47,16 +41,10 @@ class FitRun:
     """
 
     def __init__(self, model: Any) -> None:
-        self._model = model
-        self.hooks: list[Any] = []
-        self._originals = {mode: getattr(model, mode.make) for mode in MODES}
-        self._mode: Mode | None = None
-        # A `StepFunction`, or what stands for it under a strategy.
-        self._step: Any = None
+        super().__init__(model)
         self._monitored: Any = None
         self._graph: LiveGraph | None = None
         self._session: LiveSession | None = None
-        self._global_step: GlobalStep | None = None
         self._retained: dict[str, Any] = {}
         self._taps: dict[str, str] = {}
         self._eager_mode = compat.private("eager_mode")
@@ -67,43 +55,6 @@ class FitRun:
         self._has_outputs = False
         self._data_ended = False
         self._is_stopped = False
-        self._is_over = False
-        for mode in MODES:
-            vars(model)[mode.make] = self._maker(mode)
-
-    @classmethod
-    def join(cls, model: Any, *hooks: Any) -> FitRun:
-        """The run that is being set up for `model`, with hooks added to it."""
-        run = _RUNS.get(model)
-        if run is None or run._mode is not None:
-            if run is not None:
-                run.leave()
-            run = _RUNS[model] = cls(model)
-        run.hooks += [hook for hook in hooks if hook is not None]
-        return run
-
-    def _maker(self, mode: Mode) -> Callable[..., Any]:
-        original = self._originals[mode]
-
-        def make(force: bool = False) -> Any:
-            if self._is_over or (self._mode is not None and mode is self._mode):
-                # A later loop, without hooks, after a run that an exception of
-                # somebody else ended without telling us.
-                self.leave()
-                setattr(self._model, mode.function, None)
-                return getattr(self._model, mode.make)(force)
-            if self._mode is not None:
-                return original(force)  # validation inside this fit
-            self._mode = mode
-            self._names = StepNames(self._model)
-            self._step = self._make_step(mode, original)
-            setattr(self._model, mode.function, self._call)
-            return self._call
-
-        return make
-
-    def _make_step(self, mode: Mode, original: Any) -> Any:
-        return StepFunction(self._model, mode, original, self._names)
 
     def _call(self, *args: Any) -> Any:
         """What Keras calls for every step."""
@@ -241,10 +192,6 @@ class FitRun:
             return 0
         return self._step.steps_made - before if self._counts else 1
 
-    def is_mode(self, name: str) -> bool:
-        """Whether this run is of that loop."""
-        return self._mode is not None and self._mode.name == name
-
     def end(self, hook: Any) -> None:
         """The `end` of one hook, after a clean finish."""
         if self._graph is None or self._is_over:
@@ -280,18 +227,10 @@ class FitRun:
             self.leave()
 
     def leave(self) -> None:
-        """Gives the model its own methods back."""
-        self._is_over = True
+        super().leave()
         for hook in self.hooks:
             if isinstance(hook, FitStates):
                 hook.leave()
         # An iterator that waits for the garbage collector stops the process for up
         # to a minute when it comes (docs/decisions/0005-iterators-die-young.md).
         self._args = ()
-        model = self._model
-        for mode in MODES:
-            vars(model).pop(mode.make, None)
-        if self._mode is not None:
-            setattr(model, self._mode.function, None)
-        if _RUNS.get(model) is self:
-            del _RUNS[model]

@@ -49,6 +49,15 @@ def _optimizer_reference(model: Any) -> Any:
     return None if optimizer is None else weakref.ref(optimizer)
 
 
+def _count(model: Any) -> int:
+    iterations, last = _iterations(model), _LAST.get(model)
+    if last is None or last.optimizer != _optimizer_reference(model):
+        return iterations
+    moved = iterations - last.iterations
+    # Back is where a restore puts it.
+    return last.value + moved if moved >= 0 else iterations
+
+
 class GlobalStep:
     """Counts completed steps on the host, with a variable for checkpoints.
 
@@ -63,13 +72,7 @@ class GlobalStep:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        iterations = _iterations(model)
-        self.value = iterations
-        last = _LAST.get(model)
-        if last is not None and last.optimizer == _optimizer_reference(model):
-            moved = iterations - last.iterations
-            # Back is where a restore puts it.
-            self.value = last.value + moved if moved >= 0 else iterations
+        self.value = _count(model)
         # A graph of its own keeps the variable out of the strategy's scope: it is
         # one number on the host, not one per replica.
         with tf.Graph().as_default(), compat.private("eager_mode")():
@@ -98,3 +101,7 @@ class GlobalStep:
     def remember(self) -> None:
         """Keeps the count for the model's next run."""
         _note(self._model, self.value)
+
+    def recall(self) -> None:
+        """Takes the count that other runs have left since `remember`."""
+        self.value = _count(self._model)

@@ -79,6 +79,13 @@ class HookToCallback(any_flavour.AnyFlavour):
         self._model = model
         if model is None:
             return
+        if self._run is not None and self._run.is_aside:
+            raise errors.RefusedError(
+                f"`{guests.name_of(self.hook)}` is in a running loop of the model "
+                f"`{model.name}`, and a callback has started another one with it: "
+                "a hook has one session at a time. Give the inner loop a hook of its "
+                "own."
+            )
         if not refusals.uses_parameter_servers(model):
             self._run = fit_run.FitRun.join(model, self.hook, self.states)
             return

@@ -53,6 +53,11 @@ class StepFunction:
         self._plain = self._keras_function(())
         self._bare = self._without_dispatch(self._plain[0])
 
+    @property
+    def native(self) -> Any:
+        """Keras's own function, without what hooks want."""
+        return self._plain[0]
+
     def _keras_function(self, wanted: Sequence[str]) -> tuple[Any, StepTap]:
         """A fresh function of Keras's whose step returns the `wanted` tensors."""
         model, mode = self._model, self._mode
