@@ -43,6 +43,21 @@ def _early_stopping(directory: Path) -> Any:
     )
 
 
+def _stop_if(name: str, directory: Path, limit: float) -> Any:
+    """An early-stopping hook on a metric that stays at 1."""
+    with tf.Graph().as_default():
+        writer = v1.summary.FileWriter(str(directory / "eval"))
+    for step in (0, 100):
+        value = v1.Summary.Value(tag="score", simple_value=1.0)
+        writer.add_summary(v1.Summary(value=[value]), step)
+    writer.close()
+    make = getattr(_experimental(), name)
+    eval_dir, every = str(directory / "eval"), {"run_every_secs": None}
+    return make(
+        _estimator(directory), "score", limit, eval_dir, run_every_steps=1, **every
+    )
+
+
 def _debug_hooks() -> Any:
     return importlib.import_module("tensorflow.python.debug.wrappers.hooks")
 
@@ -214,6 +229,21 @@ ROWS = (
         lambda d, m: _early_stopping(d),
         lambda h, d, m: m != "fit" or h._timer.last_triggered_step() is not None,
     ),
+    *(
+        Row(
+            f"tf.estimator.experimental.{name}",
+            lambda d, m, name=name, limit=limit: _stop_if(name, d, limit),  # type: ignore[misc]
+            lambda h, d, m: (
+                m != "fit" or h._timer.last_triggered_step() < hosts.BATCHES - 1
+            ),
+        )
+        for name, limit in (
+            ("stop_if_higher_hook", 0.5),
+            ("stop_if_lower_hook", 1.5),
+            ("stop_if_no_increase_hook", 10),
+            ("stop_if_no_decrease_hook", 10),
+        )
+    ),
     Row(
         "tf.estimator.experimental.make_stop_at_checkpoint_step_hook",
         lambda d, m: _experimental().make_stop_at_checkpoint_step_hook(
@@ -234,6 +264,14 @@ ROWS = (
         "tfdbg.LocalCLIDebugHook",
         lambda d, m: _debug_hooks().LocalCLIDebugHook(ui_type="readline"),
         refused="debugger of real sessions",
+    ),
+    *(
+        Row(
+            f"tfdbg.{name}",
+            lambda d, m, name=name: getattr(_debug_hooks(), name)(["localhost:1"]),  # type: ignore[misc]
+            refused="debugger of real sessions",
+        )
+        for name in ("GrpcDebugHook", "TensorBoardDebugHook")
     ),
     Row(
         "SyncReplicasOptimizer.make_session_run_hook",

@@ -31,6 +31,19 @@ two logical CPUs. The page is written by `tests/adapters/write_hook_support.py`.
   `with tf.Graph().as_default():`.
 - `GlobalStepWaiterHook` passes when its step has passed already; it is refused where
   it would wait for ever, since nobody else moves the step.
+- A stop ends the loop that it was asked in. Keras 2 has no flag for `evaluate` and
+  `predict`: they end as at the end of their data, of which Keras may warn.
+- A callback may start another loop on the model, with hooks of its own, or call
+  `train_on_batch`: the hooks of the outer loop are not told of what happens there,
+  and count its training steps. One hook cannot be in both.
+- A `Scaffold` of a hook prepares the session as in a `MonitoredSession`, its
+  `init_fn` once in each run.
+- The `.meta` file beside a checkpoint of `fit` shows the graph that hooks saw and cannot
+  be run: its variables are placeholders for the model's. Build the graph in code and
+  restore the checkpoint into it with a `Saver`.
+- A v1 optimizer (`tf.compat.v1.train.AdamOptimizer`) cannot apply gradients to the
+  model's variables in a hook. Write the update with `tf.compat.v1.assign`, or leave it
+  to the model's optimizer.
 - `LoggingTensorHook(at_end=True)` logs the values of the last step: `fit` has no next
   batch to evaluate them on.
 - Under `run_eagerly=True` there is no graph of the step: hooks can fetch the loss, the
