@@ -50,6 +50,9 @@ two logical CPUs. The page is written by `tests/adapters/write_hook_support.py`.
   metrics and `<layer>/output:0`.
 - Under `MirroredStrategy` the loss is that of the whole batch; other tensors of the
   step are those of the first replica.
+- `loss:0` is the loss of the step where `train_step` calls `compute_loss` or
+  `compiled_loss`; where it calls neither, it is what the step returns as `loss`, the
+  running mean if that is a metric's result.
 """
 
 
