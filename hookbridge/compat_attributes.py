@@ -84,6 +84,7 @@ ATTRIBUTES = (
         "Keras 3 optimizer",
         _iterations="how many steps a call has made",
         _learning_rate="the variable or the schedule",
+        _trainable_variables="whose gradients `apply` gets",
     ),
     *_rows("Keras 3 variable", _value="that there is a `tf.Variable` inside"),
     *_rows("Keras 3 metric", _direction="whether it should rise or fall"),

@@ -21,7 +21,7 @@ from hookbridge.compat_attributes import ATTRIBUTES, PrivateAttribute
 
 HAS_KERAS_3 = not importlib.metadata.version("tensorflow").startswith("2.15.")
 # Python's own.
-PYTHON = {"_asdict", "_exit", "_fields", "_replace"}
+PYTHON = {"_asdict", "_exit", "_getframe", "_fields", "_replace"}
 
 
 def _v1() -> Any:
