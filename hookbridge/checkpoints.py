@@ -10,6 +10,7 @@ restores and an Estimator warm-starts from.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -199,7 +200,24 @@ def _entry(
         weight, suffix = slot
         mapped = (lookup(weight) if lookup is not None else None) or weight
         candidates.append(f"{mapped}/{suffix}")
-    return next((c for c in candidates if c in shapes), None)
+    found = next((c for c in candidates if c in shapes), None)
+    scope = getattr(getattr(model, "optimizer", None), "name", "")
+    if found is None and name.startswith(f"{scope}/"):
+        bare = _unnumbered(model, name)
+        same = [entry for entry in shapes if _unnumbered(model, entry) == bare]
+        found = same[0] if len(same) == 1 else None
+    return found
+
+
+def _unnumbered(model: Any, name: str) -> str:
+    """An optimizer's variable without the numbers that Keras gives in a process.
+
+    `adam_1/sequential_1_hidden_kernel_momentum` in the second model of a process is
+    what `adam/sequential_hidden_kernel_momentum` was in the first.
+    """
+    scope, _, rest = name.partition("/")
+    base = re.escape(re.sub(r"_\d+$", "", str(model.name)))
+    return re.sub(r"_\d+$", "", scope) + "/" + re.sub(rf"^{base}(_\d+)?_", "", rest)
 
 
 def _kind(model: Any) -> str:

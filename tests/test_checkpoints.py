@@ -213,3 +213,21 @@ def test_an_estimator_starts_from_a_checkpoint_of_fit(
     )
     reader = tf.train.load_checkpoint(str(tmp_path / "estimator"))
     assert reader.get_tensor("global_step") == 1
+
+
+def test_a_later_model_of_the_process_takes_every_slot(
+    keras: Any, tmp_path: Path
+) -> None:
+    """Keras 3 numbers optimizers and unnamed models anew for each that is made."""
+
+    def make() -> Any:
+        layers = [keras.Input((2,)), keras.layers.Dense(1, name="out")]
+        model = keras.Sequential(layers)
+        model.compile("adam", "mse")
+        return model
+
+    saver = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
+    x, y = np.ones((4, 2), "f"), np.ones((4, 1), "f")
+    make().fit(x, y, batch_size=2, verbose=0, callbacks=hb.as_callbacks(saver))
+    report = hb.checkpoints.restore(make(), str(tmp_path))
+    assert not report.kept and not report.mismatched
