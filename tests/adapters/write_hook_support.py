@@ -38,9 +38,9 @@ two logical CPUs. The page is written by `tests/adapters/write_hook_support.py`.
   and count its training steps. One hook cannot be in both.
 - A `Scaffold` of a hook prepares the session as in a `MonitoredSession`, its
   `init_fn` once in each run.
-- The `.meta` file beside a checkpoint of `fit` shows the graph that hooks saw and cannot
-  be run: its variables are placeholders for the model's. Build the graph in code and
-  restore the checkpoint into it with a `Saver`.
+- The `.meta` file beside a checkpoint of `fit` shows the graph that hooks saw and
+  cannot be run: its variables are placeholders for the model's. Build the graph in
+  code and restore the checkpoint into it with a `Saver`.
 - A v1 optimizer (`tf.compat.v1.train.AdamOptimizer`) cannot apply gradients to the
   model's variables in a hook. Write the update with `tf.compat.v1.assign`, or leave it
   to the model's optimizer.
