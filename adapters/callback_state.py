@@ -7,7 +7,7 @@ import functools
 import io
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from absl import logging
@@ -20,6 +20,18 @@ VERSION = 1
 def suffix_of(group: int) -> str:
     """What the name of a checkpoint's state ends in; each group has its own file."""
     return f".hookbridge-{group}.json" if group else ".hookbridge.json"
+
+
+class Taken(NamedTuple):
+    """The contents of the files of one state.
+
+    Attributes:
+      document: JSON.
+      arrays: an `.npz` file; empty if there are no arrays.
+    """
+
+    document: bytes
+    arrays: bytes
 
 
 class CallbackState:
@@ -60,8 +72,14 @@ class CallbackState:
           prefix: path of the checkpoint without suffix.
           step: its global step.
         """
-        import tensorflow as tf
+        self.write(prefix, self.taken(step))
 
+    def taken(self, step: int) -> Taken:
+        """The present state, for `write`.
+
+        Args:
+          step: the global step.
+        """
         arrays: dict[str, Any] = {}
         entries = []
         for callback, base in zip(self._callbacks, self._base, strict=True):
@@ -76,13 +94,25 @@ class CallbackState:
             "callbacks": entries,
             "loop": state_codec.encode(self._extra(), arrays),
         }
+        buffer = io.BytesIO()
         if arrays:
-            buffer = io.BytesIO()
             np.savez(buffer, **arrays)
-            _write(prefix + self._arrays, buffer.getvalue())
+        return Taken(json.dumps(document, indent=1).encode(), buffer.getvalue())
+
+    def write(self, prefix: str, state: Taken) -> None:
+        """Writes a state beside a checkpoint.
+
+        Args:
+          prefix: path of the checkpoint without suffix.
+          state: what `taken` returned at its step.
+        """
+        import tensorflow as tf
+
+        if state.arrays:
+            _write(prefix + self._arrays, state.arrays)
         elif tf.io.gfile.exists(prefix + self._arrays):
             tf.io.gfile.remove(prefix + self._arrays)
-        _write(prefix + self._suffix, json.dumps(document, indent=1).encode())
+        _write(prefix + self._suffix, state.document)
         _remove_orphans(prefix, (self._suffix, self._arrays))
 
     # --- reading -----------------------------------------------------------------
@@ -222,7 +252,9 @@ def watch(
         nonlocal watching
         watching = False
         if saver.save is save:
-            saver.save = original
+            del saver.save
+            if saver.save != original:  # that of another group
+                saver.save = original
 
     return others, end
 

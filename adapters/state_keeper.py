@@ -43,6 +43,7 @@ class StateKeeper:
         self._at = -1
         self._last: list[str] = []
         self._writes = 0
+        self._final: callback_state.Taken | None = None
 
     def begin(self) -> None:
         """After `on_train_begin`: restores what is there and follows the saver."""
@@ -91,6 +92,10 @@ class StateKeeper:
     def _saved(self, prefix: str, again: Callable[[], Any], session: Any) -> None:
         self._again, self._of = again, session
         self._writes = session_variables.writes(session)
+        if self._final is not None:
+            if self._state is not None and session is self._session:
+                self._state.write(prefix, self._final)
+            return
         # The saver's hook may come before the callbacks of the same step; the state
         # that belongs to the step is the one after them.
         if self._run.in_step or session is not self._session:
@@ -110,7 +115,11 @@ class StateKeeper:
             self._save_late()
 
     def end(self, cut_short: bool, *, epoch_ended: bool) -> None:
-        """After `on_train_end`: lets the saver go.
+        """After `on_train_end`: saves what had to wait.
+
+        A saver's hook that comes after the callbacks saves in its own `end`; what it
+        saves gets the state that the callbacks have now. The saver is let go as
+        the session closes.
 
         Args:
           cut_short: another run goes on from the last checkpoint, and it has to be
@@ -123,9 +132,10 @@ class StateKeeper:
             self._save_late()
         elif self._at == self._run.step and not cut_short:
             self._save_what_was_set()
-        if self._stop is not None:
-            self._stop()
+        if self._state is not None and self._stop is not None:
+            self._final = self._state.taken(self._run.step)
             restored_from.let_go(self._saver)
+            _at_close(self._session, self._stop)
 
     def _save_late(self) -> None:
         late, self._late = self._late, []
@@ -140,3 +150,15 @@ class StateKeeper:
         if self._again is not None and count != self._writes:
             self._writes = count
             self._again()
+
+
+def _at_close(session: Any, act: Callable[[], None]) -> None:
+    """Calls `act` when a raw session is closed, before it is."""
+    close = session.close
+
+    def closes() -> None:
+        session.close = close
+        act()
+        close()
+
+    session.close = closes

@@ -131,6 +131,34 @@ def test_state_is_saved_where_the_data_ends(
     assert (tmp_path / "model.ckpt-9.hookbridge.json").exists()
 
 
+def test_checkpoint_of_a_hook_after_the_callbacks(keras: Any, tmp_path: Path) -> None:
+    """Its `end` comes after theirs, and so does the last checkpoint."""
+    counted = []
+    for last_step in (3, 6):
+        with tf.Graph().as_default() as graph:
+            net, stopping = Net(None, lambda: 0.1), patient(keras)
+            guests = [
+                stopping,
+                v1.train.StopAtStepHook(last_step=last_step),
+                v1.train.CheckpointSaverHook(str(tmp_path), save_steps=10**6),
+            ]
+            with v1.train.MonitoredTrainingSession(
+                hooks=hb.as_hooks(guests, steps_per_epoch=1),
+                checkpoint_dir=str(tmp_path),
+                save_checkpoint_steps=None,
+                save_checkpoint_secs=None,
+            ) as session:
+                while not session.should_stop():
+                    session.run(net.train_op)
+            (saver,) = graph.get_collection(v1.GraphKeys.SAVERS)
+            assert not {"save", "restore"} & vars(saver).keys()
+        path = tmp_path / f"model.ckpt-{last_step}.hookbridge.json"
+        (saved,) = json.loads(path.read_text())["callbacks"]
+        assert saved["state"]["wait"] == stopping.wait
+        counted.append(stopping.wait)
+    assert counted[1] == counted[0] + 3
+
+
 @pytest.mark.parametrize("kind", ["fed", "variable"])
 def test_epoch_without_data_leaves_the_learning_rate(
     keras: Any, kind: str, tmp_path: Path
