@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from hookbridge import compat, errors
 from hookbridge.loops.gradients import average_gradients, computed
+from hookbridge.loops.subclasses import told_of_subclasses
 from hookbridge.loops.sync_replicas import apply_apart, is_synchronous
 
 
@@ -24,6 +26,9 @@ class Update:
       args: its further positional arguments.
       kwargs: its keyword arguments, among them the global step.
       done: what the tower got instead: an operation that does nothing yet.
+      variable_scope: the variable scope of the call, which names the optimizer's
+        own variables.
+      name_scope: the name scope of the call; "" for none.
     """
 
     apply: Callable[..., Any]
@@ -31,6 +36,8 @@ class Update:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     done: Any
+    variable_scope: Any
+    name_scope: str
 
 
 def optimizer_bases() -> list[Any]:
@@ -49,8 +56,9 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
     """Catches every `apply_gradients` in `graph` on this thread.
 
     The methods of the optimizer classes are replaced for as long as the tower is
-    built, so that an unmodified model function can be replicated; a call in another
-    graph or thread goes through.
+    built, those of classes that the model function defines too, so that an
+    unmodified model function can be replicated; a call in another graph or thread
+    goes through.
 
     Yields:
       The updates, in the order of the calls.
@@ -68,19 +76,29 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
 
     replaced: list[tuple[Any, str, Any]] = []
 
-    def replace(bases: list[Any], method: str, make: Callable[..., Any]) -> None:
-        for cls in {c for base in bases for c in _with_own(base, method)}:
-            original = vars(cls)[method]
-            replaced.append((cls, method, original))
-            setattr(cls, method, make(original, is_here))
+    def replace(cls: Any, method: str, make: Callable[..., Any]) -> None:
+        original = vars(cls)[method]
+        replaced.append((cls, method, original))
+        setattr(cls, method, make(original, is_here))
 
+    catching = functools.partial(_catching, caught)
+
+    def defined(cls: Any) -> None:
+        if "apply_gradients" in vars(cls):
+            replace(cls, "apply_gradients", catching)
+
+    bases = optimizer_bases()
     try:
-        catching = functools.partial(_catching, caught)
-        replace(optimizer_bases(), "apply_gradients", catching)
-        replace(_keras_3_bases(), "apply", _refusing)
-        yield caught
+        for cls in {c for base in bases for c in _with_own(base, "apply_gradients")}:
+            replace(cls, "apply_gradients", catching)
+        for cls in _keras_3_bases():
+            replace(cls, "apply", _refusing)
+        with contextlib.ExitStack() as stack:
+            for base in bases:
+                stack.enter_context(told_of_subclasses(base, defined))
+            yield caught
     finally:
-        for cls, method, original in replaced:
+        for cls, method, original in reversed(replaced):
             setattr(cls, method, original)
 
 
@@ -128,9 +146,19 @@ def _catching(
     ) -> Any:
         if not is_here():
             return original(self, grads_and_vars, *args, **kwargs)
+        name_scope = tf.compat.v1.get_default_graph().get_name_scope()
         done = tf.no_op(name="deferred_update")
-        bound = original.__get__(self)
-        caught.append(Update(bound, list(grads_and_vars), args, kwargs, done))
+        caught.append(
+            Update(
+                apply=original.__get__(self),
+                pairs=list(grads_and_vars),
+                args=args,
+                kwargs=kwargs,
+                done=done,
+                variable_scope=tf.compat.v1.get_variable_scope(),
+                name_scope=name_scope,
+            )
+        )
         return done
 
     return apply_gradients
@@ -139,9 +167,12 @@ def _catching(
 def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
     """Applies the towers' updates as one, through the first tower's optimizers.
 
-    What the first tower's train op waits for (`Update.done`) then waits for the
-    real update, so that whatever its model function put after the update, such as
-    moving averages, still comes after it.
+    What the towers got for their updates (`Update.done`) then waits for the real
+    one, so that whatever the model function put after the update, such as moving
+    averages or the gradients of another update, still comes after it.
+
+    The variables that an optimizer makes have the names that they have without
+    towers, since the scopes of the first tower's call are entered again.
 
     Args:
       towers: the updates of each tower.
@@ -165,18 +196,32 @@ def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
             f"The towers applied gradients {sorted(numbers)} times; expected the same "
             "number of updates in each tower."
         )
+    updates = zip(*towers, strict=True)
+    # Once into each scope: it counts the names in it as long as it is open.
+    for scope, together in itertools.groupby(updates, lambda u: u[0].variable_scope):
+        with tf.compat.v1.variable_scope(scope, auxiliary_name_scope=False):
+            for same in together:
+                _apply_as_one(same, divisor)
+
+
+def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
+    """Applies one update of all towers, as the first tower asked for it."""
+    import tensorflow as tf
+
+    _check_variables(same)
+    pairs = average_gradients([update.pairs for update in same], divisor=divisor)
+    first = same[0]
+    # The model function's own control dependencies, such as update ops.
+    before = [*first.done.control_inputs, *computed(pairs)]
+    apply = functools.partial(first.apply, pairs, *first.args, **first.kwargs)
+    over_workers = is_synchronous(getattr(first.apply, "__self__", None))
+    # The trailing slash takes the scope as it is.
+    scope = first.name_scope and f"{first.name_scope}/"
+    with tf.compat.v1.name_scope(scope), tf.control_dependencies(before):
+        applied = apply_apart(apply) if over_workers else apply()
     add_control_inputs = compat.private("add_control_inputs")
-    for same in zip(*towers, strict=True):
-        _check_variables(same)
-        pairs = average_gradients([update.pairs for update in same], divisor=divisor)
-        first = same[0]
-        # The model function's own control dependencies, such as update ops.
-        before = [*first.done.control_inputs, *computed(pairs)]
-        apply = functools.partial(first.apply, pairs, *first.args, **first.kwargs)
-        over_workers = is_synchronous(getattr(first.apply, "__self__", None))
-        with tf.control_dependencies(before):
-            applied = apply_apart(apply) if over_workers else apply()
-        add_control_inputs(first.done, [getattr(applied, "op", applied)])
+    for update in same:
+        add_control_inputs(update.done, [getattr(applied, "op", applied)])
 
 
 def _check_variables(updates: Sequence[Update]) -> None:
