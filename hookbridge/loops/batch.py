@@ -15,10 +15,17 @@ def check_divides(batch_size: int, num_towers: int) -> None:
     """
     if batch_size % num_towers:
         down = batch_size - batch_size % num_towers
-        sizes = f"{down} or {down + num_towers}" if down else f"{num_towers}"
-        raise errors.InvalidArgumentError(
+        message = (
             f"Received a batch of {batch_size} examples for {num_towers} towers; "
-            f"expected a multiple of {num_towers}, for example {sizes}. Change the "
+            f"expected a multiple of {num_towers}"
+        )
+        if not down:
+            raise errors.InvalidArgumentError(
+                f"{message}, an example at least for each tower. Use at most "
+                f"{batch_size} towers, or a larger batch."
+            )
+        raise errors.InvalidArgumentError(
+            f"{message}, for example {down} or {down + num_towers}. Change the "
             "batch size or the number of towers, and end the input with "
             "`.batch(..., drop_remainder=True)`."
         )
@@ -38,8 +45,8 @@ def split_batch(batch: Any, num_towers: int) -> list[Any]:
       `tf.errors.InvalidArgumentError`.
 
     Raises:
-      errors.InvalidArgumentError: N is known and does not divide, or a tensor is a
-        scalar.
+      errors.InvalidArgumentError: N is known and does not divide, or an input is a
+        scalar, sparse or ragged.
     """
     import tensorflow as tf
 
@@ -53,15 +60,30 @@ def split_batch(batch: Any, num_towers: int) -> list[Any]:
     return [tf.nest.pack_sequence_as(batch, shard) for shard in shards]
 
 
+def check_dense(tensor: Any) -> None:
+    """Raises unless the input is a tensor.
+
+    Raises:
+      errors.InvalidArgumentError: the input is sparse or ragged.
+    """
+    import tensorflow as tf
+
+    for kind, cls, dense in (
+        ("sparse", tf.SparseTensor, "`tf.sparse.to_dense`"),
+        ("ragged", tf.RaggedTensor, "`to_tensor`"),
+    ):
+        if isinstance(tensor, cls):
+            raise errors.InvalidArgumentError(
+                f"Received the {kind} input {tensor}; expected dense tensors "
+                "`[N, ...]`, which can be split among the towers. Use "
+                f"{dense} on the dataset, or one tower."
+            )
+
+
 def _split(tensor: Any, num_towers: int) -> list[Any]:
     import tensorflow as tf
 
-    if isinstance(tensor, tf.SparseTensor):
-        raise errors.InvalidArgumentError(
-            f"Received the sparse input {tensor}; expected dense tensors `[N, ...]`, "
-            "which can be split among the towers. Use `tf.sparse.to_dense` on the "
-            "dataset, or one tower."
-        )
+    check_dense(tensor)
     if tensor.shape.rank == 0:
         raise errors.InvalidArgumentError(
             f"Received the scalar input `{tensor.name}`; expected tensors "

@@ -32,9 +32,11 @@ def tower_devices(
 
     Raises:
       errors.InvalidArgumentError: `num_towers` is no positive integer, differs from
-        the number of `devices`, or is larger than the number of GPUs; or `devices`
-        is no list of device names.
+        the number of `devices`, or is larger than the number of GPUs; or a device is
+        none, or not there.
     """
+    if devices is not None:
+        check_devices(devices)
     if isinstance(num_towers, bool) or not isinstance(num_towers, int):
         raise errors.InvalidArgumentError(
             f"Received num_towers={num_towers!r}; expected an integer of at least 1."
@@ -44,7 +46,6 @@ def tower_devices(
             f"Received num_towers={num_towers}; expected at least 1."
         )
     if devices is not None:
-        check_devices(devices)
         if len(devices) != num_towers:
             raise errors.InvalidArgumentError(
                 f"Received num_towers={num_towers} and {len(devices)} devices "
@@ -66,29 +67,52 @@ def tower_devices(
 
 
 def check_devices(devices: Any) -> None:
-    """Raises unless `devices` is a list of device names.
+    """Raises unless `devices` names devices that this machine has.
+
+    Logical CPU devices are made by the session, as many as it needs
+    (`session_config`). Which devices another task has is not known here.
 
     Raises:
-      errors.InvalidArgumentError: it is not.
+      errors.InvalidArgumentError: `devices` is no list of device names, or has a
+        GPU or other device that is not here.
     """
     import tensorflow as tf
 
-    example = '["/device:CPU:0", "/device:CPU:1"]'
     if isinstance(devices, str) or not isinstance(devices, Sequence):
         raise errors.InvalidArgumentError(
             f"Received devices={devices!r}; expected a list of device names, one for "
-            f"each tower, such as {example}."
+            'each tower, such as ["/device:CPU:0", "/device:CPU:1"].'
         )
     for name in devices:
         try:
-            if not isinstance(name, str):
-                raise ValueError(f"it is of type `{type(name).__name__}`")
-            tf.DeviceSpec.from_string(name)
-        except ValueError as e:
+            spec = tf.DeviceSpec.from_string(name)
+        except (ValueError, AttributeError, TypeError):
+            spec = tf.DeviceSpec()
+        if spec.device_type is None:
             raise errors.InvalidArgumentError(
-                f"Received the device {name!r} in `devices`; expected names such as "
-                f"{example}: {e}"
-            ) from e
+                f"Received the device {name!r} in `devices`; expected the name of a "
+                'device, such as "/device:GPU:0" or "/device:CPU:1".'
+            )
+        if spec.device_type == "CPU" or spec.job is not None:
+            continue
+        here = _number_of_devices(spec.device_type)
+        if (spec.device_index or 0) >= here:
+            raise errors.InvalidArgumentError(
+                f"Received the device {name!r} in `devices`; expected one that is "
+                f"here, of which {here} are of the type {spec.device_type}. Without "
+                "it the tower would run somewhere else. Leave `devices` out to have "
+                "them chosen."
+            )
+
+
+def _number_of_devices(kind: str) -> int:
+    """Devices of a kind; a physical one may be configured as several logical ones."""
+    import tensorflow as tf
+
+    return sum(
+        len(tf.config.get_logical_device_configuration(device) or [device])
+        for device in tf.config.list_physical_devices(kind)
+    )
 
 
 def session_config(devices: Sequence[str], *, base: Any = None) -> Any:

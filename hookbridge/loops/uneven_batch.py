@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.loops.batch import check_dense
 
 
 def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
@@ -26,11 +27,11 @@ def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
 
     flat = [tensor for tensor in tf.nest.flatten(batch) if tensor is not None]
     for tensor in flat:
-        if isinstance(tensor, tf.SparseTensor) or tensor.shape.rank == 0:
+        check_dense(tensor)
+        if tensor.shape.rank == 0:
             raise errors.InvalidArgumentError(
-                f"Received the input {tensor}; expected dense tensors `[N, ...]`, "
-                "which can be split among the towers. Use `tf.sparse.to_dense` or "
-                "batch the dataset, or use one tower."
+                f"Received the input {tensor}; expected tensors `[N, ...]`, which can "
+                "be split among the towers. Batch the dataset, or use one tower."
             )
     total = tf.shape(flat[0])[0]
     sizes = [
