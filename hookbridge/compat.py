@@ -40,6 +40,10 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.framework.ops:Operation._add_control_inputs",
         "make a tower's deferred update wait for the update with averaged gradients",
     ),
+    "remove_control_inputs": PrivateName(
+        "tensorflow.python.framework.ops:Operation._remove_all_control_inputs",
+        "make a tower wait for the first tower's update of a shared variable",
+    ),
     "eager_mode": PrivateName(
         "tensorflow.python.eager.context:eager_mode",
         "run callbacks eagerly while a v1 graph is the default graph",

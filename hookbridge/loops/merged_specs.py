@@ -30,12 +30,17 @@ def merged_loss(losses: Sequence[Any], weights: Sequence[Any] | None) -> Any:
 
 
 def merged_predictions(towers: Sequence[Any]) -> Any:
-    """Predictions `[N / num_towers, ...]` of each tower as `[N, ...]`."""
+    """Predictions `[N / num_towers, ...]` of each tower as `[N, ...]`.
+
+    A scalar among them, which is of no example, is the first tower's.
+    """
     import tensorflow as tf
 
-    if towers[0] is None:
-        return None
-    return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *towers)
+    def merged(*parts: Any) -> Any:
+        is_scalar = tf.convert_to_tensor(parts[0]).shape.rank == 0
+        return parts[0] if is_scalar else tf.concat(parts, axis=0)
+
+    return None if towers[0] is None else tf.nest.map_structure(merged, *towers)
 
 
 def merged_export_outputs(towers: Sequence[Any]) -> Any:
@@ -70,16 +75,21 @@ def _export_output(name: str, towers: Sequence[Any]) -> Any:
     )
 
 
-def merged_metrics(towers: Sequence[Any], variables: Sequence[Sequence[Any]]) -> Any:
+def merged_metrics(
+    towers: Sequence[Any], variables: Sequence[Sequence[Any]], sizes: Sequence[Any]
+) -> Any:
     """`eval_metric_ops` over the examples of all towers.
 
-    The metrics of `tf.compat.v1.metrics` keep sums in local variables. After each
-    update those of the first tower get the towers' sums and the others start from
-    zero again, so that the first tower's values are those of all.
+    The metrics of `tf.compat.v1.metrics` and of Keras 2 keep sums in local
+    variables. After each update those of the first tower get the towers' sums and
+    the others start from zero again, so that the first tower's values are those of
+    all. What a tower without an example computed is left out: a mean over nothing is
+    NaN.
 
     Args:
       towers: each tower's `{name: (value, update_op)}` or `{name: Keras metric}`.
       variables: each tower's local variables, in the order of their creation.
+      sizes: each tower's number of examples, of which the first is the largest.
 
     Raises:
       errors.InvalidArgumentError: the towers have different metric variables.
@@ -91,8 +101,10 @@ def merged_metrics(towers: Sequence[Any], variables: Sequence[Sequence[Any]]) ->
     shapes = [[variable.shape.as_list() for variable in own] for own in variables]
     if any(other != shapes[0] for other in shapes):
         raise errors.InvalidArgumentError(
-            f"The towers' metrics have variables of the shapes {shapes}; expected the "
-            "same metrics in each tower."
+            f"The towers' metrics have variables of the shapes {shapes}; expected "
+            "variables of its own for each tower, as the metrics of "
+            "`tf.compat.v1.metrics` and of Keras 2 make them (`get_variable` gives "
+            "all towers the same one)."
         )
     pairs = [
         {name: _value_and_update(metric) for name, metric in metrics.items()}
@@ -100,10 +112,12 @@ def merged_metrics(towers: Sequence[Any], variables: Sequence[Sequence[Any]]) ->
     ]
     updates = [update for metrics in pairs for _, update in metrics.values()]
     with tf.control_dependencies(updates):
-        sums = [
-            tf.add_n([variable.read_value() for variable in same])
-            for same in zip(*variables, strict=True)
-        ]
+        values = [[variable.read_value() for variable in own] for own in variables]
+    counted = values[:1] + [
+        [tf.where(size > 0, value, tf.zeros_like(value)) for value in own]
+        for own, size in zip(values[1:], sizes[1:], strict=True)
+    ]
+    sums = [tf.add_n(list(same)) for same in zip(*counted, strict=True)]
     with tf.control_dependencies(sums):
         moved = [
             variable.assign(total if tower == 0 else tf.zeros_like(total))

@@ -12,6 +12,7 @@ from hookbridge.loops import merged_specs
 from hookbridge.loops.batch import fetch_batches, split_batch
 from hookbridge.loops.deferred_updates import Update, apply_averaged, catch_updates
 from hookbridge.loops.devices import check_devices, device_setter, tower_devices
+from hookbridge.loops.shared_variables import recorded_local_variables
 from hookbridge.loops.towers import VARIABLE_DEVICE, build_towers
 from hookbridge.loops.uneven_batch import split_any_batch
 
@@ -36,7 +37,9 @@ def replicate_model_fn(
     applied once by the first tower's optimizer: any `tf.compat.v1.train.Optimizer`,
     and the Keras 2 optimizers that can update a v1 graph. In EVAL the metrics, and
     in EVAL and PREDICT the predictions, are those of the whole batch. Update ops,
-    summaries, hooks and the scaffold are the first tower's.
+    summaries, hooks and the scaffold are the first tower's. What the model function
+    does with its gradients, such as clipping, it does in each tower, before they are
+    averaged; `docs/estimator.md` has more.
 
     The first tower's operations have no name prefix, those of tower i are in
     `tower_i/`. After the replication function of TF 1's `tf.contrib.estimator`,
@@ -53,7 +56,8 @@ def replicate_model_fn(
       num_towers: number of towers where `devices` is None; by default as many as
         there are GPUs, or one.
       loss_reduction: `"mean"` if the loss is a mean over examples, `"sum"` if it is
-        a sum: then losses and gradients are added.
+        a sum: then losses and gradients are added, and the regularisation losses
+        of the graph collection count once.
       batches: where the towers' batches in TRAIN come from. `"split"`: a batch of
         the input, in equal parts. `"fetch"`: the input is fetched once for each
         tower, so a step takes `num_towers` whole batches; fewer than that at the
@@ -66,7 +70,8 @@ def replicate_model_fn(
       A `model_fn` with the same arguments.
 
     Raises:
-      errors.InvalidArgumentError: a bad argument; when called, a batch that does
+      errors.InvalidArgumentError: a bad argument, or a device that is not here; when
+        called, a batch that does
         not divide or cannot be fetched again in TRAIN, or a model function that
         differs between towers.
       errors.RefusedError: when called, an optimizer of Keras 3, which cannot update
@@ -85,7 +90,7 @@ def replicate_model_fn(
             f"Received batches={batches!r}; expected 'split' or 'fetch'."
         )
     chosen = _devices(devices, num_towers)
-    signature = inspect.signature(model_fn)
+    signature = _signature(model_fn)
     replica = _Replicated(model_fn, chosen, loss_reduction, batches, variable_device)
 
     @functools.wraps(model_fn)
@@ -95,6 +100,26 @@ def replicate_model_fn(
     # Estimator asks which of its arguments a model function takes.
     replicated.__signature__ = signature  # type: ignore[attr-defined]
     return replicated
+
+
+def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
+    """The arguments that Estimator passes.
+
+    It passes none that a `functools.partial` binds by keyword, and counts those
+    after it, which Python makes keyword-only, as arguments like others.
+    """
+    signature = inspect.signature(model_fn)
+    if not isinstance(model_fn, functools.partial):
+        return signature
+    free = [
+        p for name, p in signature.parameters.items() if name not in model_fn.keywords
+    ]
+    if not any(p.kind is p.VAR_POSITIONAL for p in free):
+        free = [
+            p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.kind is p.KEYWORD_ONLY else p
+            for p in free
+        ]
+    return signature.replace(parameters=free)
 
 
 def _devices(devices: Sequence[str] | None, num_towers: int | None) -> tuple[str, ...]:
@@ -142,6 +167,8 @@ class _Replicated:
             shards,
             self._devices,
             variable_device=self._variable_device,
+            outputs=_computed,
+            losses_are_added=not self._mean,
         )
         specs = [spec for spec, _, _ in built]
         with tf.compat.v1.device(on_variables):
@@ -157,17 +184,18 @@ class _Replicated:
     ) -> tuple[Any, list[Update], list[Any]]:
         import tensorflow as tf
 
-        before = len(tf.compat.v1.local_variables())
         own = dict(arguments, features=shard[0])
         if "labels" in arguments:
             own["labels"] = shard[1]
-        with catch_updates(tf.compat.v1.get_default_graph()) as updates:
+        graph = tf.compat.v1.get_default_graph()
+        with catch_updates(graph) as updates, recorded_local_variables() as made:
             spec = self._model_fn(**own)
         if not hasattr(spec, "_replace") or not hasattr(spec, "eval_metric_ops"):
             raise errors.InvalidArgumentError(
                 f"`model_fn` returned {spec!r}; expected an `EstimatorSpec`."
             )
-        return spec, updates, tf.compat.v1.local_variables()[before:]
+        local = {id(variable) for variable in tf.compat.v1.local_variables()}
+        return spec, updates, [each for each in made if id(each) in local]
 
     def _merged(self, specs: list[Any], built: list[Any], sizes: Any) -> dict[str, Any]:
         import tensorflow as tf
@@ -191,8 +219,22 @@ class _Replicated:
             changed["eval_metric_ops"] = merged_specs.merged_metrics(
                 [spec.eval_metric_ops for spec in specs],
                 [variables for _, _, variables in built],
+                sizes,
             )
         return changed
+
+
+def _computed(tower: tuple[Any, list[Update], list[Any]]) -> Any:
+    """What of a tower its steps compute."""
+    spec, updates, _ = tower
+    gradients = [
+        gradient
+        for update in updates
+        for gradient, _ in update.pairs
+        if gradient is not None
+    ]
+    outputs = (spec.loss, spec.predictions, spec.eval_metric_ops)
+    return gradients, [each for each in outputs if each is not None]
 
 
 def _of_towers(

@@ -15,7 +15,7 @@ class SharedVariables:
     `tf.compat.v1.get_variable` shares by name. `tf.Variable` and the layers of a
     Keras 2 model make a new variable at each call: for those the n-th creation in a
     tower gives the n-th variable of the first tower, as `MirroredStrategy` does.
-    Local variables (those of `tf.compat.v1.metrics`) stay each tower's own.
+    Local variables (those of metrics) stay each tower's own.
     """
 
     def __init__(self) -> None:
@@ -61,10 +61,34 @@ class SharedVariables:
         return variable
 
 
+@contextlib.contextmanager
+def recorded_local_variables() -> Iterator[list[Any]]:
+    """The local variables made in the context, in the order of their creation.
+
+    The graph's own list of them has those of Keras metrics in any order.
+    """
+    import tensorflow as tf
+
+    made: list[Any] = []
+
+    def record(creator: Callable[..., Any], **kwargs: Any) -> Any:
+        variable = creator(**kwargs)
+        if _is_local(kwargs):
+            made.append(variable)
+        return variable
+
+    with tf.variable_creator_scope(record):
+        yield made
+
+
 def _is_local(kwargs: dict[str, Any]) -> bool:
     import tensorflow as tf
 
-    return tf.compat.v1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
+    collections = kwargs.get("collections")
+    if collections is None:
+        return False
+    # A Keras metric asks for no collection; `EstimatorSpec` makes its variables local.
+    return not collections or tf.compat.v1.GraphKeys.LOCAL_VARIABLES in collections
 
 
 def _is_named(variable: Any) -> bool:

@@ -8,7 +8,9 @@ from typing import Any
 
 
 @contextlib.contextmanager
-def tower_collections(index: int, shard: Any) -> Iterator[None]:
+def tower_collections(
+    index: int, shard: Any, *, losses_are_added: bool = False
+) -> Iterator[None]:
     """What tower `index` adds to the collections, seen by itself only.
 
     A tower's model function may ask for "the" losses of the graph
@@ -29,6 +31,8 @@ def tower_collections(index: int, shard: Any) -> Iterator[None]:
       index: the tower's position; the first tower is 0.
       shard: the structure of tensors that the first tower's examples come in.
         Unused for the first tower.
+      losses_are_added: whether the loss of the step is the sum of the towers'
+        losses, and not their mean.
     """
     import tensorflow as tf
 
@@ -43,7 +47,8 @@ def tower_collections(index: int, shard: Any) -> Iterator[None]:
     inputs = {tensor.op for tensor in tf.nest.flatten(shard) if tensor is not None}
     for key in own:
         graph.clear_collection(key)
-    _replace(graph, shared, [x for x in kept[shared] if not _reaches(x, inputs)])
+    seen = [] if losses_are_added else kept[shared]
+    _replace(graph, shared, [x for x in seen if not _reaches(x, inputs)])
     get_collection = graph.get_collection
 
     def without_updates(name: str, scope: str | None = None) -> Any:

@@ -76,7 +76,11 @@ def build_training(
             raise errors.InvalidArgumentError(NO_VARIABLES)
         return spec, opt.compute_gradients(spec.loss, colocate_gradients_with_ops=True)
 
-    built = towers.build_towers(tower, shards, devices)
+    def computed_of(result: tuple[TowerSpec, Any]) -> Any:
+        spec, pairs = result
+        return spec.loss, spec.metrics, [g for g, _ in pairs if g is not None]
+
+    built = towers.build_towers(tower, shards, devices, outputs=computed_of)
     specs = [spec for spec, _ in built]
     with tf.device(towers.VARIABLE_DEVICE):
         gradients = average_gradients([pairs for _, pairs in built])

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from hookbridge.loops.devices import device_setter
 from hookbridge.loops.shared_variables import SharedVariables
 from hookbridge.loops.tower_collections import tower_collections
+from hookbridge.loops.tower_updates import update_once
 
 Result = TypeVar("Result")
 
@@ -36,6 +37,8 @@ def build_towers(
     devices: Sequence[str],
     *,
     variable_device: str = VARIABLE_DEVICE,
+    outputs: Callable[[Result], Any] = lambda result: result,
+    losses_are_added: bool = False,
 ) -> list[Result]:
     """Calls `build` once for each tower, in the default graph.
 
@@ -49,16 +52,22 @@ def build_towers(
       devices: the device of each tower.
       variable_device: where variables live. What the caller or `build` asks for
         with `tf.device` wins, so that a parameter-server placement stays.
+      outputs: what of a tower's result the steps compute, as a structure; updates of
+        shared variables that it waits for are made by the first tower.
+      losses_are_added: as in `tower_collections`.
 
     Returns:
       What `build` returned for each tower.
 
     Raises:
-      errors.InvalidArgumentError: a tower makes other variables than the first.
+      errors.InvalidArgumentError: a tower makes other variables than the first, or
+        computes with a shared variable that it updates (see `update_once`).
     """
     import tensorflow as tf
 
     results = []
+    graph = tf.compat.v1.get_default_graph()
+    first: list[Any] = []
     variables = SharedVariables()
     for index, (shard, device) in enumerate(zip(shards, devices, strict=True)):
         # By scope object, and without a name scope of its own: the object brings
@@ -69,12 +78,18 @@ def build_towers(
             reuse=True if index else None,
             auxiliary_name_scope=False,
         )
+        before = len(graph.get_operations())
         with (
             scope,
             tower_name_scope(index),
             tf.compat.v1.device(device_setter(device, variable_device)),
-            tower_collections(index, shards[0]),
+            tower_collections(index, shards[0], losses_are_added=losses_are_added),
             variables.scope(index),
         ):
             results.append(build(index, shard))
+        own = graph.get_operations()[before:]
+        if index == 0:
+            first = own
+        else:
+            update_once(first, own, outputs(results[-1]))
     return results

@@ -12,9 +12,11 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import testing
+from hookbridge.loops.batch import split_batch
 
 v1 = tf.compat.v1
 
+GPUS = len(tf.config.list_physical_devices("GPU"))
 BATCH, STEPS, EXAMPLES, WORDS, CLASSES = 8, 5, 40, 13, 3
 
 
@@ -95,7 +97,7 @@ def estimator(function: Any, model_dir: Path, towers: int = 4, **params: Any) ->
         tf_random_seed=1,
         session_config=hb.loops.session_config(hb.loops.tower_devices(towers)),
     )
-    return hb.estimator.Estimator(function, config=config, params=params)
+    return hb.estimator.Estimator(function, config=config, params=params or None)
 
 
 def trained(function: Any, model_dir: Path, **params: Any) -> dict[str, Any]:
@@ -298,6 +300,19 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "device_kind": (
         lambda: hb.replicate_model_fn(model_fn, [0, 1]),  # type: ignore[list-item]
         "Received the device 0 in `devices`",
+    ),
+    "no_device": (lambda: hb.replicate_model_fn(model_fn, ["bogus"]), "device 'bogus'"),
+    "no_such_device": (
+        lambda: hb.replicate_model_fn(model_fn, [f"/device:GPU:{GPUS}"]),
+        "expected one that is here",
+    ),
+    "ragged": (
+        lambda: split_batch(tf.ragged.constant([[1.0], []]), 2),
+        "ragged input .* `to_tensor`",
+    ),
+    "more_towers_than_examples": (
+        lambda: call(hb.replicate_model_fn(model_fn, num_towers=9)),
+        "at most 8 towers",
     ),
     "no_update": (
         lambda: call(hb.replicate_model_fn(no_update, num_towers=2)),

@@ -1,0 +1,130 @@
+"""Metrics of towers, some of which get no example of the last batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from test_replicate_model_fn import estimator
+
+import hookbridge as hb
+
+v1 = tf.compat.v1
+EXAMPLES, BATCH = 11, 2  # the last batch has one example
+
+
+def data() -> Any:
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(EXAMPLES, 4)).astype(np.float32)
+    y = (x.sum(axis=1, keepdims=True) > 0).astype(np.float32)
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH)
+
+
+Metrics = Callable[[Any, Any, Any], dict[str, Any]]
+
+
+def model(metrics: Metrics, *, scalar: bool = False) -> Any:
+    """A model function with metrics of (labels, outputs, losses)."""
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        weight = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
+        outputs = features @ weight
+        losses = tf.reduce_sum((outputs - labels) ** 2, axis=1)
+        loss = tf.reduce_mean(losses)
+        predictions = {"outputs": outputs}
+        if scalar:
+            predictions["scale"] = tf.constant(2.0)
+        if mode == "eval":
+            return hb.estimator.EstimatorSpec(
+                mode,
+                loss=loss,
+                predictions=predictions,
+                eval_metric_ops=metrics(labels, outputs, losses),
+            )
+        update = v1.train.GradientDescentOptimizer(0.01).minimize(
+            loss, global_step=v1.train.get_global_step()
+        )
+        return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=update)
+
+    return model_fn
+
+
+def v1_metrics(labels: Any, outputs: Any, losses: Any) -> dict[str, Any]:
+    return {
+        # The mean over no example is NaN.
+        "loss_of_batches": v1.metrics.mean(
+            tf.reduce_mean(losses), weights=tf.shape(losses)[0]
+        ),
+        "auc": v1.metrics.auc(labels > 0, tf.sigmoid(outputs)),
+    }
+
+
+def evaluated(model_fn: Any, model_dir: Path) -> Any:
+    return estimator(model_fn, model_dir).evaluate(data)
+
+
+def assert_towers_evaluate_as_one(model_fn: Any, model_dir: Path) -> None:
+    plain = estimator(model_fn, model_dir)
+    plain.train(data, steps=1)
+    wanted = plain.evaluate(data)
+    assert np.isfinite(list(wanted.values())).all()
+    for towers in (2, 4):
+        replicated = hb.replicate_model_fn(model_fn, num_towers=towers)
+        assert evaluated(replicated, model_dir) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_a_tower_without_an_example_does_not_count(tmp_path: Path) -> None:
+    assert_towers_evaluate_as_one(model(v1_metrics), tmp_path)
+
+
+def test_keras_metrics_and_those_of_v1(keras2: Any, tmp_path: Path) -> None:
+    def metrics(labels: Any, outputs: Any, losses: Any) -> dict[str, Any]:
+        mean, auc = keras2.metrics.Mean(), keras2.metrics.AUC()
+        mean.update_state(losses)
+        auc.update_state(labels, tf.sigmoid(outputs))
+        unused = keras2.metrics.Mean()  # nothing gives it its first value
+        unused.update_state(losses)
+        mine = {"keras_mean": mean, "keras_auc": auc}
+        return {**v1_metrics(labels, outputs, losses), **mine}
+
+    assert_towers_evaluate_as_one(model(metrics), tmp_path)
+
+
+def test_a_canned_estimator_evaluates_in_towers(keras2: Any, tmp_path: Path) -> None:
+    def inputs() -> Any:
+        return data().map(lambda x, y: ({"x": x}, tf.cast(y, tf.int64)))
+
+    columns = [tf.feature_column.numeric_column("x", [4])]
+    plain = hb.estimator.LinearClassifier(columns, str(tmp_path))
+    plain.train(inputs)
+    names = set(plain.get_variable_names())
+    wanted = plain.evaluate(inputs)
+    ours = estimator(hb.replicate_model_fn(plain._model_fn, num_towers=2), tmp_path)
+    assert ours.evaluate(inputs) == pytest.approx(wanted, rel=1e-4)
+    ours.train(lambda: inputs().take(5))  # goes on from the plain job's checkpoint
+    assert set(ours.get_variable_names()) == names
+
+
+def test_a_scalar_among_the_predictions_is_the_first_towers(tmp_path: Path) -> None:
+    def metrics(labels: Any, outputs: Any, losses: Any) -> dict[str, Any]:
+        return {"loss_of_examples": v1.metrics.mean(losses)}
+
+    assert_towers_evaluate_as_one(model(metrics, scalar=True), tmp_path)
+
+
+def test_a_metric_whose_variable_the_towers_share_is_refused(tmp_path: Path) -> None:
+    def metrics(labels: Any, outputs: Any, losses: Any) -> dict[str, Any]:
+        most = v1.get_variable(
+            "most", [], trainable=False, collections=[v1.GraphKeys.LOCAL_VARIABLES]
+        )
+        return {"most": (most, most.assign(tf.reduce_max(losses)))}
+
+    plain = estimator(model(metrics), tmp_path)
+    plain.train(data, steps=1)
+    replicated = hb.replicate_model_fn(model(metrics), num_towers=2)
+    with pytest.raises(hb.errors.InvalidArgumentError, match="variables of its own"):
+        evaluated(replicated, tmp_path)

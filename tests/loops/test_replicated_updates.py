@@ -1,0 +1,180 @@
+"""What a model function does around its updates, in towers as without them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+
+v1 = tf.compat.v1
+BATCH, STEPS = 8, 3
+
+
+def examples() -> Any:
+    rng = np.random.default_rng(7)
+    # All shares of the batch alike, so that averages over a share are those of it.
+    x = np.tile(rng.normal(size=(2, 4)), (BATCH // 2, 1)).astype(np.float32)
+    return x, x.sum(axis=1, keepdims=True) ** 2
+
+
+def weight_and_losses(features: Any, labels: Any) -> tuple[Any, Any]:
+    weight = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
+    return weight, tf.reduce_sum((features @ weight - labels) ** 2, axis=1)
+
+
+def sgd(loss: Any, **more: Any) -> Any:
+    optimizer = v1.train.GradientDescentOptimizer(0.01)
+    return optimizer.minimize(loss, v1.train.get_global_step(), **more)
+
+
+def spec(loss: Any, train_op: Any) -> Any:
+    return hb.estimator.EstimatorSpec("train", loss=loss, train_op=train_op)
+
+
+def one_update_after_the_other(features: Any, labels: Any, mode: str) -> Any:
+    weight, losses = weight_and_losses(features, labels)
+    first = sgd(tf.reduce_mean(losses))
+    with tf.control_dependencies([first]):
+        moved = weight.read_value()
+        loss = tf.reduce_mean((features @ moved - labels) ** 2)
+        gradient = tf.gradients(loss, moved)[0]
+    optimizer = v1.train.GradientDescentOptimizer(0.01)
+    return spec(loss, optimizer.apply_gradients([(gradient, weight)]))
+
+
+def regularised_sum(features: Any, labels: Any, mode: str) -> Any:
+    with v1.variable_scope("l2", regularizer=lambda w: 0.5 * tf.reduce_sum(w * w)):
+        _, losses = weight_and_losses(features, labels)
+    loss = 0.1 * tf.reduce_sum(losses) + v1.losses.get_regularization_loss()
+    return spec(loss, sgd(loss))
+
+
+def counter_before_the_update(features: Any, labels: Any, mode: str) -> Any:
+    weight, losses = weight_and_losses(features, labels)
+    loss = tf.reduce_mean(losses)
+    seen = v1.get_variable("seen", [], initializer=v1.zeros_initializer())
+    with tf.control_dependencies([tf.group(seen.assign_add(1.0))]):
+        return spec(loss, sgd(loss, var_list=[weight]))
+
+
+def counter_in_the_loss(features: Any, labels: Any, mode: str) -> Any:
+    weight, losses = weight_and_losses(features, labels)
+    seen = v1.get_variable("seen", [], initializer=v1.zeros_initializer())
+    loss = tf.reduce_mean(losses) * seen.assign_add(1.0)
+    return spec(loss, sgd(loss, var_list=[weight]))
+
+
+def own_optimizer_class(features: Any, labels: Any, mode: str) -> Any:
+    class Clipped(tf.compat.v1.train.MomentumOptimizer):  # type: ignore[misc]
+        def apply_gradients(self, pairs: Any, *args: Any, **kwargs: Any) -> Any:
+            clipped = [(tf.clip_by_norm(g, 0.5), v) for g, v in pairs]
+            return super().apply_gradients(clipped, *args, **kwargs)
+
+    _, losses = weight_and_losses(features * labels, labels)
+    loss = tf.reduce_mean(losses[: BATCH // 4]) + tf.reduce_mean(losses)
+    return spec(loss, Clipped(0.1, 0.9).minimize(loss))
+
+
+def optimizer_in_a_scope(features: Any, labels: Any, mode: str) -> Any:
+    with v1.variable_scope("model"):
+        weight, losses = weight_and_losses(features, labels)
+        loss = tf.reduce_mean(losses)
+        steps = [
+            v1.train.AdamOptimizer(0.01).minimize(each, var_list=[weight])
+            for each in (loss, 2 * loss)  # each has moments of its own
+        ]
+    return spec(loss, tf.group(*steps))
+
+
+def with_a_factor(features: Any, labels: Any, factor: float, mode: str) -> Any:
+    _, losses = weight_and_losses(features, labels)
+    loss = factor * tf.reduce_mean(losses)
+    return spec(loss, sgd(loss))
+
+
+MODELS: dict[str, Callable[..., Any]] = {
+    "two_updates": one_update_after_the_other,
+    "sum": regularised_sum,
+    "counter": counter_before_the_update,
+    "counter_in_loss": counter_in_the_loss,
+    "class": own_optimizer_class,
+    "scope": optimizer_in_a_scope,
+    "partial": functools.partial(with_a_factor, factor=0.5),
+}
+
+
+def trained(model_fn: Any) -> dict[str, Any]:
+    with tf.Graph().as_default():
+        v1.train.create_global_step()
+        x, y = examples()
+        made = model_fn(tf.constant(x), tf.constant(y), mode="train")
+        config = hb.loops.session_config(hb.loops.tower_devices(4))
+        with v1.Session(config=config) as session:
+            session.run(v1.global_variables_initializer())
+            for _ in range(STEPS):
+                session.run([made.loss, made.train_op])
+            variables = {each.op.name: each for each in v1.global_variables()}
+            values: dict[str, Any] = session.run(variables)
+            return values
+
+
+def assert_towers_train_as_one(model_fn: Any, **arguments: Any) -> dict[str, Any]:
+    plain = trained(model_fn)
+    for towers in (1, 2, 4):
+        ours = trained(hb.replicate_model_fn(model_fn, num_towers=towers, **arguments))
+        assert ours.keys() == plain.keys()
+        for name, value in plain.items():
+            np.testing.assert_allclose(
+                ours[name], value, rtol=1e-4, atol=1e-5, err_msg=f"{towers} {name}"
+            )
+    return plain
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_towers_do_what_the_model_function_does(model: str) -> None:
+    reduction = "sum" if model == "sum" else "mean"
+    values = assert_towers_train_as_one(MODELS[model], loss_reduction=reduction)
+    assert values.get("seen", STEPS) == STEPS
+
+
+def test_averages_of_a_keras_layer_that_the_update_waits_for(keras2: Any) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        layer = keras2.layers.BatchNormalization(momentum=0.9)
+        model = keras2.Sequential([layer])
+        weight, losses = weight_and_losses(model(features, training=True), labels)
+        loss = tf.reduce_mean(losses)
+        with tf.control_dependencies(model.updates):
+            return spec(loss, sgd(loss, var_list=[weight]))
+
+    values = assert_towers_train_as_one(model_fn)
+    (mean,) = (v for name, v in values.items() if name.endswith("moving_mean"))
+    assert np.abs(mean).max() > 0
+
+
+def test_estimator_sees_the_arguments_that_a_partial_leaves() -> None:
+    partial = functools.partial(with_a_factor, factor=2.0)
+    parameters = inspect.signature(hb.replicate_model_fn(partial)).parameters
+    assert list(parameters) == ["features", "labels", "mode"]
+    kinds = {each.kind for each in parameters.values()}
+    assert kinds == {inspect.Parameter.POSITIONAL_OR_KEYWORD}
+
+
+def test_an_update_of_a_reference_variable_in_the_loss_is_refused() -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        with v1.variable_scope("old", use_resource=False):
+            return counter_in_the_loss(features, labels, mode)
+
+    with pytest.raises(hb.errors.InvalidArgumentError, match="`old/seen` after"):
+        trained(hb.replicate_model_fn(model_fn, num_towers=2))
+
+
+def test_classes_that_a_model_function_defines_are_not_kept_changed() -> None:
+    trained(hb.replicate_model_fn(own_optimizer_class, num_towers=2))
+    assert "__init_subclass__" not in vars(v1.train.Optimizer)
