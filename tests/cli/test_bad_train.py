@@ -96,11 +96,11 @@ BAD: dict[str, tuple[Any, list[str], str, str]] = {
         *([], "", "['ps'] is 'grpc://localhost:2222'; expected an address"),
     ),
     "no_such_device": (
-        JOB,
+        tf_config,
         ["--num_towers=2", "--devices=/device:GPU:98,/device:GPU:99"],
         *("", "device '/device:GPU:98'"),
     ),
-    "no_device": (JOB, ["--num_towers=2", "--devices=a,b"], "", "device 'a'"),
+    "no_device": (tf_config, ["--num_towers=2", "--devices=a,b"], "", "device 'a'"),
     "too_few_devices": (
         tf_config,
         ["--num_towers=3", "--devices=/device:CPU:0,/device:CPU:1"],
