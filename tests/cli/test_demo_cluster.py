@@ -90,7 +90,10 @@ def test_what_is_done_once_is_done_by_the_chief(default_run: Any) -> None:
         assert len(rows) == facts["stop_step"] // STEPS_PER_EPOCH
         newest = tf.train.latest_checkpoint(str(directory / loop / "checkpoints"))
         reader = tf.train.load_checkpoint(newest)
-        assert reader.get_tensor("global_step") == facts["stop_step"]
+        # In the session loop the other worker may finish a step after the chief's
+        # hook has saved.
+        late = facts["stop_step"] - reader.get_tensor("global_step")
+        assert late in ((0, 1) if loop == "session" else (0,))
 
 
 def test_the_table_has_a_column_for_each_process(default_run: Any) -> None:
