@@ -16,8 +16,19 @@ def _with_bases(cls: Any, bases: tuple[type, ...]) -> Any:
 class AnyFlavour:
     """Base class whose objects are instances of each imported Keras's `Callback`."""
 
+    _model: Any = None
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         bases = tuple(k.callbacks.Callback for k in compat.keras_flavours())
         missing = tuple(b for b in bases if not issubclass(cls, b))
         own: Any = cls
         return object.__new__(_with_bases(own, missing) if missing else own)
+
+    @property
+    def model(self) -> Any:
+        """The Keras model, as on any callback."""
+        return self._model
+
+    @model.setter
+    def model(self, model: Any) -> None:
+        self._model = model

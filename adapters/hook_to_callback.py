@@ -55,15 +55,6 @@ class HookToCallback(any_flavour.AnyFlavour):
         # What saves the state of other callbacks with this hook's checkpoints.
         self.states: Any = None
 
-    @property
-    def model(self) -> Any:
-        """The Keras model, as on any callback."""
-        return self._model
-
-    @model.setter
-    def model(self, model: Any) -> None:
-        self._model = model
-
     def set_params(self, params: dict[str, Any]) -> None:
         """Called by Keras before training."""
         self.params = params

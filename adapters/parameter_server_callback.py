@@ -61,15 +61,6 @@ class DeferredCallback(any_flavour.AnyFlavour):
         self._supports_tf_logs = bool(getattr(callback, "_supports_tf_logs", False))
         self._chief_worker_only = getattr(callback, "_chief_worker_only", None)
 
-    @property
-    def model(self) -> Any:
-        """The Keras model, as on any callback."""
-        return self._model
-
-    @model.setter
-    def model(self, model: Any) -> None:
-        self._model = model
-
     def set_params(self, params: dict[str, Any]) -> None:
         """Called by Keras before training."""
         self.params = params

@@ -35,15 +35,6 @@ class SkippedCallback(any_flavour.AnyFlavour):
         name = guests.name_of(self.callback)
         return f"SkippedCallback({name}, role={self.role!r})"
 
-    @property
-    def model(self) -> Any:
-        """The Keras model, as on any callback."""
-        return self._model
-
-    @model.setter
-    def model(self, model: Any) -> None:
-        self._model = model
-
     def set_params(self, params: Any) -> None:
         """Called by Keras before training."""
         self.params = params
