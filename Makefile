@@ -3,7 +3,7 @@
 #
 #   make demo    train the digits classifier in both loops
 #   make test    lint, then all tests on TF 2.15.1 and on the newest TF
-#   make lint    ruff and mypy
+#   make lint    ruff, mypy and the import contracts
 #   make clean   remove the environments and what was built
 #
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
@@ -40,6 +40,7 @@ lint: $(NEWEST)/.installed
 	$(NEWEST)/bin/ruff check .
 	$(NEWEST)/bin/ruff format --check .
 	$(NEWEST)/bin/mypy hookbridge tests benchmarks
+	$(NEWEST)/bin/lint-imports --no-cache
 
 ifneq ($(PYTHON_215),)
 test: lint $(NEWEST)/.installed $(TF215)/.installed

@@ -14,11 +14,24 @@ HERE = Path(__file__).parent
 PACKAGES = [
     "hookbridge",
     "hookbridge.adapters",
+    "hookbridge.adapters.fit_loop",
+    "hookbridge.adapters.guests",
+    "hookbridge.adapters.live_model",
+    "hookbridge.adapters.live_session",
+    "hookbridge.adapters.parameter_server",
+    "hookbridge.adapters.session_graph",
+    "hookbridge.adapters.session_loop",
+    "hookbridge.adapters.state",
     "hookbridge.cli",
     "hookbridge.demo",
     "hookbridge.estimator",
     "hookbridge.lifecycle",
     "hookbridge.loops",
+    "hookbridge.loops.clusters",
+    "hookbridge.loops.group_stop",
+    "hookbridge.loops.sessions",
+    "hookbridge.loops.tasks",
+    "hookbridge.loops.towers",
     "hookbridge.testing",
 ]
 
@@ -38,7 +51,7 @@ EXTRAS = {
     ],
     "bench": ["matplotlib>=3.8"],
     # Held to one release each: a new one may format or judge otherwise.
-    "lint": ["ruff==0.17.*", "mypy==2.4.*"],
+    "lint": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2.1"],
 }
 
 setup(

@@ -8,9 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters import guests, roles
-from hookbridge.adapters.callback_group import CallbackGroup
-from hookbridge.adapters.session_run import SessionRun
+from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import roles
+from hookbridge.adapters.session_loop.group import CallbackGroup
+from hookbridge.adapters.session_loop.run import SessionRun
 
 
 class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookbridge.adapters import (
-    callback_to_hook,
-    fit_states,
-    guests,
-    hook_to_callback,
-    last_epoch,
-)
-from hookbridge.adapters import skipped_callback as skipped
-from hookbridge.adapters.skipped_hook import unless_skipped
+from hookbridge.adapters import callback_to_hook, hook_to_callback
+from hookbridge.adapters.fit_loop import states as fit_states
+from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import skipped_callback as skipped
+from hookbridge.adapters.guests.skipped_hook import unless_skipped
+from hookbridge.adapters.session_loop import last_step as last_epoch
 
 
 def as_hooks(
@@ -54,7 +51,7 @@ def as_hooks(
         that returns `{metric: value}` (the prefix is added) and runs eagerly, a pair
         `(estimator, eval_spec)`, or an object with a method
         `run(session, report)`, which evaluates on the live variables and reports
-        each batch (`hookbridge.adapters.validation.Validation`).
+        each batch (`hookbridge.adapters.session_loop.validation.Validation`).
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`
         stands for; found through the optimizer's update ops when None.
       params: further entries of `callback.params`.
@@ -64,7 +61,7 @@ def as_hooks(
       one more that ends the run. `hook.role` of a wrapped callback says which
       processes of a cluster call the callback: by default what writes files runs
       on the chief and what acts on the loop on every worker
-      (`hookbridge.adapters.roles`); it may be set until the session begins.
+      (`hookbridge.adapters.guests.roles`); it may be set until the session begins.
 
     Raises:
       errors.NotAGuestError: an item is neither a hook nor a callback.
@@ -74,7 +71,7 @@ def as_hooks(
         guest is both a hook and a callback.
       errors.InvalidArgumentError: an argument has a bad value.
     """
-    from hookbridge.adapters.parameter_server_callback import DeferredCallback
+    from hookbridge.adapters.parameter_server.callback import DeferredCallback
 
     flat = [
         item.callback
@@ -158,7 +155,7 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
         Keras 3.
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
-    from hookbridge.adapters import parameter_server_callback as ps
+    from hookbridge.adapters.parameter_server import callback as ps
 
     ps.check_max_lag(max_lag)
     ps.check_keras()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters import any_flavour, guests
+from hookbridge.adapters.guests import any_flavour
+from hookbridge.adapters.guests import kinds as guests
 
 
 class HookToCallback(any_flavour.AnyFlavour):
@@ -42,7 +43,10 @@ class HookToCallback(any_flavour.AnyFlavour):
                 f"Received {hook!r} of type `{type(hook).__name__}`; expected a "
                 "`tf.compat.v1.train.SessionRunHook` instance."
             )
-        from hookbridge.adapters import parameter_server_callback, refusals
+        from hookbridge.adapters.fit_loop import refusals
+        from hookbridge.adapters.parameter_server import (
+            callback as parameter_server_callback,
+        )
 
         refusals.check_hook(hook)
         parameter_server_callback.check_max_lag(max_lag)
@@ -65,7 +69,8 @@ class HookToCallback(any_flavour.AnyFlavour):
         Raises:
           errors.RefusedError: the model cannot be the host of hooks.
         """
-        from hookbridge.adapters import fit_run, refusals
+        from hookbridge.adapters.fit_loop import refusals
+        from hookbridge.adapters.fit_loop import run as fit_run
 
         self._model = model
         if model is None:
@@ -80,7 +85,7 @@ class HookToCallback(any_flavour.AnyFlavour):
         if not refusals.uses_parameter_servers(model):
             self._run = fit_run.FitRun.join(model, self.hook, self.states)
             return
-        from hookbridge.adapters import parameter_server_run
+        from hookbridge.adapters.parameter_server import run as parameter_server_run
 
         refusals.check_parameter_server(model, self.hook)
         self._run = parameter_server_run.ParameterServerRun.join(

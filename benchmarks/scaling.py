@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from hookbridge.loops.local_cluster import LocalCluster
+from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 JOB = Path(__file__).with_name("scaling_job.py")
 LOOPS = ("session", "fit")

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.loops.cluster import ClusterConfig
+from hookbridge.cluster import ClusterConfig
 
 v1: Any = tf.compat.v1
 IS_OLD = tf.__version__.startswith("2.15")

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from hookbridge.adapters.callback_to_hook import CallbackToHook as CallbackToHook
     from hookbridge.adapters.convert import as_callbacks as as_callbacks
     from hookbridge.adapters.convert import as_hooks as as_hooks
+    from hookbridge.adapters.guests.roles import set_role as set_role
     from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
-    from hookbridge.adapters.roles import set_role as set_role
     from hookbridge.explanation import explain as explain
-    from hookbridge.loops.replicate_model_fn import (
+    from hookbridge.loops.towers.replicate_model_fn import (
         replicate_model_fn as replicate_model_fn,
     )
 
@@ -41,12 +41,12 @@ _WHERE = {
     "explain": "hookbridge.explanation",
     "CallbackToHook": "hookbridge.adapters.callback_to_hook",
     "HookToCallback": "hookbridge.adapters.hook_to_callback",
-    "set_role": "hookbridge.adapters.roles",
+    "set_role": "hookbridge.adapters.guests.roles",
     "checkpoints": "hookbridge.checkpoints",
     "errors": "hookbridge.errors",
     "estimator": "hookbridge.estimator",
     "loops": "hookbridge.loops",
-    "replicate_model_fn": "hookbridge.loops.replicate_model_fn",
+    "replicate_model_fn": "hookbridge.loops.towers.replicate_model_fn",
 }
 
 # Public names that are the module itself.

@@ -18,8 +18,10 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters import fit_states, global_step, live_variables
-from hookbridge.adapters.live_variables import ModelVariable
+from hookbridge.adapters.fit_loop import states as fit_states
+from hookbridge.adapters.live_session import global_step
+from hookbridge.adapters.live_session import variables as live_variables
+from hookbridge.adapters.live_session.variables import ModelVariable
 
 # Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
 # v1 optimizer appends to the variable's name.

@@ -103,10 +103,11 @@ def explain(items: Any, host: Host = "session") -> Report:
         raise errors.InvalidArgumentError(
             f"Received `host={host!r}`; expected one of {', '.join(HOSTS)}."
         )
-    from hookbridge.adapters import callback_to_hook, guests, hook_to_callback
-    from hookbridge.adapters.parameter_server_callback import DeferredCallback
-    from hookbridge.adapters.skipped_callback import SkippedCallback
-    from hookbridge.adapters.skipped_hook import SkippedHook
+    from hookbridge.adapters import callback_to_hook, hook_to_callback
+    from hookbridge.adapters.guests import kinds as guests
+    from hookbridge.adapters.guests.skipped_callback import SkippedCallback
+    from hookbridge.adapters.guests.skipped_hook import SkippedHook
+    from hookbridge.adapters.parameter_server.callback import DeferredCallback
 
     wrapped_callbacks = (
         callback_to_hook.CallbackToHook,
@@ -127,7 +128,11 @@ def explain(items: Any, host: Host = "session") -> Report:
 
 
 def _explain_one(guest: Any, host: Host) -> GuestReport:
-    from hookbridge.adapters import guests, parameter_server_callback, roles
+    from hookbridge.adapters.guests import kinds as guests
+    from hookbridge.adapters.guests import roles
+    from hookbridge.adapters.parameter_server import (
+        callback as parameter_server_callback,
+    )
 
     kind: lifecycle.Guest = "hook" if guests.is_hook(guest) else "callback"
     name = guests.name_of(guest)
@@ -155,7 +160,8 @@ def _explain_one(guest: Any, host: Host) -> GuestReport:
 
 def _refusal(guest: Any, host: Host) -> str:
     """Why `host` refuses `guest`; empty if it does not. The converters decide."""
-    from hookbridge.adapters import convert, refusals
+    from hookbridge.adapters import convert
+    from hookbridge.adapters.fit_loop import refusals
 
     try:
         if host == "session":

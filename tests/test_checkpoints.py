@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-
-sys.path.insert(0, str(Path(__file__).parent / "adapters"))
-import hook_hosts as hosts
 
 v1: Any = tf.compat.v1
 

@@ -8,7 +8,7 @@ from typing import Any
 from absl import flags
 
 from hookbridge import errors
-from hookbridge.loops.local_cluster import LocalCluster
+from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 SUMMARY = "Run a command in a local cluster, with TF_CONFIG set for each task."
 USAGE = "[--flag=value ...] -- COMMAND [ARGUMENT ...]"

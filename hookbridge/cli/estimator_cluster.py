@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.loops.cluster import CHIEF_TYPES, ClusterConfig
+from hookbridge.cluster import CHIEF_TYPES, ClusterConfig
 
 
 @contextlib.contextmanager
@@ -23,7 +23,7 @@ def for_estimator() -> Iterator[ClusterConfig]:
       errors.InvalidArgumentError: `TF_CONFIG` is malformed, or describes a cluster
         in which an Estimator cannot train; the message names the key.
     """
-    from hookbridge.loops.session_cluster_roles import check_jobs
+    from hookbridge.loops.tasks.jobs import check_jobs
 
     given = os.environ.get("TF_CONFIG", "")
     cluster = ClusterConfig.from_environment().with_chief()
@@ -61,9 +61,9 @@ def check_before_servers(
     """
     import tensorflow as tf
 
-    from hookbridge.loops.first_batch import check_first_batch
-    from hookbridge.loops.input_pipeline import next_training_batch
-    from hookbridge.loops.session_cluster_ports import check_own_port
+    from hookbridge.loops.tasks.ports import check_own_port
+    from hookbridge.loops.towers.first_batch import check_first_batch
+    from hookbridge.loops.towers.inputs import next_training_batch
 
     if cluster.task_type in cluster.cluster:
         check_own_port(cluster)

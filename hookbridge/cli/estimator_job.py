@@ -8,8 +8,8 @@ from typing import Any
 import hookbridge as hb
 from hookbridge.cli.estimator_cluster import check_before_servers
 from hookbridge.cli.user_file import find_function, find_guests
-from hookbridge.loops.cluster import ClusterConfig
-from hookbridge.loops.devices import session_config, tower_devices
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.towers.devices import session_config, tower_devices
 
 
 def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:

@@ -59,8 +59,8 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             f"Received --epochs={values.epochs} without --steps_per_epoch; expected "
             "both, since a session counts steps."
         )
+    from hookbridge.arguments import check_writable
     from hookbridge.cli import estimator_cluster, estimator_job, user_file
-    from hookbridge.loops.model_dir import check_writable
 
     with estimator_cluster.for_estimator() as cluster:
         check_writable(values.model_dir, name="--model_dir")

@@ -98,7 +98,7 @@ def find_guests(module: ModuleType, name: str = "guests") -> Any:
         )
     found = getattr(module, name)
     # Some hooks are callable too.
-    from hookbridge.adapters import guests
+    from hookbridge.adapters.guests import kinds as guests
 
     is_guest = guests.is_hook(found) or guests.is_callback(found)
     if not callable(found) or is_guest:

@@ -16,7 +16,7 @@ from hookbridge.demo.cluster_guests import keras_with_parameter_servers
 from hookbridge.demo.console import make_emit
 from hookbridge.demo.settings import DemoSettings
 from hookbridge.demo.strict_json import to_json
-from hookbridge.loops.local_cluster import LocalCluster
+from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 
 class Loop(NamedTuple):

@@ -18,14 +18,14 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import lifecycle
-from hookbridge.adapters import roles
+from hookbridge.adapters.guests import roles
+from hookbridge.cluster import ClusterConfig
 from hookbridge.demo import data as data_lib
 from hookbridge.demo import model as model_lib
 from hookbridge.demo.cluster_guests import cluster_guests, keras_with_parameter_servers
 from hookbridge.demo.console import hook_lines, make_emit
 from hookbridge.demo.guests import DemoGuest
 from hookbridge.demo.settings import DemoSettings
-from hookbridge.loops.cluster import ClusterConfig
 from hookbridge.testing import EventLog, spy
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests import is_hook
+from hookbridge.adapters.guests.kinds import is_hook
 from hookbridge.demo.activity_hook import ActivityHook
 from hookbridge.demo.progress_callback import ProgressCallback
 from hookbridge.lifecycle import Guest as Kind

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
+from hookbridge.arguments import check_writable
 from hookbridge.demo.data import TRAINING_IMAGES
-from hookbridge.loops.batch import check_divides
-from hookbridge.loops.model_dir import check_writable
+from hookbridge.loops.towers.batches import check_divides
 
 # Says that a directory is a demo's, so that the next demo may replace its files.
 MARKER = "written_by_hookbridge_demo"

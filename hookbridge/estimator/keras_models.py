@@ -73,7 +73,8 @@ def model_to_estimator(
     """
     import tensorflow as tf
 
-    from hookbridge.adapters import guests, shadow_model
+    from hookbridge.adapters.guests import kinds as guests
+    from hookbridge.adapters.live_model import clone as shadow_model
     from hookbridge.estimator import revive
 
     revive.namespaces()

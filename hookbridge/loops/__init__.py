@@ -13,44 +13,48 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hookbridge.loops.callable_session import (
-        CallableSessionHook as CallableSessionHook,
-    )
-    from hookbridge.loops.cluster import ClusterConfig as ClusterConfig
-    from hookbridge.loops.devices import session_config as session_config
-    from hookbridge.loops.devices import tower_devices as tower_devices
-    from hookbridge.loops.final_values import TrainingResult as TrainingResult
-    from hookbridge.loops.group_stop_estimator import (
-        train_and_evaluate as train_and_evaluate,
-    )
-    from hookbridge.loops.group_stop_hook import GroupStopHook as GroupStopHook
-    from hookbridge.loops.group_stop_marker import (
-        checkpoints_until_stop as checkpoints_until_stop,
-    )
-    from hookbridge.loops.local_cluster import LocalCluster as LocalCluster
-    from hookbridge.loops.monitored_session import training_session as training_session
-    from hookbridge.loops.parameter_server import (
+    from hookbridge.cluster import ClusterConfig as ClusterConfig
+    from hookbridge.loops.clusters.parameter_server import (
         parameter_server_strategy as parameter_server_strategy,
     )
-    from hookbridge.loops.session_cluster import SessionCluster as SessionCluster
-    from hookbridge.loops.session_loop import TowerLoop as TowerLoop
-    from hookbridge.loops.tower_spec import TowerSpec as TowerSpec
+    from hookbridge.loops.clusters.session_cluster import (
+        SessionCluster as SessionCluster,
+    )
+    from hookbridge.loops.clusters.train_and_evaluate import (
+        train_and_evaluate as train_and_evaluate,
+    )
+    from hookbridge.loops.group_stop.evaluator import (
+        checkpoints_until_stop as checkpoints_until_stop,
+    )
+    from hookbridge.loops.group_stop.hook import GroupStopHook as GroupStopHook
+    from hookbridge.loops.sessions.callable_session import (
+        CallableSessionHook as CallableSessionHook,
+    )
+    from hookbridge.loops.sessions.monitored_session import (
+        training_session as training_session,
+    )
+    from hookbridge.loops.tasks.local_cluster import LocalCluster as LocalCluster
+    from hookbridge.loops.tower_loop import TowerLoop as TowerLoop
+    from hookbridge.loops.towers.devices import session_config as session_config
+    from hookbridge.loops.towers.devices import tower_devices as tower_devices
+    from hookbridge.loops.towers.results import TrainingResult as TrainingResult
+    from hookbridge.loops.towers.spec import TowerSpec as TowerSpec
 
 _WHERE = {
-    "CallableSessionHook": "hookbridge.loops.callable_session",
-    "ClusterConfig": "hookbridge.loops.cluster",
-    "GroupStopHook": "hookbridge.loops.group_stop_hook",
-    "LocalCluster": "hookbridge.loops.local_cluster",
-    "SessionCluster": "hookbridge.loops.session_cluster",
-    "TowerLoop": "hookbridge.loops.session_loop",
-    "TowerSpec": "hookbridge.loops.tower_spec",
-    "TrainingResult": "hookbridge.loops.final_values",
-    "parameter_server_strategy": "hookbridge.loops.parameter_server",
-    "checkpoints_until_stop": "hookbridge.loops.group_stop_marker",
-    "session_config": "hookbridge.loops.devices",
-    "tower_devices": "hookbridge.loops.devices",
-    "train_and_evaluate": "hookbridge.loops.group_stop_estimator",
-    "training_session": "hookbridge.loops.monitored_session",
+    "CallableSessionHook": "hookbridge.loops.sessions.callable_session",
+    "ClusterConfig": "hookbridge.cluster",
+    "GroupStopHook": "hookbridge.loops.group_stop.hook",
+    "LocalCluster": "hookbridge.loops.tasks.local_cluster",
+    "SessionCluster": "hookbridge.loops.clusters.session_cluster",
+    "TowerLoop": "hookbridge.loops.tower_loop",
+    "TowerSpec": "hookbridge.loops.towers.spec",
+    "TrainingResult": "hookbridge.loops.towers.results",
+    "parameter_server_strategy": "hookbridge.loops.clusters.parameter_server",
+    "checkpoints_until_stop": "hookbridge.loops.group_stop.evaluator",
+    "session_config": "hookbridge.loops.towers.devices",
+    "tower_devices": "hookbridge.loops.towers.devices",
+    "train_and_evaluate": "hookbridge.loops.clusters.train_and_evaluate",
+    "training_session": "hookbridge.loops.sessions.monitored_session",
 }
 
 __all__ = (

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.loops.model_dir import check_count
+from hookbridge.arguments import check_count
 
 
 class LastStepHook(tf.compat.v1.train.StopAtStepHook):  # type: ignore[misc]

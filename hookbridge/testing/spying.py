@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hookbridge import lifecycle
-from hookbridge.adapters import guests
+from hookbridge.adapters.guests import kinds as guests
 from hookbridge.testing.event_log import EventLog, number_and_logs
 
 _SPY = "_hookbridge_spied"

@@ -12,10 +12,11 @@ import hook_support as support  # noqa: E402 - needs the path
 
 PAGE = f"""# Hooks in Keras loops: the support table
 
-Each cell is a run of `tests/adapters/test_hook_support.py`: *carried* means that the
-hook ran to its end and that its effect (files, stop, values) was there; *refused*
-means a `hb.errors.RefusedError` before the first step. `MirroredStrategy` runs over
-two logical CPUs. The page is written by `tests/adapters/write_hook_support.py`.
+Each cell is a run of `tests/adapters/fit_loop/test_hook_support.py`: *carried* means
+that the hook ran to its end and that its effect (files, stop, values) was there;
+*refused* means a `hb.errors.RefusedError` before the first step. `MirroredStrategy`
+runs over two logical CPUs. The page is written by
+`tests/adapters/write_hook_support.py`.
 
 {support.table()}
 

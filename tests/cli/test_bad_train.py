@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from hookbridge.cli import main
-from hookbridge.loops.local_cluster import free_ports
+from hookbridge.loops.tasks.local_cluster import free_ports
 
 JOB = """
 import numpy as np

@@ -167,7 +167,7 @@ SERVERS = """
 import os
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tensorflow as tf
-from hookbridge.loops.cluster import ClusterConfig
+from hookbridge.cluster import ClusterConfig
 place = ClusterConfig.from_environment()
 server = tf.distribute.Server(
     tf.train.ClusterSpec({k: list(v) for k, v in place.cluster.items()}),

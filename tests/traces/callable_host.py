@@ -15,7 +15,10 @@ from unittest import mock
 
 import tensorflow as tf
 
-from hookbridge.loops.callable_session import CallableSession, CallableSessionHook
+from hookbridge.loops.sessions.callable_session import (
+    CallableSession,
+    CallableSessionHook,
+)
 
 v1 = tf.compat.v1
 

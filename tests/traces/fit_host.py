@@ -17,7 +17,7 @@ from trace_events import Event
 from trace_loop import Ops, SessionHost, T, Trace
 
 from hookbridge.adapters.hook_to_callback import HookToCallback
-from hookbridge.adapters.live_session import LiveSession
+from hookbridge.adapters.live_session.session import LiveSession
 
 v1 = tf.compat.v1
 

@@ -15,11 +15,11 @@ from typing import Any
 from unittest import mock
 
 from hookbridge import compat
-from hookbridge.adapters import live_variables
-from hookbridge.adapters.global_step import GlobalStep
-from hookbridge.adapters.live_graph import LiveGraph
-from hookbridge.adapters.live_session import LiveSession
-from hookbridge.adapters.step_names import StepNames
+from hookbridge.adapters.live_session import variables as live_variables
+from hookbridge.adapters.live_session.global_step import GlobalStep
+from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.adapters.live_session.names import StepNames
+from hookbridge.adapters.live_session.session import LiveSession
 
 # The module in which TensorFlow's session manager looks its sessions' class up. It is
 # imported by name: `tensorflow.python` is no attribute of TensorFlow 2.15 once other

@@ -15,7 +15,7 @@ from trace_hooks import Recorder
 
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
-from hookbridge.adapters.live_session import LiveSession
+from hookbridge.adapters.live_session.session import LiveSession
 
 v1 = tf.compat.v1
 

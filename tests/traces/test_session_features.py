@@ -11,7 +11,7 @@ import tensorflow as tf
 from live_host import LiveHost
 
 from hookbridge import compat, errors
-from hookbridge.adapters.live_session import LiveSession
+from hookbridge.adapters.live_session.session import LiveSession
 
 v1 = tf.compat.v1
 

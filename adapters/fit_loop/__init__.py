@@ -1,0 +1,1 @@
+"""Hooks driven by `fit`, `evaluate` and `predict`."""

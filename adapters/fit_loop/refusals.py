@@ -1,0 +1,137 @@
+"""What cannot be carried into `fit`, by name, with the reason and the way out."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import paths as callback_paths
+
+# Class name -> (reason, way out). By name: most of these classes are private or
+# exist in some TensorFlow versions only.
+REFUSED_HOOKS: dict[str, tuple[str, str]] = {
+    "_SyncReplicasOptimizerHook": (
+        "it drives the token queues of `SyncReplicasOptimizer` in a session cluster",
+        "train synchronously with a `tf.distribute` strategy, or keep the session loop",
+    ),
+    "InMemoryEvaluatorHook": (
+        "it evaluates a `model_fn` with the variables of the Estimator's graph, which "
+        "the Keras model does not have",
+        "pass `validation_data` to `fit`",
+    ),
+    "CheckpointInputPipelineHook": (
+        "it saves the iterator of an input pipeline, and Keras keeps its own",
+        "use `tf.keras.callbacks.BackupAndRestore`",
+    ),
+    **dict.fromkeys(
+        (
+            "DumpingDebugHook",
+            "LocalCLIDebugHook",
+            "GrpcDebugHook",
+            "TensorBoardDebugHook",
+        ),
+        (
+            "it is a debugger of real sessions and needs their partition graphs",
+            "use `tf.debugging.experimental.enable_dump_debug_info`",
+        ),
+    ),
+    **dict.fromkeys(
+        (
+            "TPUInfeedOutfeedSessionHook",
+            "TPUInfeedOutfeedSessionHookForPrediction",
+            "_TPUStopAtStepHook",
+            "GracefulShutdownHook",
+            "CloudTPUPreemptedHook",
+        ),
+        (
+            "it works on the infeed, outfeed or workers of a TPU session",
+            "use `tf.distribute.TPUStrategy` with Keras callbacks",
+        ),
+    ),
+}
+
+
+def check_hook(hook: Any) -> None:
+    """Refuses a hook that `fit` can never host.
+
+    Raises:
+      errors.RefusedError: for such a hook.
+    """
+    for cls in type(hook).__mro__:
+        if cls.__name__ in REFUSED_HOOKS and cls.__module__.startswith("tensorflow"):
+            reason, way_out = REFUSED_HOOKS[cls.__name__]
+            raise errors.RefusedError(
+                f"`{guests.name_of(hook)}` cannot run in `Model.fit`: {reason}. "
+                f"Instead, {way_out}."
+            )
+
+
+def check_start(hook: Any, global_step: int) -> None:
+    """Refuses a hook that cannot do its work from the first step on.
+
+    Raises:
+      errors.RefusedError: it would never let the first step run.
+      errors.UnwritableError: it writes to a directory that cannot be written.
+    """
+    for attribute in ("_checkpoint_dir", "_output_dir"):
+        directory = getattr(hook, attribute, None)
+        if isinstance(directory, (str, os.PathLike)):
+            callback_paths.check_writable(hook, os.fspath(directory), is_folder=True)
+    wait = getattr(hook, "_wait_until_step", 0)
+    if guests.name_of(hook) == "GlobalStepWaiterHook" and wait > global_step:
+        raise errors.RefusedError(
+            f"`GlobalStepWaiterHook(wait_until_step={wait})` would wait for ever in "
+            f"`Model.fit`: the global step is {global_step} and no other worker moves "
+            "it. Leave the hook out, or give it a step that has passed."
+        )
+
+
+KERAS_3 = (
+    "Keras 3 cannot train under `ParameterServerStrategy`. Make the model with "
+    "`tf_keras` (`pip install tf_keras`, and import it before `hb.as_callbacks` is "
+    "called), or with `tf.keras` on TensorFlow 2.15."
+)
+
+
+def uses_parameter_servers(model: Any) -> bool:
+    """Whether a model trains under `ParameterServerStrategy`."""
+    strategy = getattr(model, "distribute_strategy", None)
+    return type(strategy).__name__.startswith("ParameterServerStrategy")
+
+
+def check_parameter_server(model: Any, guest: Any) -> None:
+    """Refuses what cannot be under `ParameterServerStrategy`.
+
+    Raises:
+      errors.RefusedError: the model is one of Keras 3, or the guest needs the
+        process in which a step runs.
+    """
+    if not hasattr(model, "_cluster_coordinator"):
+        raise errors.RefusedError(f"`{guests.name_of(guest)}`: {KERAS_3}")
+    check_remote(guest)
+
+
+# As `REFUSED_HOOKS`, for hooks whose step runs in another process.
+REFUSED_REMOTE: dict[str, tuple[str, str]] = {
+    "ProfilerHook": (
+        "it traces the step in the process of the hook, and the step runs on a worker",
+        "use `tf.profiler.experimental.client.trace` with the workers' addresses",
+    ),
+}
+
+
+def check_remote(guest: Any) -> None:
+    """Refuses a hook that needs the process in which the step runs.
+
+    Raises:
+      errors.RefusedError: for such a hook.
+    """
+    for cls in type(guest).__mro__:
+        if cls.__name__ in REFUSED_REMOTE and cls.__module__.startswith("tensorflow"):
+            reason, way_out = REFUSED_REMOTE[cls.__name__]
+            raise errors.RefusedError(
+                f"`{guests.name_of(guest)}` cannot run under "
+                f"`ParameterServerStrategy`: {reason}. Instead, {way_out}."
+            )

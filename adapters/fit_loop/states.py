@@ -1,0 +1,120 @@
+"""The state of callbacks beside the checkpoints that a hook writes in `fit`."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.live_session.variables import as_int
+from hookbridge.adapters.state.files import CallbackState
+
+v1 = tf.compat.v1
+
+# Model -> the checkpoint it was restored from, and its step.
+_RESTORED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+
+
+def note_restored(model: Any, prefix: str) -> None:
+    """Remembers from where a model goes on, for the callbacks of its next `fit`."""
+    _RESTORED[model] = (prefix, _iterations(model))
+
+
+def _iterations(model: Any) -> int:
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    return -1 if iterations is None else as_int(iterations)
+
+
+class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Saves and restores what the callbacks of one `as_callbacks` call count in.
+
+    As in a session loop: beside each checkpoint of a `CheckpointSaverHook`, and
+    restored where the model was restored from that hook's directory. It is a hook of
+    the same run, so that a state is written when the callbacks had their events of
+    the step too.
+
+    Args:
+      hook: the `CheckpointSaverHook`.
+      before: the callbacks that come before it in the list.
+      after: those that come after it.
+    """
+
+    def __init__(self, hook: Any, before: Sequence[Any], after: Sequence[Any]) -> None:
+        self._hook = hook
+        self._parts = (tuple(before), tuple(after))
+        self._listener = _Listener(self)
+        self._states: list[CallbackState] = []
+        self._saved: tuple[str, int] | None = None
+
+    def on_train_begin(self, model: Any) -> None:
+        """At the hook's place: those before it have begun, nothing resets them."""
+        self._states, self._saved = [], None
+        self._from = self._checkpoint(model)
+        self._add(self._parts[0])
+        self.leave()
+        # Not into the list itself: it may be the user's, and another hook's too.
+        self._hook._listeners = [*self._hook._listeners, self._listener]
+
+    def on_epoch_begin(self) -> None:
+        """At the hook's place in the first epoch: those after it have begun too."""
+        if len(self._states) == 1:
+            self._add(self._parts[1])
+
+    def _add(self, callbacks: Sequence[Any]) -> None:
+        state = CallbackState(callbacks, lambda: None, group=len(self._states))
+        self._states.append(state)
+        if self._from is not None:
+            state.restore(*self._from)
+
+    def _checkpoint(self, model: Any) -> tuple[str, int] | None:
+        """The checkpoint the model goes on from, if it is one of this hook's."""
+        prefix, step = _RESTORED.get(model, ("", -1))
+        folder = getattr(self._hook, "_checkpoint_dir", None)
+        if not prefix or folder is None or _iterations(model) != step:
+            return None
+        same = os.path.abspath(os.path.dirname(prefix)) == os.path.abspath(folder)
+        return (prefix, step) if same else None
+
+    def before_run(self, run_context: Any) -> None:
+        """The callbacks had all events of the step of the checkpoint."""
+        self._write()
+        self._saved = None
+
+    def saved(self, step: int) -> None:
+        """After the hook has written a checkpoint."""
+        path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
+        if path:
+            self._saved = (path, step)
+            self._write()  # nothing may come after it
+
+    def _write(self) -> None:
+        if self._saved is not None:
+            for state in self._states:
+                state.save(*self._saved)
+
+    def leave(self) -> None:
+        """After the run, however it ended."""
+        others = [each for each in self._hook._listeners if each is not self._listener]
+        self._hook._listeners = others
+
+
+class _Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
+    """Tells when the hook has saved."""
+
+    def __init__(self, states: FitStates) -> None:
+        self._states = states
+
+    def after_save(self, session: Any, global_step_value: Any) -> None:
+        self._states.saved(int(global_step_value))
+
+
+def states_of(
+    hook: Any, before: Sequence[Any], after: Sequence[Any]
+) -> FitStates | None:
+    """What keeps the callbacks' state, where the hook writes checkpoints."""
+    if not isinstance(hook, v1.train.CheckpointSaverHook) or not (before or after):
+        return None
+    return FitStates(hook, before, after)

@@ -1,0 +1,1 @@
+"""What an item is, which events it overrides, and which process calls it."""

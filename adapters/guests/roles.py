@@ -1,0 +1,218 @@
+"""Which processes of a cluster call a guest."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from absl import logging
+
+from hookbridge import errors
+from hookbridge.adapters.guests import kinds as guests
+
+Role = Literal["split", "chief", "worker", "evaluator", "all"]
+ROLES: tuple[Role, ...] = get_args(Role)
+Task = Literal["local", "chief", "worker", "evaluator", "ps"]
+
+MEANING: dict[Role, str] = {
+    "split": "every worker; the validation and `on_train_end` on the chief",
+    "chief": "the chief, and an evaluator for what is given to it",
+    "worker": "the chief and every worker",
+    "evaluator": "the evaluator",
+    "all": "every process that it is given to",
+}
+
+_KERAS = ("keras", "tf_keras")
+# What writes files or talks to a server does so once.
+_WRITERS = (
+    "ModelCheckpoint",
+    "BackupAndRestore",
+    "CSVLogger",
+    "TensorBoard",
+    "RemoteMonitor",
+    "ProgbarLogger",
+    "SidecarEvaluatorModelExport",
+)
+# Where evaluation results meet: on the chief, which alone validates, and once.
+_ONCE = ("on_train_end", "on_test_begin", "on_test_end")
+_ONCE_BATCH = ("on_test_batch_begin", "on_test_batch_end")
+_MARK = "_hookbridge_role"
+
+
+def default_role(guest: Any) -> Role:
+    """Where a guest runs unless told otherwise.
+
+    A hook runs in every process that it is given to, as in TensorFlow. Callbacks of
+    Keras that write run on the chief, and so do those that say so with Keras's own
+    `_chief_worker_only` and those that watch a `val_*` value, which the chief alone
+    has. All others are split as in ElasticDL's design: batch and epoch events on
+    every worker, `on_test_*` where evaluation results meet, `on_train_end` once.
+
+    Args:
+      guest: a hook, or a callback of any flavour.
+    """
+    if guests.is_hook(guest):
+        return "all"
+    for base in type(guest).__mro__:
+        if base.__name__ in _WRITERS and base.__module__.partition(".")[0] in _KERAS:
+            return "chief"
+    if str(getattr(guest, "monitor", "")).startswith("val_"):
+        return "chief"
+    return "chief" if getattr(guest, "_chief_worker_only", None) else "split"
+
+
+def set_role(guest: Any, role: Role) -> Any:
+    """Says which processes of a cluster call a guest.
+
+    Takes effect where the guest is converted, by `as_hooks`, `as_callbacks` or a
+    loop of `hookbridge.loops`. In a job of one process every guest is called.
+
+    Args:
+      guest: a hook or callback, which is marked and otherwise left as it is.
+      role: `"chief"`: the chief, and an evaluator for what is given to it;
+        `"worker"`: the chief and every worker; `"evaluator"`: the evaluator;
+        `"all"`: every process; `"split"`, for callbacks: every worker, but the
+        validation's events and `on_train_end` on the chief only.
+
+    Returns:
+      `guest` itself.
+
+    Raises:
+      errors.NotAGuestError: `guest` is neither a hook nor a callback.
+      errors.InvalidArgumentError: there is no such role for this guest.
+    """
+    (guest,) = guests.flatten([guest])
+    role = check_role(role)
+    if role == "split" and guests.is_hook(guest):
+        raise errors.InvalidArgumentError(
+            f"Received role='split' for the hook `{guests.name_of(guest)}`, whose "
+            "events belong to one session; expected 'chief', 'worker', 'evaluator' "
+            "or 'all'."
+        )
+    vars(guest)[_MARK] = role
+    return guest
+
+
+def given_role(guest: Any) -> Role | None:
+    """The role that `set_role` gave, or None."""
+    role: Role | None = getattr(guest, "__dict__", {}).get(_MARK)
+    return role
+
+
+def role_of(guest: Any) -> Role:
+    """The role that `set_role` gave, or else the default."""
+    return given_role(guest) or default_role(guest)
+
+
+def role_in_fit(guest: Any) -> Role:
+    """Where `fit`, `evaluate` and `predict` call a guest.
+
+    There callbacks keep to Keras's own rules, which know no chief: each process that
+    calls `fit` calls them all, unless `set_role` says otherwise. Nothing is split: each
+    process has the whole `fit`, its validation too.
+    """
+    role = given_role(guest)
+    return "all" if role is None or role == "split" else role
+
+
+def check_role(role: Any) -> Role:
+    """The role, if it is one.
+
+    Raises:
+      errors.InvalidArgumentError: it is none.
+    """
+    for known in ROLES:
+        if role == known:
+            return known
+    raise errors.InvalidArgumentError(
+        f"`role` is {role!r}; expected one of {', '.join(map(repr, ROLES))}."
+    )
+
+
+def runs_here(role: Role, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a guest of this role is called in this process at all.
+
+    Args:
+      role: the guest's.
+      environment: where `TF_CONFIG` is looked up.
+
+    Raises:
+      errors.InvalidArgumentError: `TF_CONFIG` is not JSON.
+    """
+    task = task_of(environment)
+    if task == "local" or role in ("all", "split"):
+        return True
+    if role == "chief":
+        return task in ("chief", "evaluator")
+    return task == "evaluator" if role == "evaluator" else task != "evaluator"
+
+
+def delivers(
+    role: Role, event: str, environment: Mapping[str, str] = os.environ
+) -> bool:
+    """Whether a guest that runs here gets this event here."""
+    if role != "split" or event not in (*_ONCE, *_ONCE_BATCH):
+        return True
+    return task_of(environment) != "worker"
+
+
+def say_skipped(guest: Any, role: Role) -> None:
+    """Logs that this process does not call a guest."""
+    logging.info(
+        "hookbridge: `%s` has the role %r (%s); this process is the %s and skips it. "
+        '`hb.set_role(guest, "all")` makes it run here too.',
+        guests.name_of(guest),
+        role,
+        MEANING[role],
+        task_of(),
+    )
+
+
+def is_chief(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this process is the chief of its cluster, by `TF_CONFIG`.
+
+    Without a cluster the one process is the chief, and an evaluator writes its own
+    files.
+
+    Args:
+      environment: where `TF_CONFIG` is looked up.
+
+    Raises:
+      errors.InvalidArgumentError: `TF_CONFIG` is not JSON.
+    """
+    return task_of(environment) not in ("worker", "ps")
+
+
+def task_of(environment: Mapping[str, str] = os.environ) -> Task:
+    """What this process is, by `TF_CONFIG`.
+
+    As in `tf.estimator.RunConfig`: the chief is the task `chief` or `master`; where
+    there is neither, worker 0.
+
+    Raises:
+      errors.InvalidArgumentError: `TF_CONFIG` is not JSON.
+    """
+    text = environment.get("TF_CONFIG")
+    if not text:
+        return "local"
+    try:
+        config = json.loads(text)
+        cluster = config.get("cluster") or {}
+        task = config.get("task") or {}
+        kind, index = task.get("type"), int(task.get("index", 0))
+    except (ValueError, AttributeError, TypeError) as e:
+        raise errors.InvalidArgumentError(
+            f"The environment variable TF_CONFIG is {text!r}; expected JSON like "
+            '{"cluster": {"worker": ["host:port"]}, "task": {"type": "worker", '
+            f'"index": 0}}}}: {e}'
+        ) from e
+    if not cluster or kind is None:
+        return "local"
+    if kind in ("chief", "master"):
+        return "chief"
+    if kind in ("evaluator", "ps"):
+        return "evaluator" if kind == "evaluator" else "ps"
+    has_chief = any(name in cluster for name in ("chief", "master"))
+    return "worker" if has_chief or index else "chief"

@@ -1,0 +1,90 @@
+"""What `BackupAndRestore` of Keras 3 has to keep of a session beside the weights.
+
+In `Model.fit` its file holds the optimizer's variables too. In a session they are
+the other variables of the graph: slots, beta powers, a learning rate.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from absl import logging
+
+from hookbridge.adapters.guests import calls as guest_calls
+from hookbridge.adapters.session_graph import variables as session_variables
+
+_GROUP = "hookbridge_session"
+_SUFFIX = ".weights.h5"
+
+
+def paths(callbacks: Iterable[Any]) -> frozenset[str]:
+    """The files that the backups of Keras 3 among the callbacks save weights to."""
+    return frozenset(
+        str(callback._weights_path)
+        for callback in callbacks
+        if guest_calls.stock_name(callback) == "BackupAndRestore"
+        and hasattr(callback, "_weights_path")
+    )
+
+
+def part_of(path: str) -> str:
+    """Where a backup is written before it takes the place of the last one."""
+    return f"{path.removesuffix(_SUFFIX)}.part{_SUFFIX}"
+
+
+def variables(graph: Any, weights: Sequence[Any]) -> list[Any]:
+    """The variables of a checkpoint that are neither weights nor the global step.
+
+    The step follows from the epoch that the callback begins again.
+    """
+    import tensorflow as tf
+
+    known = {id(v) for v in weights}
+    known.add(id(tf.compat.v1.train.get_global_step(graph)))
+    return [v for v in session_variables.saved_variables(graph) if id(v) not in known]
+
+
+def complete(path: str, values: Mapping[str, Any]) -> None:
+    """Adds values to the file at `part_of(path)` and puts it in the place of `path`.
+
+    Args:
+      path: the backup, `*.weights.h5`.
+      values: `{name: array}`.
+    """
+    import h5py
+
+    part = part_of(path)
+    with h5py.File(part, "a") as file:
+        group = file.create_group(_GROUP)
+        for index, (name, value) in enumerate(values.items()):
+            group.create_dataset(str(index), data=np.asarray(value))
+            group[str(index)].attrs["name"] = name
+    os.replace(part, path)
+
+
+def load(path: str, wanted: Sequence[str]) -> dict[str, Any]:
+    """Reads what `complete` added.
+
+    Args:
+      path: the backup.
+      wanted: names; those that the file does not have are reported.
+
+    Returns:
+      `{name: array}` for those that it has.
+    """
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        entries = file[_GROUP].values() if _GROUP in file else ()
+        found = {str(e.attrs["name"]): np.asarray(e) for e in entries}
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        logging.warning(
+            "hookbridge: the backup %s has no values for %s, which begin anew.",
+            path,
+            ", ".join(missing),
+        )
+    return {name: found[name] for name in wanted if name in found}

@@ -1,0 +1,74 @@
+"""The batch counters and metric objects that callbacks ask a model for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hookbridge import compat
+from hookbridge.adapters.live_model import mirrors
+
+
+class LiveCounters:
+    """Counters of training, test and predict batches as eager int64 variables.
+
+    A callback may keep the variable from `set_model` on, so those that were handed
+    out are brought up to date before each event.
+
+    Args:
+      step: a function that returns the global step.
+      flavours: of the callbacks; "keras3" ones need metric objects of their own.
+    """
+
+    def __init__(self, step: Callable[[], int], flavours: frozenset[str]) -> None:
+        self._step = step
+        self._flavours = flavours
+        self._variables: dict[str, Any] = {}
+        self._values = {"train": 0, "test": 0, "predict": 0}
+
+    def count(self, mode: str, batches: int = 1) -> None:
+        """Notes that batches were processed in `mode`; 0 starts from the beginning."""
+        self._values[mode] = self._values[mode] + batches if batches else 0
+
+    def variable(self, mode: str) -> Any:
+        """The counter of "train", "test" or "predict" batches."""
+        if mode not in self._variables:
+            self._variables[mode] = mirrors.eager_variable(
+                0, f"{mode}_counter", "int64"
+            )
+            self.sync()
+        return self._variables[mode]
+
+    def sync(self) -> None:
+        """Brings the variables that were handed out up to date."""
+        if self._variables:
+            self._values["train"] = self._step()
+            with compat.private("eager_mode")():
+                for mode, variable in self._variables.items():
+                    variable.assign(self._values[mode])
+
+    def metrics(self, names: Sequence[str]) -> list[Any]:
+        """Metric objects by name; Keras 3 reads from them which way is better."""
+        if "keras3" not in self._flavours:
+            return [_Named(n) for n in names]
+        import keras
+
+        found = []
+        with compat.private("eager_mode")():
+            for name in names:
+                try:
+                    found.append(keras.metrics.get(name))
+                except ValueError:
+                    continue
+                found[-1].name = name
+            metrics_list = compat.private("MetricsList")(
+                [m for m in found if hasattr(m, "_direction")]
+            )
+        return [metrics_list]
+
+
+class _Named:
+    """As much of a metric as Keras 2 callbacks look at."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name

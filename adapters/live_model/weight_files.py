@@ -1,0 +1,135 @@
+"""Weights of a bare graph as files that load back: HDF5 or a TF1 checkpoint."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hookbridge import errors
+from hookbridge.adapters.live_model import keras_layout as weight_layout
+from hookbridge.adapters.session_graph import checkpoint_files
+
+_H5 = (".h5", ".keras", ".hdf5")
+
+
+def is_h5(path: str) -> bool:
+    """Whether Keras would write HDF5 weights under this name."""
+    return path.endswith(_H5)
+
+
+def save(
+    path: str, weights: Mapping[str, Any], overwrite: bool = True, *, h5: bool
+) -> None:
+    """Writes weights by name.
+
+    An HDF5 file has the layout of Keras 2 (one group for each layer, attributes
+    `layer_names` and `weight_names`), which every Keras loads into a model with equal
+    layers; under a name that ends in `.weights.h5` Keras looks elsewhere in the file
+    and finds the layers that `weight_layout` knows. A TF1 checkpoint has a
+    `checkpoint` file beside it, as `Model.save_weights` of Keras 2 leaves one.
+
+    Args:
+      path: file or checkpoint prefix; its folder is made if it is missing.
+      weights: `{variable name without ":0": array}`.
+      overwrite: whether a file that exists may be replaced.
+      h5: whether it is an HDF5 file; a TF1 checkpoint otherwise.
+
+    Raises:
+      errors.UnwritableError: it exists and `overwrite` is false, or the operating
+        system refuses.
+    """
+    present = path if h5 else f"{path}.index"
+    if not overwrite and os.path.exists(present):
+        raise errors.UnwritableError(
+            f"`{path}` exists and `overwrite` is False. Give another path."
+        )
+    folder = os.path.dirname(path)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    if h5:
+        _save_h5(path, weights)
+    else:
+        import tensorflow as tf
+
+        checkpoint_files.write(path, weights)
+        tf.compat.v1.train.update_checkpoint_state(folder or ".", path)
+
+
+def load(path: str, names: Sequence[str], *, lenient: bool = False) -> dict[str, Any]:
+    """Reads weights by name.
+
+    Args:
+      path: what `save` was given.
+      names: variable names without ":0".
+      lenient: whether names may be missing in the file.
+
+    Returns:
+      `{name: array}`.
+
+    Raises:
+      errors.InvalidArgumentError: a name is missing in the file.
+    """
+    # As in Keras 2, what a name without an ending stands for shows in the files.
+    h5 = is_h5(path) or (os.path.isfile(path) and not os.path.exists(f"{path}.index"))
+    found = _load_h5(path) if h5 else checkpoint_files.read(path)
+    missing = [n for n in names if n not in found]
+    if missing and not lenient:
+        raise errors.InvalidArgumentError(
+            f"`{path}` has no weights for {', '.join(missing)}; it has "
+            f"{', '.join(sorted(found)) or 'none'}. Load a file that was saved from "
+            "a graph with the same variable names."
+        )
+    return {n: found[n] for n in names if n in found}
+
+
+def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
+    import h5py
+
+    layers: dict[str, dict[str, Any]] = {}
+    for name, value in weights.items():
+        scope, _, last = name.rpartition("/")
+        layers.setdefault(scope or last, {})[f"{name}:0"] = value
+    # Written aside and renamed: a run that is killed leaves the old file whole.
+    part = f"{path}.part"
+    with h5py.File(part, "w") as file:
+        file.attrs["layer_names"] = [n.encode() for n in layers]
+        file.attrs["backend"] = b"tensorflow"
+        for layer, entries in layers.items():
+            group = file.create_group(layer)
+            group.attrs["weight_names"] = [n.encode() for n in entries]
+            for name, value in entries.items():
+                group.create_dataset(name, data=np.asarray(value))
+        if path.endswith(".weights.h5"):
+            _link_as_keras(file, layers)
+    os.replace(part, path)
+
+
+def _link_as_keras(file: Any, layers: Mapping[str, Mapping[str, Any]]) -> None:
+    """Lets Keras find the same arrays where it looks for them under this name."""
+    file.create_group("vars")
+    for layer, inner in weight_layout.layer_paths(layers).items():
+        arrays = [file[layer][name] for name in layers[layer]]
+        for container in weight_layout.CONTAINERS:
+            found = file.create_group(f"{container}/{inner}/vars")
+            for index, array in enumerate(arrays):
+                found[str(index)] = array
+
+
+def _load_h5(path: str) -> dict[str, Any]:
+    import h5py
+
+    found = {}
+    with h5py.File(path, "r") as file:
+        for layer in file.attrs["layer_names"]:
+            group = file[_text(layer)]
+            for name in group.attrs["weight_names"]:
+                key = _text(name)
+                found[key.removesuffix(":0")] = np.asarray(group[key])
+    return found
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

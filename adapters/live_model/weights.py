@@ -1,0 +1,151 @@
+"""A session's weights as a callback sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.live_model import mirrors
+from hookbridge.adapters.session_graph import variables as session_variables
+
+
+class LiveLayer:
+    """The variables under one name scope of a graph, as a Keras layer shows them.
+
+    Args:
+      name: the scope.
+      weights: graph variables: all of them.
+      trainable: those that are trained.
+      owner: the weights it is part of.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        weights: Sequence[Any],
+        trainable: Sequence[Any],
+        owner: LiveWeights,
+    ) -> None:
+        self.name = name
+        self.trainable = bool(trainable)
+        self._weights = list(weights)
+        self._trainable = list(trainable)
+        self._owner = owner
+
+    @property
+    def weights(self) -> list[Any]:
+        """Eager variables with the session's values."""
+        return self._owner.mirrors.of(self._weights)
+
+    variables = weights
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """Those that are trained."""
+        return self._owner.mirrors.of(self._trainable)
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The others, such as moving averages."""
+        trained = {id(v) for v in self._trainable}
+        return self._owner.mirrors.of(
+            [v for v in self._weights if id(v) not in trained]
+        )
+
+    trainable_variables = trainable_weights
+    non_trainable_variables = non_trainable_weights
+
+    def count_params(self) -> int:
+        """Number of scalars in `weights`."""
+        return sum(v.shape.num_elements() or 0 for v in self._weights)
+
+    def get_weights(self) -> list[Any]:
+        """The session's values as numpy arrays."""
+        return self._owner.read(self._weights)
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Assigns numpy arrays in the session."""
+        self._owner.write(self._weights, weights)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise errors.LiveModelError(
+            f"`layer.{name}` was asked for, but this callback runs in a session loop "
+            f"under hookbridge, where the layer `{self.name}` is what the graph has in "
+            "that scope: its variables. It offers `name`, `weights`, `get_weights()`, "
+            "`set_weights()` and `count_params()`. With `as_hooks(..., model=<the "
+            "tf.keras or tf_keras model in the graph>)` it is a Keras layer."
+        )
+
+
+class LiveWeights:
+    """The weights of the model in a graph.
+
+    Args:
+      trainable: trained variables in the order of `get_weights`.
+      others: variables that belong to the model without being trained.
+      order: all of them in the order of `get_weights`; None puts `others` last.
+      session: a function that returns the raw session, or None before there is one.
+    """
+
+    def __init__(
+        self,
+        trainable: Sequence[Any],
+        others: Sequence[Any],
+        session: Callable[[], Any],
+        order: Sequence[Any] | None = None,
+    ) -> None:
+        self.trainable = list(trainable)
+        self.others = list(others)
+        self.all = list(order) if order is not None else [*trainable, *others]
+        self._session = session
+        self.mirrors = mirrors.Mirrors(session)
+
+    def session(self) -> Any:
+        """The raw session.
+
+        Raises:
+          errors.LiveModelError: there is none yet.
+        """
+        session = self._session()
+        if session is None:
+            raise errors.LiveModelError(
+                "A callback asked for weights before the session exists (in "
+                "`set_model` or `set_params`). Under hookbridge they can be read from "
+                "`on_train_begin` on."
+            )
+        return session
+
+    def read(self, variables: Sequence[Any]) -> list[Any]:
+        """Values of graph variables as numpy arrays."""
+        self.mirrors.push()  # what was assigned to them earlier in this event
+        return session_variables.read(self.session(), variables)
+
+    def write(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
+        """Assigns numpy arrays to graph variables.
+
+        Raises:
+          errors.InvalidArgumentError: their number or a shape is wrong.
+        """
+        if len(values) != len(variables):
+            raise errors.InvalidArgumentError(
+                f"`set_weights` received {len(values)} arrays; expected "
+                f"{len(variables)}: {', '.join(v.name for v in variables)}."
+            )
+        self.mirrors.push()  # or it would come after, over what is set here
+        session_variables.write(self.session(), zip(variables, values, strict=True))
+        self.mirrors.expire(variables)
+
+    def layers(self) -> list[LiveLayer]:
+        """The variables grouped by name scope, in the order of `get_weights`."""
+        scopes: dict[str, list[Any]] = {}
+        for variable in self.all:
+            scope, _, last = variable.op.name.rpartition("/")
+            scopes.setdefault(scope or last, []).append(variable)
+        trained = {id(v) for v in self.trainable}
+        return [
+            LiveLayer(name, found, [v for v in found if id(v) in trained], self)
+            for name, found in scopes.items()
+        ]

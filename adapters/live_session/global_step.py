@@ -1,0 +1,107 @@
+"""The global step of a Keras model under `fit`."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from hookbridge import compat
+from hookbridge.adapters.live_session.variables import ModelVariable, as_int
+
+
+class _Last(NamedTuple):
+    """The count that a run left, with the optimizer and its `iterations` then."""
+
+    value: int
+    iterations: int
+    optimizer: Any  # a weak reference, or None
+
+
+_LAST: weakref.WeakKeyDictionary[Any, _Last] = weakref.WeakKeyDictionary()
+
+
+def note_restored(model: Any, value: int | None) -> None:
+    """Lets the next run of `model` begin at the global step of a checkpoint.
+
+    Args:
+      model: the Keras model, with the optimizer's `iterations` restored too.
+      value: the global step; None where the checkpoint has none and `iterations`
+        has to do.
+    """
+    _LAST.pop(model, None)
+    if value is not None:
+        _note(model, value)
+
+
+def _note(model: Any, value: int) -> None:
+    _LAST[model] = _Last(value, _iterations(model), _optimizer_reference(model))
+
+
+def _iterations(model: Any) -> int:
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    return 0 if iterations is None else as_int(iterations)
+
+
+def _optimizer_reference(model: Any) -> Any:
+    optimizer = getattr(model, "optimizer", None)
+    return None if optimizer is None else weakref.ref(optimizer)
+
+
+def _count(model: Any) -> int:
+    iterations, last = _iterations(model), _LAST.get(model)
+    if last is None or last.optimizer != _optimizer_reference(model):
+        return iterations
+    moved = iterations - last.iterations
+    # Back is where a restore puts it.
+    return last.value + moved if moved >= 0 else iterations
+
+
+class GlobalStep:
+    """Counts completed steps on the host, with a variable for checkpoints.
+
+    `optimizer.iterations` will not do: the call that meets the end of the data
+    increments it too. The count starts from `iterations`, unless an earlier run
+    with hooks and this very optimizer left a better one. The variable is written only
+    before something reads it, so a step that nobody asks costs nothing.
+
+    Args:
+      model: the Keras model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.value = _count(model)
+        # A graph of its own keeps the variable out of the strategy's scope: it is
+        # one number on the host, not one per replica.
+        with tf.Graph().as_default(), compat.private("eager_mode")():
+            eager = tf.Variable(
+                self.value, dtype=tf.int64, trainable=False, name="global_step"
+            )
+        self.variable = ModelVariable(
+            eager, "global_step", trainable=False, local=False
+        )
+        self._pushed = self.value
+
+    def add(self, steps: int) -> None:
+        """Counts completed steps."""
+        self.value += steps
+
+    def push(self) -> None:
+        """Writes the count to the variable if it is behind."""
+        if self._pushed != self.value:
+            self.variable.eager.assign(self.value)
+            self._pushed = self.value
+
+    def pull(self) -> None:
+        """Takes the count from the variable after something wrote to it."""
+        self.value = self._pushed = int(self.variable.eager.numpy())
+
+    def remember(self) -> None:
+        """Keeps the count for the model's next run."""
+        _note(self._model, self.value)
+
+    def recall(self) -> None:
+        """Takes the count that other runs have left since `remember`."""
+        self.value = _count(self._model)

@@ -1,0 +1,138 @@
+"""The graph a hook sees under `fit`: a real `tf.Graph` over a Keras model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import compat, errors
+from hookbridge.adapters.live_session import variables as live_variables
+from hookbridge.adapters.live_session.names import StepNames, StepTensor
+from hookbridge.adapters.live_session.variables import ModelVariable
+
+v1 = tf.compat.v1
+
+
+class LiveGraph(tf.Graph):  # type: ignore[misc]
+    """A graph whose variables and step tensors live in a Keras model.
+
+    It holds a stand-in for each variable of the model, the global step, the
+    value of a constant learning rate as `learning_rate:0`, and the operation
+    `train_step`, whose execution is one call of the model's step. Tensors of the
+    step become placeholders when somebody first looks them up by name.
+
+    Args:
+      names: the catalogue of the traced step.
+      variables: the model's variables.
+      global_step: the variable that counts completed steps.
+      learning_rate: the optimizer's learning-rate variable, or None where it has
+        none (a schedule, or no optimizer).
+
+    Attributes:
+      handles: `{placeholder name: ModelVariable}` of all stand-ins.
+      values: `{tensor of a stand-in's handle: the tensor of its value}`. A variable's
+        own name, `<variable>:0`, means its value.
+      self_assigns: `{initializer of a stand-in: the tensor it assigns}`.
+      step_tensors: `{placeholder name: StepTensor}` of all that was looked up.
+      step_op: the operation that stands for the step.
+      global_step_name: the placeholder of the global step's variable.
+      global_step_tensors: names of tensors that are just the global step.
+      learning_rate_name: name of the tensor whose feed sets the learning rate,
+        or None.
+    """
+
+    def __init__(
+        self,
+        names: StepNames,
+        variables: Sequence[ModelVariable],
+        global_step: ModelVariable,
+        learning_rate: Any = None,
+    ) -> None:
+        super().__init__()
+        self.names = names
+        self.handles: dict[str, ModelVariable] = {}
+        self.values: dict[str, Any] = {}
+        self.self_assigns: dict[str, str] = {}
+        self.step_tensors: dict[str, StepTensor] = {}
+        self.learning_rate_name: str | None = None
+        with self.as_default():
+            step = self._add(global_step, (v1.GraphKeys.GLOBAL_STEP,))
+            read = compat.private("global_step_read")()
+            self.global_step_tensors = frozenset(
+                t.name for t in (read, step._graph_element)
+            )
+            self.global_step_name = step.handle.op.name
+            rate = None
+            for variable in variables:
+                stand_in = self._add(variable)
+                if variable.eager is learning_rate:
+                    rate = stand_in
+            if rate is not None:
+                self.learning_rate_name = v1.placeholder_with_default(
+                    rate.read_value(), [], name="learning_rate"
+                ).name
+            self.step_op = tf.no_op(name="train_step")
+
+    def _add(self, variable: ModelVariable, collections: tuple[str, ...] = ()) -> Any:
+        stand_in = live_variables.stand_in(variable, collections)
+        self.handles[stand_in.handle.op.name] = variable
+        self.values[stand_in.handle.name] = stand_in._graph_element
+        self.self_assigns[stand_in.initializer.name] = stand_in.initial_value.name
+        return stand_in
+
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
+        """As in `tf.Graph`; a name of the step that is not here yet is added.
+
+        Raises:
+          errors.UnknownTensorError: (a `KeyError`, as TF raises) neither the
+            graph nor the step has that name; the nearest names are listed.
+        """
+        try:
+            found = super().as_graph_element(obj, allow_tensor, allow_operation)
+            return self.values.get(found.name, found) if type(obj) is str else found
+        except KeyError as e:
+            if not isinstance(obj, str):
+                raise
+            added = self._materialise(obj)
+            if added is None:
+                complaint = f"{e.args[0]} {self._hint(obj)}"
+                raise errors.UnknownTensorError(complaint) from e
+        return super().as_graph_element(
+            added.name if ":" in obj else added.op.name, allow_tensor, allow_operation
+        )
+
+    def _materialise(self, name: str) -> Any:
+        """The placeholder for the step tensor `name`, or None."""
+        item = self.names.find(name)
+        if item is None:
+            return None
+        for existing, known in self.step_tensors.items():
+            if known == item:
+                return super().as_graph_element(f"{existing}:0")
+        finalized = self.finalized
+        if finalized:
+            # A placeholder changes nothing that a session has run already.
+            self._unsafe_unfinalize()
+        try:
+            with self.as_default(), self.name_scope(None), tf.device(None):
+                tensor = v1.placeholder(item.dtype, item.shape, name=name.split(":")[0])
+        finally:
+            if finalized:
+                self.finalize()
+        self.step_tensors[tensor.op.name] = item
+        return tensor
+
+    def _hint(self, name: str) -> str:
+        near = self.names.nearest(
+            name, (f"{op.name}:0" for op in self.get_operations())
+        )
+        names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
+        return (
+            "Neither the training step of this model nor a hook has made it. "
+            f"{names}A tensor of a layer is `<layer>/<Op>:0`; the loss is `loss:0`; "
+            "a metric is `<metric>:0`."
+        )

@@ -1,0 +1,120 @@
+"""Ops of the live graph, cut out and put into a `tf.function`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import compat
+from hookbridge.adapters.live_session.resources import SessionResources
+
+v1 = tf.compat.v1
+
+
+def _function_names(node: Any) -> bool:
+    return any(
+        value.HasField("func") or value.list.func for value in node.attr.values()
+    )
+
+
+def graph_def(graph: Any, ops: Sequence[Any], resources: SessionResources) -> Any:
+    """The GraphDef of just `ops`; their other inputs are left dangling.
+
+    Args:
+      graph: the graph of the ops.
+      ops: what to take from it.
+      resources: places variables, queues and tables of the ops.
+    """
+    result = v1.GraphDef()
+    result.versions.CopyFrom(graph.graph_def_versions)
+    needs_library = False
+    for op in ops:
+        node = result.node.add()
+        node.CopyFrom(op.node_def)
+        # A colocation with an op that was cut away makes the import fail, and
+        # the runtime places by resource handle anyway.
+        node.attr.pop("_class", None)
+        resources.place(node)
+        needs_library = needs_library or _function_names(node)
+    if needs_library:
+        result.library.CopyFrom(graph.as_graph_def().library)
+        context = compat.private("eager_context")()
+        for function in result.library.function:
+            # Some kernels, those of iterators, ask the runtime for a function.
+            if not context.has_function(function.signature.name):
+                context.add_function_def(function)
+    return result
+
+
+class Part:
+    """Imports one part of a closure into the function being built.
+
+    Args:
+      graph: the live graph.
+      ops: the ops of this part.
+      wanted: names of tensors and ops whose values the caller needs.
+      resources: places resources of the ops.
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        ops: Sequence[Any],
+        wanted: Iterable[str],
+        resources: SessionResources,
+    ) -> None:
+        self.is_empty = not ops
+        self.names = {op.name for op in ops}
+        self.wanted = [name for name in wanted if name.split(":")[0] in self.names]
+        self._inputs = {t.name for op in ops for t in op.inputs} - {
+            t.name for op in ops for t in op.outputs
+        }
+        self._graph_def = graph_def(graph, ops, resources)
+        # Control inputs from outside the part come from ops that ran before it:
+        # the parts are built in order and the function runs stateful ops in the
+        # order they were built.
+        for node in self._graph_def.node:
+            kept = [
+                i
+                for i in node.input
+                if i[0] != "^" or i.removeprefix("^") in self.names
+            ]
+            del node.input[:]
+            node.input.extend(kept)
+
+    def build(self, values: Mapping[str, Any], fed: Iterable[str]) -> dict[str, Any]:
+        """Adds the ops to the current function graph.
+
+        Args:
+          values: `{tensor name: tensor}` for all that comes from outside.
+          fed: names of fed tensors; they replace tensors of this part too.
+
+        Returns:
+          `{name: tensor or op}` for the wanted names.
+        """
+        if self.is_empty:
+            return {}
+        outside = self._inputs | {n for n in fed if n.split(":")[0] in self.names}
+        elements = tf.graph_util.import_graph_def(
+            self._graph_def,
+            input_map={name: values[name] for name in outside if name in values},
+            return_elements=self.wanted,
+            # With the slash: the same names in both parts and in every function.
+            name="hookbridge/",
+        )
+        # A function keeps stateful ops by itself, but would drop what is neither
+        # stateful nor returned, such as the assignment to a reference variable.
+        v1.get_default_graph().control_outputs.extend(
+            e
+            for e in elements
+            if isinstance(e, tf.Operation) and not e.op_def.is_stateful
+        )
+        return dict(zip(self.wanted, elements, strict=True))
+
+
+def build_op(graph: Any, op: Any, resources: SessionResources) -> Any:
+    """Builds one op without inputs in the current function; returns its output."""
+    name = op.outputs[0].name
+    return Part(graph, [op], [name], resources).build({}, ())[name]

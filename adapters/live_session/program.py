@@ -1,0 +1,135 @@
+"""One `(fetches, feeds)` of a live session as a function of the eager runtime.
+
+The part of the live graph that the fetches need is cut out and imported into a
+`tf.function`, with the placeholders of variables replaced by the handles of the
+eager variables. Around a training step the part is cut in two: what depends on
+tensors of the step runs after it, the rest before it, so that whoever reads the
+global step or a weight together with the step sees the value from before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.live_session.closure import Closure
+from hookbridge.adapters.live_session.part import Part
+from hookbridge.adapters.live_session.resources import SessionResources
+
+v1 = tf.compat.v1
+
+
+class SessionProgram:
+    """The fetches of one run, ready to be built around a step or alone.
+
+    Args:
+      graph: the live graph.
+      fetches: unique tensors and operations to fetch.
+      feeds: fed tensors, in the order their values will come.
+      resources: the variables, queues and so on of hooks in this session.
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        fetches: Sequence[Any],
+        feeds: Sequence[Any],
+        resources: SessionResources,
+    ) -> None:
+        self.graph = graph
+        self._resources = resources
+        self.feeds = list(feeds)
+        self.fed = frozenset(t.name for t in feeds)
+        fetched = [f for f in fetches if f.name not in self.fed]
+        self.tensors = [f for f in fetched if not isinstance(f, tf.Operation)]
+        roots = [f if isinstance(f, tf.Operation) else f.op for f in fetched]
+        self.closure = Closure(
+            roots,
+            self.fed,
+            frozenset(graph.handles),
+            frozenset(graph.step_tensors),
+            graph.step_op.name,
+            graph.self_assigns,
+        )
+        targets = [op.name for op in roots]
+        names = [t.name for t in self.tensors]
+        after_inputs = {t.name for op in self.closure.after for t in op.inputs}
+        self._before = Part(
+            graph,
+            self.closure.before,
+            dict.fromkeys([*names, *targets, *sorted(after_inputs)]),
+            resources,
+        )
+        self._after = Part(
+            graph, self.closure.after, dict.fromkeys([*names, *targets]), resources
+        )
+        self._concrete: Any = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to run beside the step itself."""
+        return not (
+            self.closure.before or self.closure.after or self.closure.step_tensors
+        )
+
+    def handles(self) -> dict[str, Any]:
+        function_graph = v1.get_default_graph()
+        handles = {
+            name: self.graph.handles[name].handle
+            for name in sorted(self.closure.handles)
+        }
+        for name in sorted(self.closure.iterators):
+            handles[name] = self._resources.iterator(name)
+        return {f"{n}:0": function_graph.capture(h) for n, h in handles.items()}
+
+    def build_before(self, feed_values: Sequence[Any]) -> dict[str, Any]:
+        """Builds what runs before the step; returns the values it knows."""
+        values = self.handles()
+        values.update(zip((t.name for t in self.feeds), feed_values, strict=True))
+        values.update(self._before.build(values, self.fed))
+        return values
+
+    def build_after(
+        self, values: dict[str, Any], step_values: Mapping[str, Any]
+    ) -> list[Any]:
+        """Builds what runs after the step; returns the fetched tensors."""
+        values = dict(values)
+        values.update({f"{name}:0": v for name, v in step_values.items()})
+        values.update(self._after.build(values, self.fed))
+        return [values[t.name] for t in self.tensors]
+
+    def run_alone(
+        self, feed_values: Sequence[Any], step_values: Mapping[str, Any]
+    ) -> list[Any]:
+        """Runs everything without a step.
+
+        Args:
+          feed_values: eager tensors, one for each of `feeds`.
+          step_values: `{step tensor name: eager tensor}`, from the last step.
+
+        Returns:
+          Eager tensors, one for each of `tensors`.
+        """
+        names = sorted(self.closure.step_tensors)
+        arguments = [*feed_values, *(step_values[name] for name in names)]
+        if self._concrete is None:
+            self._concrete = self._trace(names, arguments)
+        return list(self._concrete(*arguments))
+
+    def _trace(self, names: list[str], arguments: Sequence[Any]) -> Callable[..., Any]:
+        count = len(self.feeds)
+
+        @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+        def body(*args: Any) -> list[Any]:
+            known = self.build_before(args[:count])
+            return self.build_after(known, dict(zip(names, args[count:], strict=True)))
+
+        shapes = [t.shape for t in self.feeds] + [tf.TensorShape(None)] * len(names)
+        signature = [
+            tf.TensorSpec(shape, a.dtype)
+            for shape, a in zip(shapes, arguments, strict=True)
+        ]
+        compiled: Any = tf.function(body, input_signature=signature)
+        return compiled.get_concrete_function()  # type: ignore[no-any-return]

@@ -1,0 +1,315 @@
+"""The session a hook sees under `fit`: `run` on a live graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge import compat, errors
+from hookbridge.adapters.live_session import run_options
+from hookbridge.adapters.live_session.global_step import GlobalStep
+from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.adapters.live_session.part import build_op
+from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.resources import SessionResources
+
+v1 = tf.compat.v1
+
+# Runs one step with the fetches of a program: (program, feeds) -> fetched tensors.
+StepRunner = Callable[[SessionProgram, Sequence[Any]], list[Any]]
+
+
+class _Plan:
+    """What has to be done for one structure of fetches and set of feeds."""
+
+    def __init__(
+        self,
+        graph: LiveGraph,
+        fetches: Any,
+        feeds: Sequence[Any],
+        resources: SessionResources,
+    ) -> None:
+        # Plans are found by the ids of what is fetched: keep it alive.
+        self.given = fetches
+        with graph.as_default():
+            self.mapper = compat.private("FetchMapper").for_fetch(fetches)
+        self.fetches = [_value_of(graph, f) for f in self.mapper.unique_fetches()]
+        self.fed = {t.name for t in feeds}
+        steps = graph.global_step_tensors - self.fed
+        # The global step is known without running anything.
+        needed = [f for f in self.fetches if f.name not in steps]
+        self.program = SessionProgram(graph, needed, feeds, resources)
+        self.reads_step = graph.global_step_name in self.program.closure.handles
+        self.writes_step = graph.global_step_name in self.program.closure.written
+        self.written = [
+            graph.handles[name] for name in sorted(self.program.closure.written)
+        ]
+        used = [graph.handles[name] for name in sorted(self.program.closure.handles)]
+        self.aggregated = [variable for variable in used if variable.is_aggregated]
+        # Nothing but the step itself has to run on the eager runtime.
+        self.is_plain_step = (
+            self.program.closure.runs_step
+            and not feeds
+            and not self.reads_step
+            and not self.aggregated
+            and not self.written
+        )
+
+    def build_results(
+        self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
+    ) -> Any:
+        by_name = {t.name: v for t, v in zip(self.program.tensors, values, strict=True)}
+        flat: list[Any] = []
+        for fetch in self.fetches:
+            if isinstance(fetch, tf.Operation):
+                flat.append(None)
+            elif fetch.name in self.fed:
+                flat.append(fed[fetch.name])
+            elif fetch.name in by_name:
+                flat.append(by_name[fetch.name])
+            else:
+                flat.append(np.int64(step))
+        return self.mapper.build_results(flat)
+
+
+class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
+    """A `tf.compat.v1.Session` on the variables and steps of a Keras model.
+
+    `run` takes what `Session.run` takes. Ops run on the model's own variables;
+    `graph.step_op` runs one step of the model together with the other fetches,
+    which then see variables as they were before the step. Without `step_op`,
+    tensors of the step have the values of the last step.
+
+    Args:
+      graph: the live graph.
+      global_step: the counter of completed steps.
+      run_step: runs one step with the fetches of a program.
+      retained: `{step tensor name: eager tensor}` of the last step.
+    """
+
+    def __init__(
+        self,
+        graph: LiveGraph,
+        global_step: GlobalStep,
+        run_step: StepRunner,
+        retained: Mapping[str, Any],
+    ) -> None:
+        super().__init__(graph=graph)
+        self._live_graph = graph
+        self._global_step = global_step
+        self._run_step = run_step
+        self._retained = retained
+        self._plans: dict[Any, _Plan] = {}
+        self._is_closed = False
+        self._resources = SessionResources(graph, build_op)
+        # Functions are called with this graph as default: the live graph is
+        # final, and entering a strategy's scope writes to the default graph.
+        self._outside = tf.Graph()
+        self._eager_mode = compat.private("eager_mode")
+        self._bare_program = SessionProgram(graph, [graph.step_op], [], self._resources)
+
+    def close(self) -> None:
+        """Ends the session; further `run` calls raise `RuntimeError`."""
+        if not self._is_closed:
+            self._is_closed = True
+            with self._outside.as_default(), compat.private("eager_mode")():
+                self._resources.destroy()
+        super().close()
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """Runs ops of the live graph; see `tf.compat.v1.Session.run`.
+
+        Raises:
+          RuntimeError: the session is closed.
+          ValueError, TypeError, KeyError: as `Session.run`, for fetches and feeds
+            that it would refuse.
+          errors.LiveSessionError: a tensor of the step is fetched before any step
+            has run, a resource is fetched, or the options ask for watches on tensors.
+        """
+        if self._is_closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if not feed_dict and self._is_bare_step(fetches, options):
+            self._run_step(self._bare_program, ())
+            return {"caller": None}
+        run_options.check(options)
+        feeds = self._feeds(feed_dict) if feed_dict else []
+        key = (_structure(fetches), tuple(t.name for t, _ in feeds))
+        plan = self._plans.get(key)
+        if plan is None:
+            tensors = [t for t, _ in feeds]
+            plan = _Plan(self._live_graph, fetches, tensors, self._resources)
+            self._plans[key] = plan
+        if plan.is_plain_step:
+            step = self._global_step.value
+            with run_options.applied(options, run_metadata):
+                values = self._run_step(plan.program, ())
+            return plan.build_results(step, {}, [_to_numpy(v) for v in values])
+        with self._outside.as_default(), self._eager_mode():
+            return self._execute(plan, feeds, options, run_metadata)
+
+    def _is_bare_step(self, fetches: Any, options: Any) -> bool:
+        """Whether this is the commonest run of all: a step from which nobody fetches.
+
+        It is recognised as a `MonitoredSession` asks for it, before anything that
+        takes time.
+        """
+        return (
+            type(fetches) is dict
+            and len(fetches) == 1
+            and fetches.get("caller") is self._live_graph.step_op
+            and (options is None or not options.ByteSize())
+        )
+
+    def make_callable(
+        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function that runs `fetches`; see `tf.compat.v1.Session.make_callable`."""
+        keys = list(feed_list or ())
+
+        def call(*values: Any, **config: Any) -> Any:
+            if len(values) != len(keys):
+                raise ValueError(
+                    f"Expected {len(keys)} values, one for each of `feed_list`; "
+                    f"received {len(values)}."
+                )
+            if config and not accept_options:
+                raise TypeError(f"Options {sorted(config)} need `accept_options=True`.")
+            feed = dict(zip(keys, values, strict=True))
+            return self.run(fetches, feed, **config)
+
+        return call
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+        """Refused.
+
+        Raises:
+          errors.LiveSessionError: always.
+        """
+        raise errors.LiveSessionError(
+            "`partial_run` keeps a graph half executed between calls, which a "
+            "training step of Keras cannot be. Call `run` for each part."
+        )
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        """Refused, as `partial_run_setup`.
+
+        Raises:
+          errors.LiveSessionError: always.
+        """
+        self.partial_run_setup(fetches)
+
+    def _execute(
+        self, plan: _Plan, feeds: Sequence[tuple[Any, Any]], options: Any, metadata: Any
+    ) -> Any:
+        step = self._global_step.value
+        program = plan.program
+        values: list[Any] = []
+        is_step = program.closure.runs_step
+        if is_step or not program.is_empty:
+            if plan.reads_step:
+                self._global_step.push()
+            for variable in plan.aggregated:
+                variable.gather()
+            tensors = [tf.constant(value, t.dtype) for t, value in feeds]
+            with run_options.applied(options, metadata):
+                if is_step:
+                    values = self._run_step(program, tensors)
+                else:
+                    values = program.run_alone(tensors, self._known(program))
+                values = [_to_numpy(v) for v in values]
+            for variable in plan.written:
+                variable.spread()
+            if plan.writes_step:
+                self._global_step.pull()
+        fed = {t.name: value for t, value in feeds}
+        return plan.build_results(step, fed, values)
+
+    def _known(self, program: SessionProgram) -> dict[str, Any]:
+        try:
+            return {n: self._retained[n] for n in program.closure.step_tensors}
+        except KeyError as e:
+            raise errors.LiveSessionError(
+                f"`session.run` was asked for `{e.args[0]}:0`, a tensor of the "
+                "training step, before any step has run with it. Return it from "
+                "`before_run` as `SessionRunArgs(fetches)`, or fetch it after the "
+                "first step."
+            ) from e
+
+    def _feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+        feeds: dict[str, tuple[Any, Any]] = {}
+        for key, value in feed_dict.items():
+            for tensor, part in self._expand_feed(key, value):
+                feeds[tensor.name] = (tensor, self._feed_value(tensor, part))
+        return [feeds[name] for name in sorted(feeds)]
+
+    def _expand_feed(self, key: Any, value: Any) -> list[tuple[Any, Any]]:
+        graph = self._live_graph
+        if isinstance(key, tf.SparseTensor):
+            parts = [key.indices, key.values, key.dense_shape]
+            return [p for p in zip(parts, value, strict=False) if p[0] is not None]
+        try:
+            tensor = graph.as_graph_element(key, True, False)
+        except Exception as e:
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e}") from e
+        return [(tensor, value)]
+
+    def _feed_value(self, tensor: Any, value: Any) -> Any:
+        if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
+            raise TypeError(
+                "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
+                "values include Python scalars, strings, lists, numpy ndarrays, or "
+                f"TensorHandles. For reference, the tensor object was {value} which "
+                f"was passed to the argument `feed_dict` with key {tensor}."
+            )
+        array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
+        if not tensor.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, "
+                f"which has shape {tensor.shape}"
+            )
+        if not self._live_graph.is_feedable(tensor):
+            raise ValueError(f"Tensor {tensor.name} may not be fed.")
+        return array
+
+
+def _value_of(graph: LiveGraph, fetch: Any) -> Any:
+    """What gives the value of a fetched element: itself, except for a variable."""
+    if fetch.graph is not graph:
+        raise ValueError(f"{fetch} is not an element of this graph.")
+    fetch = graph.values.get(fetch.name, fetch)
+    if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
+        # The runtime would refuse it too, but after the step has been made.
+        raise errors.LiveSessionError(
+            f"`{fetch.name}` is a {fetch.dtype.name}, which has no value outside the "
+            "runtime. Fetch what is read from it."
+        )
+    return fetch
+
+
+def _structure(fetches: Any) -> Any:
+    """A key that is equal for equal structures of the same graph elements."""
+    kind = type(fetches)
+    if kind is str:
+        return fetches
+    if kind is list or kind is tuple:
+        return (kind, *[_structure(f) for f in fetches])
+    if kind is dict or isinstance(fetches, Mapping):
+        # Hooks are keys here too, and any hook may define `__eq__`.
+        keys = [k if type(k) is str else id(k) for k in fetches]
+        return (kind, *keys, *[_structure(v) for v in fetches.values()])
+    if isinstance(fetches, (list, tuple)):
+        return (kind, *[_structure(f) for f in fetches])
+    return id(fetches)
+
+
+def _to_numpy(tensor: Any) -> Any:
+    return tensor.numpy() if hasattr(tensor, "numpy") else tensor

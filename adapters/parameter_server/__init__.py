@@ -1,0 +1,1 @@
+"""Hooks under `ParameterServerStrategy`: events come late and in order."""

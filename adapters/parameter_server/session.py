@@ -1,0 +1,94 @@
+"""The session of hooks under `ParameterServerStrategy`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.live_session.global_step import GlobalStep
+from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.adapters.live_session.session import LiveSession, StepRunner
+
+Consistent = Callable[[], contextlib.AbstractContextManager[None]]
+
+
+class ClusterSession(LiveSession):
+    """A live session whose steps ran, or will run, on workers of a cluster.
+
+    Everything but the step is executed on the coordinator, on the variables of the
+    parameter servers.
+
+    Args:
+      graph: the live graph.
+      global_step: the counter of the steps whose events were delivered.
+      run_step: gives the values of a step.
+      retained: `{step tensor name: value}` of the step delivered last.
+      consistent: a context in which no step is in flight and the global step counts
+        all that were scheduled.
+
+    Attributes:
+      cluster_errors: what runs failed with because of the cluster.
+    """
+
+    def __init__(
+        self,
+        graph: LiveGraph,
+        global_step: GlobalStep,
+        run_step: StepRunner,
+        retained: Mapping[str, Any],
+        consistent: Consistent,
+    ) -> None:
+        super().__init__(graph, global_step, run_step, retained)
+        self._consistent = consistent
+        self.cluster_errors: list[BaseException] = []
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """Runs ops of the live graph; see `LiveSession.run`.
+
+        Raises:
+          errors.LiveSessionError: options are given for a step, which runs in
+            another process.
+        """
+        if options is not None and options.ByteSize() and self._has_step(fetches):
+            raise errors.LiveSessionError(
+                "A hook gave `RunOptions` for a training step. Under "
+                "`ParameterServerStrategy` the step runs on a worker, where they "
+                "cannot follow it. Leave them out; to profile, use "
+                "`tf.profiler.experimental.client.trace` with the workers' addresses."
+            )
+        try:
+            return super().run(fetches, feed_dict, options, run_metadata)
+        except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:
+            self.cluster_errors.append(e)
+            raise
+
+    def _has_step(self, fetches: Any) -> bool:
+        step = self._live_graph.step_op
+        return isinstance(fetches, dict) and fetches.get("caller") is step
+
+    @contextlib.contextmanager
+    def outside(self) -> Iterator[None]:
+        """Where functions of the eager runtime are called from."""
+        with self._outside.as_default(), self._eager_mode():
+            yield
+
+    def _execute(
+        self, plan: Any, feeds: Sequence[tuple[Any, Any]], options: Any, metadata: Any
+    ) -> Any:
+        closure = plan.program.closure
+        others = closure.handles - {self._live_graph.global_step_name}
+        if plan.reads_step and others and not closure.runs_step:
+            # The step and weights together, such as a checkpoint: of one moment.
+            with self._consistent():
+                return super()._execute(plan, feeds, options, metadata)
+        return super()._execute(plan, feeds, options, metadata)

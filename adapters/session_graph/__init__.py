@@ -1,0 +1,1 @@
+"""What a graph says: its steps, loss, metrics, learning rate and variables."""

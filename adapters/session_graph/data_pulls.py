@@ -1,0 +1,93 @@
+"""Entries of `logs` that would take data which the step does not take.
+
+A session runs what its fetches need. A tensor that hangs on a `get_next()` of its own
+takes a batch from the iterator whenever it is fetched: one that the training then never
+sees, or one of data that ends before the training does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph.steps import Step
+
+# What has an iterator's handle as input and takes nothing from it.
+_HARMLESS = (
+    "MakeIterator",
+    "IteratorToStringHandle",
+    "IteratorGetDevice",
+    "SerializeIterator",
+    "DeserializeIterator",
+    "DeleteIterator",
+)
+_DEQUEUES = ("QueueDequeue", "ReaderRead", "Unstage", "OrderedMapUnstage")
+
+
+class DataPulls:
+    """What the entries of `logs` take from iterators and queues.
+
+    Args:
+      sources: the entries.
+      trained: the ops that end a step: those that move the counter or hand
+        gradients over.
+      idle_steps: whether a step that takes no data leaves all of it to the entries,
+        as an eval step does that only counts.
+    """
+
+    def __init__(
+        self,
+        sources: Iterable[LogSource],
+        trained: Iterable[Any],
+        *,
+        idle_steps: bool = False,
+    ) -> None:
+        self._idle_steps = idle_steps
+        self._pulls = {s.key: _pulls_of(s.tensor) for s in sources}
+        if any(self._pulls.values()):
+            self._trained = graph_ops.ancestors(trained)
+
+    def fetched_with(self, source: LogSource, step: Step) -> bool:
+        """Whether a step can fetch an entry: it takes no data that the step leaves.
+
+        An entry that belongs to another kind of step, as that of the discriminator
+        in a step of the generator, is fetched in those.
+
+        Raises:
+          errors.RefusedError: it belongs to no step at all.
+        """
+        extra = self._pulls[source.key] - step.ops
+        if self._idle_steps and extra and not any(map(_pulls, step.ops)):
+            return True
+        if extra and not extra <= self._trained:
+            op = min(extra, key=lambda op: str(op.name))
+            raise errors.RefusedError(
+                f'`logs["{source.key}"]` ("{source.tensor.name}") cannot be fetched '
+                f'with the training step: it needs "{op.name}" ({op.type}), which '
+                "the step does not run, so that each step would take a batch more "
+                "from that iterator or queue, and its end would end the training. "
+                "Instead, call `get_next()` once and compute the entry from the "
+                "same batch as the loss, or fetch it in the loop together with the "
+                "train op; metrics of other data belong into "
+                "`as_hooks(..., validation=...)`."
+            )
+        return not extra
+
+
+def _pulls_of(tensor: Any) -> frozenset[Any]:
+    return frozenset(op for op in graph_ops.ancestors([tensor.op]) if _pulls(op))
+
+
+def _pulls(op: Any) -> bool:
+    """Whether an op takes data: also a function that is given an iterator."""
+    if op.type.startswith(_DEQUEUES):
+        return True
+    if op.type in _HARMLESS or op.type in graph_ops.PASSES:
+        return False
+    return any(
+        t.dtype == "resource" and "Iterator" in graph_ops.source_op(t).type
+        for t in op.inputs
+    )

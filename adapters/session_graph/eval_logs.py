@@ -1,0 +1,87 @@
+"""Where the entries of a callback's `logs` come from in an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.session_graph import estimator_stack
+from hookbridge.adapters.session_graph import logs as log_sources
+from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph.logs import LogSource
+
+
+def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
+    """The entries of an evaluation graph: its streaming metrics, the loss first.
+
+    Args:
+      logs: what the user named; names and tensors of the training graph only are
+        left out.
+      graph: the evaluation graph, not finalized.
+    """
+    found: dict[str, LogSource] = {}
+    for key, spec in logs.items():
+        try:
+            source = log_sources.resolve(key, spec, graph)
+        except (errors.UnknownTensorError, errors.InvalidArgumentError):
+            continue
+        if source.tensor.graph is graph:
+            found[key] = source
+    declared = estimator_stack.evaluation(graph)
+    if declared is None:
+        metrics = _named_metrics(graph)
+    else:
+        metrics = _declared_metrics(declared, graph)
+    for metric in metrics:
+        found.setdefault(metric.key, metric)
+    if "loss" not in found:
+        # A session of one's own over an evaluation graph: as in training.
+        loss = log_sources.find_loss(graph)
+        if loss is not None:
+            found["loss"] = log_sources.resolve("loss", loss, graph)
+    if "loss" in found:
+        found = {"loss": found.pop("loss"), **found}
+    return list(found.values())
+
+
+def _named_metrics(graph: Any) -> list[LogSource]:
+    """The `tf.compat.v1.metrics` of a graph, by their scopes."""
+    import tensorflow as tf
+
+    scopes: dict[str, None] = {}
+    for variable in graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES):
+        scopes.setdefault(variable.op.name.rpartition("/")[0])
+    return [
+        m
+        for m in (log_sources.find_metric(scope, graph) for scope in scopes)
+        if m is not None
+    ]
+
+
+def _declared_metrics(
+    evaluation: estimator_stack.Evaluation, graph: Any
+) -> list[LogSource]:
+    """What `Estimator.evaluate` returns, in the order in which it was built.
+
+    An Estimator sorts the names; that of their variables is the order of the user.
+    """
+    import tensorflow as tf
+
+    positions = {op: i for i, op in enumerate(graph.get_operations())}
+    collected = graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
+    variables = {graph_ops.handle_op(v) for v in collected}
+    ordered = []
+    for name, value in evaluation.values.items():
+        reached = graph_ops.ancestors([value.op])
+        first = min(positions[op] for op in (reached & variables) or [value.op])
+        scope, _, last = value.op.name.rpartition("/")
+        metric = log_sources.find_metric(scope, graph) if last == "value" else None
+        if metric is not None and metric.value is value:
+            source = metric._replace(key=name)
+        elif any(op.type == "NextIteration" for op in reached):
+            source = LogSource(name, value, True, (), value)  # a loop is not copied
+        else:
+            source = log_sources.streaming_source(name, value, evaluation.update, graph)
+        ordered.append((first, source))
+    return [source for _, source in sorted(ordered, key=lambda item: item[0])]

@@ -1,0 +1,147 @@
+"""What a training step fetches for all callbacks together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hookbridge.adapters.session_graph.data_pulls import DataPulls
+from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph.step_counter import StepCounter
+from hookbridge.adapters.session_graph.steps import Step, StepGraph
+
+
+class StepFetch:
+    """The fetches of one kind of step, and how their results are read.
+
+    Args:
+      numbers: the keys of the numbers.
+      vector: the tensor that holds all numbers, or the one number itself, or None.
+      counted: whether the global step comes last in `vector`.
+      others: what is no number.
+
+    Attributes:
+      arguments: the `SessionRunArgs`.
+    """
+
+    def __init__(
+        self,
+        numbers: Sequence[str],
+        vector: Any,
+        counted: bool,
+        others: Sequence[LogSource],
+    ) -> None:
+        import tensorflow as tf
+
+        self._numbers = list(numbers)
+        self._counted = counted
+        self._single = vector is not None and vector.shape.rank == 0
+        self._others = [s.key for s in others]
+        fetches = vector if vector is not None else []
+        if others:
+            fetches = [fetches, [s.tensor for s in others]]
+        self.arguments = tf.compat.v1.train.SessionRunArgs(fetches)
+
+    def with_feeds(self, feeds: Mapping[Any, Any]) -> Any:
+        """The `SessionRunArgs` with feeds."""
+        return self.arguments._replace(feed_dict=dict(feeds))
+
+    def count(self, results: Any) -> int | None:
+        """The counter after the step, if it was read with it."""
+        if not self._counted:
+            return None
+        return int((results[0] if self._others else results)[-1])
+
+    def unpack(self, results: Any) -> dict[str, Any]:
+        """The fetched values of the entries of `logs`."""
+        if self._single and not self._others:
+            return {self._numbers[0]: float(results)}
+        rest: list[Any] = []
+        if self._others:
+            results, rest = results
+        if self._single:
+            numbers = [float(results)]
+        else:
+            numbers = results.tolist() if isinstance(results, np.ndarray) else []
+        # The counter is the last number and has no key.
+        found = dict(zip(self._numbers, numbers, strict=False))
+        found.update(zip(self._others, rest, strict=True))
+        return found
+
+    def columns(self, results: Sequence[Any]) -> dict[str, Any] | None:
+        """The values of several steps, `{key: array of shape [N]}`.
+
+        None where they have to be unpacked one by one.
+        """
+        if self._others or not self._numbers:
+            return None
+        table = np.array(results, np.float64).reshape(len(results), -1)
+        return {key: table[:, i] for i, key in enumerate(self._numbers)}
+
+
+class FetchPlan:
+    """Makes the fetches of training steps.
+
+    Several numbers travel as one vector of float64, which holds every float32 and
+    every step below 2**53 exactly: one fetch costs what one hook's does, however
+    many callbacks share it. A number that travels alone is fetched as it is: most
+    loops fetch their loss anyway, and a session fetches a tensor once.
+
+    Args:
+      counter: the global-step variable, or None.
+      sources: the entries of `logs`.
+      steps: the steps of the graph.
+    """
+
+    def __init__(
+        self, counter: Any, sources: Sequence[LogSource], steps: StepGraph
+    ) -> None:
+        import tensorflow as tf
+
+        self._pulls = DataPulls(sources, [*steps.movers, *steps.pushes, *steps.applies])
+        tails = steps.tails() if counter is not None else []
+
+        self._scalars = [s for s in sources if s.scalar]
+        self._others = [s for s in sources if not s.scalar]
+        self._vectors: dict[Any, Any] = {}
+        self._plain: Any = None
+        self._fetches: dict[Step, tuple[StepFetch, int | None]] = {}
+        with tf.name_scope("hookbridge"):
+            numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
+            for tail in tails:
+                with tf.control_dependencies([tail]):
+                    step = tf.cast(counter.read_value(), tf.float64)
+                self._vectors[tail] = tf.stack([*numbers, step])
+            if len(numbers) == 1:
+                self._plain = self._scalars[0].tensor
+            elif numbers:
+                self._plain = tf.stack(numbers)
+
+    def fetch_of(
+        self, step: Step, counter: StepCounter
+    ) -> tuple[StepFetch, int | None]:
+        """What a step fetches, and by how much it is known to move the counter.
+
+        Raises:
+          errors.RefusedError: an entry of `logs` would take data that no step takes.
+        """
+        known = self._fetches.get(step)
+        if known is None or (known[1] is not None and not counter.exact):
+            adds = counter.adds(step)
+            known = self._fetches[step] = self._make(step, adds is None), adds
+        return known
+
+    def _make(self, step: Step, counted: bool) -> StepFetch:
+        scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step)]
+        others = [s for s in self._others if self._pulls.fetched_with(s, step)]
+        keys = [s.key for s in scalars]
+        if len(scalars) < len(self._scalars):
+            # The vectors hold all numbers. Such a step is rare and fetches its own.
+            return StepFetch([], None, False, [*scalars, *others])
+        vector = self._vectors.get(step.tail) if counted else None
+        reads = vector is not None
+        if vector is None:
+            vector = self._plain
+        return StepFetch(keys, vector, reads, others)

@@ -1,0 +1,147 @@
+"""The learning rate of a graph: where it is, how it is read and how it is set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from hookbridge import errors
+from hookbridge.adapters.session_graph import logs as log_sources
+from hookbridge.adapters.session_graph import ops as graph_ops
+
+Kind = Literal["variable", "fed", "schedule"]
+_NAMES = re.compile(r"(^|/)(learning_rate|lr)(_[0-9]+)?$")
+_PASSES = ("Identity", "ReadVariableOp", "Cast", "Enter", "PlaceholderWithDefault")
+
+
+class LearningRate(NamedTuple):
+    """A learning rate in a graph.
+
+    Attributes:
+      tensor: what is fetched to read it.
+      kind: "variable" is assigned through the session; "fed" (a constant or a
+        placeholder, with or without default) is overridden by a feed in each
+        training step; a "schedule" is computed and cannot be set.
+      variable: the variable, or None.
+      default: the value of a constant or of a placeholder's constant default. It
+        needs no run: an optimizer built under `control_dependencies` (the usual way
+        to run UPDATE_OPS) has a constant whose run needs the batch.
+    """
+
+    tensor: Any
+    kind: Kind
+    variable: Any = None
+    default: Any = None
+
+
+def find(graph: Any, given: Any = None) -> list[LearningRate]:
+    """The learning rates of a graph, one for each optimizer, empty if none is found.
+
+    They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back
+    to what they are read from.
+
+    Args:
+      graph: the graph.
+      given: the tensor, variable or name the user named instead.
+
+    Raises:
+      errors.UnknownTensorError: `given` names a tensor that does not exist.
+      errors.InvalidArgumentError: `given` is not in the graph.
+    """
+    if given is not None:
+        return [_given(graph, given)]
+    found: dict[Any, LearningRate] = {}
+    for op in graph.get_operations():
+        tensor = _rate_input(op)
+        if tensor is not None:
+            rate = classify(tensor, graph)
+            found.setdefault(rate.tensor.op, rate)
+    if not found:
+        return _by_name(graph)
+    return list(found.values())
+
+
+def _given(graph: Any, given: Any) -> LearningRate:
+    if isinstance(given, str):
+        given = log_sources.tensor_named(given, graph, "`learning_rate`")
+    try:
+        tensor = graph.as_graph_element(given, allow_operation=False)
+    except (TypeError, ValueError) as e:
+        raise errors.InvalidArgumentError(
+            f"`learning_rate` is {given!r}; expected a tensor or variable of the "
+            'training graph or its name such as "learning_rate:0". TensorFlow says: '
+            f"{e}"
+        ) from e
+    return classify(tensor, graph)
+
+
+def _rate_input(op: Any) -> Any:
+    if not graph_ops.is_apply(op) or op.op_def is None:
+        return None
+    for index, argument in enumerate(op.op_def.input_arg):
+        if argument.name in ("lr", "alpha") and index < len(op.inputs):
+            return op.inputs[index]
+    return None
+
+
+def classify(tensor: Any, graph: Any) -> LearningRate:
+    """What a learning-rate tensor is, looking through casts and reads."""
+    origin = tensor
+    while origin.op.type in _PASSES and origin.op.inputs:
+        if origin.op.type == "PlaceholderWithDefault":
+            break
+        origin = origin.op.inputs[0]
+    kind = origin.op.type
+    if kind in ("VarHandleOp", "VariableV2", "Variable"):
+        for variable in _all_variables(graph):
+            if graph_ops.handle_op(variable) is origin.op:
+                return LearningRate(
+                    graph.as_graph_element(variable), "variable", variable
+                )
+    if kind in ("Const", "Placeholder", "PlaceholderWithDefault"):
+        return LearningRate(origin, "fed", default=_static(origin))
+    return LearningRate(tensor, "schedule")
+
+
+def placeholder(rates: Sequence[LearningRate]) -> Any:
+    """The one learning rate if it is a placeholder, which loops may feed, or None."""
+    if len(rates) == 1 and "Placeholder" in rates[0].tensor.op.type:
+        return rates[0].tensor
+    return None
+
+
+def _static(tensor: Any) -> Any:
+    if tensor.op.type == "PlaceholderWithDefault":
+        tensor = tensor.op.inputs[0]
+    return log_sources.constant_value(tensor)
+
+
+def _all_variables(graph: Any) -> list[Any]:
+    import tensorflow as tf
+
+    keys = tf.compat.v1.GraphKeys
+    return [
+        *graph.get_collection(keys.GLOBAL_VARIABLES),
+        *graph.get_collection(keys.LOCAL_VARIABLES),
+    ]
+
+
+def _by_name(graph: Any) -> list[LearningRate]:
+    """For optimizers without update ops of their own (those of Keras >= 2.11).
+
+    TensorFlow numbers equal names: that of a second one is `learning_rate_1`.
+    """
+    found = [
+        LearningRate(graph.as_graph_element(variable), "variable", variable)
+        for variable in _all_variables(graph)
+        if _NAMES.search(variable.op.name) and variable.shape.rank == 0
+    ]
+    if found:
+        return found
+    return [
+        LearningRate(op.outputs[0], "fed", default=_static(op.outputs[0]))
+        for op in graph.get_operations()
+        if op.type in ("Const", "Placeholder", "PlaceholderWithDefault")
+        and _NAMES.search(op.name)
+    ]

@@ -1,0 +1,236 @@
+"""Where the entries of a callback's `logs` come from in a graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from hookbridge import errors
+from hookbridge.adapters.session_graph import estimator_stack
+from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_loop import values
+
+
+class LogSource(NamedTuple):
+    """One entry of `logs`.
+
+    Attributes:
+      key: its name.
+      tensor: what is fetched at each step.
+      streaming: whether the tensor keeps its own mean over the steps; otherwise
+        the mean over the epoch is taken here.
+      resets: ops that make a streaming metric forget, run as an epoch begins.
+      value: reads a streaming metric without updating it.
+    """
+
+    key: str
+    tensor: Any
+    streaming: bool = False
+    resets: tuple[Any, ...] = ()
+    value: Any = None
+
+    @property
+    def scalar(self) -> bool:
+        """Whether it is a number, which can share one fetch with the others."""
+        return self.maybe_scalar and self.tensor.shape.rank == 0
+
+    @property
+    def maybe_scalar(self) -> bool:
+        """Whether it may be a number: its rank may show with its values only."""
+        dtype = self.tensor.dtype.base_dtype
+        number = dtype.is_floating or dtype.is_integer or dtype.is_bool
+        return bool(number) and self.tensor.shape.rank in (0, None)
+
+
+def resolve(key: str, spec: Any, graph: Any) -> LogSource:
+    """The source that one entry of `logs=` stands for.
+
+    Args:
+      key: the name in `logs`.
+      spec: tensor, variable, tensor name, `(value, update_op)`, Keras metric, or a
+        function without arguments that returns one of those; it is called on each
+        graph, for what a model_fn makes anew each time.
+      graph: the graph, not finalized.
+
+    Raises:
+      errors.UnknownTensorError: a name that the graph does not have.
+      errors.InvalidArgumentError: none of the above.
+    """
+    import tensorflow as tf
+
+    if callable(spec) and not hasattr(spec, "result"):
+        spec = spec()
+    if isinstance(spec, str):
+        spec = tensor_named(spec, graph, f"logs[{key!r}]")
+    if isinstance(spec, (tuple, list)) and len(spec) == 2:
+        return streaming_source(key, graph.as_graph_element(spec[0]), spec[1], graph)
+    if callable(getattr(spec, "result", None)) and hasattr(spec, "variables"):
+        updates = list(getattr(spec, "updates", ()) or ())
+        value = spec.result()
+        with tf.control_dependencies(updates):
+            updated = tf.identity(spec.result())
+        resets = tuple(v.initializer for v in spec.variables)
+        return LogSource(key, updated, True, resets, value)
+    try:
+        tensor = graph.as_graph_element(spec, allow_operation=False)
+    except (TypeError, ValueError) as e:
+        raise errors.InvalidArgumentError(
+            f"logs[{key!r}] is {spec!r}; expected a tensor of the training graph, its "
+            'name such as "metrics/acc:0", a pair (value, update_op), a Keras metric, '
+            f"or a function that returns one of those. TensorFlow says: {e}"
+        ) from e
+    return LogSource(key, tensor)
+
+
+def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource:
+    """The source of a metric that keeps its own mean.
+
+    Args:
+      key: the name in `logs`.
+      value: reads the metric.
+      update: op that updates it, or a tensor that has its value after that.
+      graph: the graph, not finalized.
+    """
+    import tensorflow as tf
+
+    update = graph.as_graph_element(update)
+    if isinstance(update, tf.Operation) or update.shape.rank != 0:
+        operation = getattr(update, "op", update)
+        with tf.control_dependencies([operation]):
+            # `value` may have been read already; only a copy of its op that
+            # comes after the update has the new value.
+            tensor = graph_ops.recompute(value, operation)
+    else:
+        tensor = update
+    local = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
+    reached = graph_ops.ancestors([getattr(update, "op", update), value.op])
+    resets = tuple(v.initializer for v in local if graph_ops.handle_op(v) in reached)
+    return LogSource(key, tensor, True, resets, value)
+
+
+def tensor_named(name: str, graph: Any, where: str) -> Any:
+    """A tensor by name; `":0"` may be left out.
+
+    Raises:
+      errors.UnknownTensorError: there is none; lists the nearest names.
+    """
+    try:
+        return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+    except (KeyError, ValueError):
+        known = [t.name for op in graph.get_operations() for t in op.outputs]
+        near = ", ".join(f'"{n}"' for n in values.nearest(name, known))
+        raise errors.UnknownTensorError(
+            f'{where} names the tensor "{name}", which the graph does not have. '
+            f"Expected the name of one of its tensors; the nearest: {near}."
+        ) from None
+
+
+def constant_value(tensor: Any) -> Any:
+    """The value of a `Const` as an array, None for any other tensor.
+
+    `tf.get_static_value` would forbid feeding the tensor from then on.
+    """
+    import tensorflow as tf
+
+    if tensor.op.type != "Const":
+        return None
+    return tf.make_ndarray(tensor.op.get_attr("value"))
+
+
+def find_loss(graph: Any) -> Any:
+    """The loss of a training graph, or None.
+
+    In this order: the loss of the `EstimatorSpec`, the tensor behind a scalar summary
+    "loss", a tensor named "loss:0", the sum of `tf.compat.v1.losses`.
+    """
+    import tensorflow as tf
+
+    keys = tf.compat.v1.GraphKeys
+    spec = estimator_stack.training_spec(graph)
+    if spec is not None:
+        return spec.loss
+    tagged = _loss_summaries(graph)
+    if b"loss" in tagged:
+        return tagged[b"loss"]
+    named = _tensor_loss(graph)
+    if len(tagged) == 1:
+        # A number stands for a name that was taken, or for one term of the loss.
+        (only,) = tagged.values()
+        if named is None or only.op not in graph_ops.ancestors([named.op]):
+            return only
+    if named is not None:
+        return named
+    losses = graph.get_collection(keys.LOSSES)
+    if losses:
+        return tf.compat.v1.losses.get_total_loss(name="hookbridge_total_loss")
+    return None
+
+
+def _loss_summaries(graph: Any) -> dict[bytes, Any]:
+    """`{tag: tensor}` of the scalar summaries "loss", "loss_1" and so on.
+
+    A tag is the name of its op, which gets a number if the name is taken.
+    """
+    import tensorflow as tf
+
+    found: dict[bytes, Any] = {}
+    for summary in graph.get_collection(tf.compat.v1.GraphKeys.SUMMARIES):
+        op = getattr(summary, "op", None)
+        if op is not None and op.type == "ScalarSummary":
+            tag = constant_value(op.inputs[0])
+            if tag is not None and re.fullmatch(rb"loss(_\d+)?", tag.item()):
+                found.setdefault(tag.item(), op.inputs[1])
+    return found
+
+
+def _tensor_loss(graph: Any) -> Any:
+    try:
+        tensor = graph.get_tensor_by_name("loss:0")
+    except (KeyError, ValueError):
+        return None
+    usable = tensor.dtype.is_floating and tensor.shape.rank in (0, None)
+    return tensor if usable else None
+
+
+def find_metric(name: str, graph: Any) -> LogSource | None:
+    """A `tf.compat.v1.metrics` metric by its scope, or None.
+
+    Those functions call their outputs `<name>/value` and `<name>/update_op`.
+    """
+    try:
+        update = graph.get_tensor_by_name(f"{name}/update_op:0")
+        value = graph.get_tensor_by_name(f"{name}/value:0")
+    except (KeyError, ValueError):
+        return None
+    return streaming_source(name, value, update, graph)
+
+
+def find_sources(
+    logs: Mapping[str, Any], wanted: Iterable[str], graph: Any
+) -> list[LogSource]:
+    """All entries in Keras's order: the loss first, then the metrics as named.
+
+    Args:
+      logs: what the user named.
+      wanted: metrics that callbacks monitor; found by name where `logs` does not
+        have them.
+      graph: the graph, not finalized.
+    """
+    sources = []
+    loss = logs.get("loss")
+    if loss is None:
+        loss = find_loss(graph)
+    if loss is not None:
+        sources.append(resolve("loss", loss, graph))
+    for key, spec in logs.items():
+        if key != "loss":
+            sources.append(resolve(key, spec, graph))
+    have = {s.key for s in sources}
+    for name in wanted:
+        if name not in have:
+            found = find_metric(name, graph)
+            if found is not None:
+                sources.append(found)
+                have.add(name)
+    return sources

@@ -1,0 +1,128 @@
+"""Which ops move a counter, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hookbridge.adapters.session_graph import ops as graph_ops
+
+_ADDS = ("AssignAdd", "AssignAddVariableOp", "ScatterAdd")
+_READS = ("ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized")
+CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case")
+
+
+def find_writers(graph: Any, counter: Any) -> list[Any]:
+    """The ops of a graph that may give a counter another value.
+
+    Args:
+      graph: the `tf.Graph`.
+      counter: the variable.
+    """
+    own = graph_ops.handle_op(counter)
+    writers = []
+    for op in graph.get_operations():
+        if op.type in _READS or op.type in graph_ops.PASSES:
+            continue
+        for index, tensor in enumerate(op.inputs):
+            # A reference that is not taken as one is read.
+            if (tensor.op is own or graph_ops.source_op(tensor) is own) and (
+                tensor.dtype.base_dtype == "resource" or _takes_reference(op, index)
+            ):
+                writers.append(op)
+                break
+    return writers
+
+
+def find_movers(graph: Any, counter: Any, writers: Iterable[Any]) -> list[Any]:
+    """Those of the writers that count: not initializers, not restored checkpoints.
+
+    Args:
+      graph: the `tf.Graph`.
+      counter: the variable.
+      writers: from `find_writers`.
+    """
+    own = graph_ops.handle_op(counter)
+    movers = []
+    for op in writers:
+        if op.type in _ADDS:
+            movers.append(op)
+        elif op.type in ("Assign", "AssignVariableOp"):
+            # `assign(step, step + 1)` counts; restoring a checkpoint does not.
+            if op is not counter.initializer and own in graph_ops.ancestors(
+                t.op for t in list(op.inputs)[1:]
+            ):
+                movers.append(op)
+        elif op.type in CALLS and _function_moves(graph, op, own):
+            movers.append(op)
+    return movers
+
+
+def _takes_reference(op: Any, index: int) -> bool:
+    arguments = op.op_def.input_arg if op.op_def is not None else ()
+    return index >= len(arguments) or bool(arguments[index].is_ref)
+
+
+def moves_by(mover: Any) -> int | None:
+    """By how much an op moves the counter, or None if only a run can tell.
+
+    Args:
+      mover: one of `find_movers`.
+    """
+    import tensorflow as tf
+
+    if mover.type not in ("AssignAdd", "AssignAddVariableOp"):
+        return None
+    added = mover.inputs[1].op
+    if added.type != "Const":
+        return None
+    # `tf.get_static_value` would forbid feeding the tensor from then on.
+    value = tf.make_ndarray(added.get_attr("value"))
+    return int(value) if value.ndim == 0 and value > 0 else None
+
+
+def takes_token(op: Any) -> bool:
+    """Whether an op stores a token of `SyncReplicasOptimizer`: the step is over."""
+    if op.type not in ("Assign", "AssignVariableOp") or len(op.inputs) < 2:
+        return False
+    return bool(graph_ops.source_op(op.inputs[1]).type.startswith("QueueDequeue"))
+
+
+def _function_moves(graph: Any, op: Any, own: Any) -> bool:
+    """Whether a function called in the graph adds to the counter."""
+    library = graph.as_graph_def().library.function
+    functions = {f.signature.name: f for f in library}
+
+    def moves(name: str, index: int, seen: frozenset[str]) -> bool:
+        function = functions.get(name)
+        if function is None or name in seen:
+            return False
+        argument = function.signature.input_arg[index].name
+        for node in function.node_def:
+            inputs = [i.split(":")[0] for i in node.input if i[0] != "^"]
+            if argument not in inputs:
+                continue
+            if node.op == "AssignAddVariableOp":
+                return True
+            # The first input of a conditional is its predicate.
+            shift = 1 if node.op in ("If", "StatelessIf", "Case") else 0
+            for attr in _called(node.attr):
+                at = inputs.index(argument) - shift
+                if moves(attr, at, seen | {name}):
+                    return True
+        return False
+
+    index = next(i for i, t in enumerate(op.inputs) if graph_ops.source_op(t) is own)
+    index -= 1 if op.type in ("If", "StatelessIf", "Case") else 0
+    return any(moves(n, index, frozenset()) for n in _called(op.node_def.attr))
+
+
+def _called(attributes: Mapping[str, Any]) -> list[str]:
+    """Names of the functions that an op's attributes refer to."""
+    names = []
+    for value in attributes.values():
+        if value.HasField("func"):
+            names.append(value.func.name)
+        elif value.HasField("list"):
+            names.extend(f.name for f in value.list.func)
+    return names

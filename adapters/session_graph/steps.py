@@ -1,0 +1,184 @@
+"""Which runs of a session are steps: reachability in the graph.
+
+A run whose fetches reach an op that moves the counter (the global step of a
+training graph, the eval step of an evaluation graph) is a step. Fetching data,
+initializing an iterator or asking a queue for its size is not.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+from hookbridge.adapters.session_graph import movers as step_movers
+from hookbridge.adapters.session_graph import ops as graph_ops
+
+# Ops that hand gradients over instead of moving the step themselves; the chief's
+# queue runner moves it (tf.compat.v1.train.SyncReplicasOptimizer).
+_PUSHES = ("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
+_CONTAINERS = (list, tuple, Mapping)
+
+
+class Step:
+    """What a run that is a step reaches; one object for each fetch structure.
+
+    Attributes:
+      tail: the op after which the counter has its new value, or None if only a
+        read after the run can tell.
+      ops: every op that the fetches need.
+      adds: by how much the run moves the counter, as the graph alone tells; None
+        if only a read can tell.
+    """
+
+    __slots__ = ("adds", "ops", "tail")
+
+    def __init__(self, tail: Any, ops: frozenset[Any], adds: int | None = None) -> None:
+        self.tail = tail
+        self.ops = ops
+        self.adds = adds
+
+
+class StepGraph:
+    """Finds the steps among the runs on one graph.
+
+    Args:
+      graph: the `tf.Graph`.
+      counter: the variable that a step moves, or None if there is none; then a run
+        that applies gradients is a step.
+    """
+
+    def __init__(self, graph: Any, counter: Any) -> None:
+        self._graph = graph
+        ops = graph.get_operations()
+        self._writers: list[Any] = []
+        self.movers: list[Any] = []
+        if counter is not None:
+            self._writers = step_movers.find_writers(graph, counter)
+            self.movers = step_movers.find_movers(graph, counter, self._writers)
+        self.pushes = [op for op in ops if op.type in _PUSHES]
+        self.applies = [op for op in ops if graph_ops.is_apply(op)]
+        self._tokens = [op for op in ops if step_movers.takes_token(op)]
+        self._conditional = any(op.type in ("Switch", "RefSwitch") for op in ops)
+        self._cache: dict[Any, tuple[Any, Step | None]] = {}
+        # The commonest fetches, by the ids of their elements alone: lists and tuples
+        # of what cannot change.
+        self._flat: dict[tuple[int, ...], tuple[Any, Step | None]] = {}
+        self._writes: dict[Any, tuple[Any, bool]] = {}
+        self._last: tuple[Any, Step | None] = (object(), None)
+
+    @property
+    def trains(self) -> bool:
+        """Whether any run on this graph can be a step."""
+        return bool(self.movers or self.pushes or self.applies)
+
+    def step_of(self, fetches: Any) -> Step | None:
+        """The step that a run of `fetches` is, or None if it is none.
+
+        Args:
+          fetches: what was given to `Session.run`, of any structure. The answer is
+            remembered, so that asking again costs a dictionary look-up.
+        """
+        kind = type(fetches)
+        if kind is list or kind is tuple:
+            # A list may be changed and given again; what it holds decides.
+            known = self._flat.get(tuple(map(id, fetches)))
+            if known is not None:
+                return known[1]
+        elif fetches is self._last[0]:
+            return self._last[1]
+        key = _key(fetches)
+        if key not in self._cache:
+            # The fetches are kept so that their ids stay theirs.
+            self._cache[key] = (_frozen(fetches), self._analyse(fetches))
+        found = self._cache[key][1]
+        if kind is list or kind is tuple:
+            leaves = list(graph_ops.leaves(fetches))
+            if len(leaves) == len(fetches) and all(map(operator.is_, leaves, fetches)):
+                self._flat[tuple(map(id, fetches))] = (list(fetches), found)
+        elif not isinstance(fetches, _CONTAINERS):
+            self._last = (fetches, found)
+        return found
+
+    def writes(self, fetches: Any) -> bool:
+        """Whether a run of `fetches` may give the counter another value.
+
+        A run that is no step may: one that initializes or restores variables.
+        """
+        key = _key(fetches)
+        if key not in self._writes:
+            reached = graph_ops.ancestors(self.operations(fetches))
+            found = any(op in reached for op in (*self._writers, *self.pushes))
+            self._writes[key] = (_frozen(fetches), found)
+        return self._writes[key][1]
+
+    def tails(self) -> list[Any]:
+        """The ops after which a read of the counter can be ordered."""
+        return [op for op in (*self.movers, *self._tokens) if self._unconditional(op)]
+
+    def _analyse(self, fetches: Any) -> Step | None:
+        reached = graph_ops.ancestors(self.operations(fetches))
+        movers = [op for op in self.movers if op in reached]
+        if movers:
+            # With several movers in one run only a read after the last would do.
+            tail = movers[0] if len(movers) == 1 else None
+            if tail is not None and not self._unconditional(tail):
+                tail = None
+            return Step(tail, reached, self._adds(tail, reached))
+        if any(op in reached for op in self.pushes):
+            tokens = [op for op in self._tokens if op in reached]
+            return Step(tokens[0] if tokens else None, reached)
+        # Without any op that moves the counter, applying gradients is the step.
+        if not self.movers and not self.pushes:
+            applied = [op for op in self.applies if op in reached]
+            if applied:
+                return Step(None, reached)
+        return None
+
+    def _adds(self, tail: Any, reached: frozenset[Any]) -> int | None:
+        # What hands gradients over is moved by another thread of this process.
+        if tail is None or self.pushes or self._tokens:
+            return None
+        if any(op in reached for op in self._writers if op is not tail):
+            return None
+        return step_movers.moves_by(tail)
+
+    def operations(self, fetches: Any) -> list[Any]:
+        """The ops behind `fetches`: tensors, ops, names, variables, structures."""
+        found: list[Any] = []
+        for leaf in graph_ops.leaves(fetches):
+            for part in graph_ops.parts(leaf):
+                element = self._graph.as_graph_element(part)
+                found.append(getattr(element, "op", element))
+        return found
+
+    def _unconditional(self, op: Any) -> bool:
+        # The runtime takes functions apart, and a read that waits for the call may
+        # come before an assignment within it.
+        if op.type in step_movers.CALLS:
+            return False
+        if not self._conditional:
+            return True
+        return not any(
+            a.type in ("Switch", "RefSwitch", "Enter", "RefEnter")
+            for a in graph_ops.ancestors([op])
+        )
+
+
+def _key(fetches: Any) -> Any:
+    if isinstance(fetches, str):
+        return fetches
+    if isinstance(fetches, (list, tuple)):
+        return tuple(map(_key, fetches))
+    if isinstance(fetches, Mapping):
+        return tuple(
+            (k if isinstance(k, str) else id(k), _key(v)) for k, v in fetches.items()
+        )
+    return id(fetches)
+
+
+def _frozen(fetches: Any) -> Any:
+    """The leaves of a structure that may be changed, or the leaf itself."""
+    if isinstance(fetches, (list, tuple, Mapping)):
+        return list(graph_ops.leaves(fetches))
+    return fetches

@@ -1,0 +1,135 @@
+"""Reading and writing a session's variables without adding ops to its graph."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from absl import logging
+
+from hookbridge import errors
+from hookbridge.adapters.guests import roles
+
+_writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
+def writes(session: Any) -> int:
+    """How many times `write` has set variables of a session."""
+    return _writes.get(session, 0)
+
+
+def read(session: Any, variables: Sequence[Any]) -> list[Any]:
+    """Values of several variables in one run, as numpy arrays."""
+    return list(session.run(list(variables))) if variables else []
+
+
+def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+    """Assigns values to variables of a graph that may be finalized.
+
+    Feeding the input of a variable's initializer and running it is what
+    `Variable.load` does: it needs no op that is not there already.
+
+    What all workers share, the chief writes: a worker leaves the variables of a
+    parameter server alone, or N workers would reduce a learning rate N times.
+
+    Args:
+      session: a raw session.
+      pairs: `(variable, value)`.
+
+    Raises:
+      errors.InvalidArgumentError: a value has the wrong shape.
+    """
+    rounds: list[tuple[list[Any], dict[Any, Any]]] = []
+    shared_elsewhere = roles.task_of() == "worker"
+    for variable, value in pairs:
+        if shared_elsewhere and "/job:ps" in (variable.device or ""):
+            _say_left_alone(variable.op.name)
+            continue
+        initializer = variable.initializer
+        source = initializer.inputs[1]
+        array = np.asarray(value, variable.dtype.base_dtype.as_numpy_dtype)
+        if not variable.shape.is_compatible_with(array.shape):
+            raise errors.InvalidArgumentError(
+                f"The value for the variable `{variable.name}` has the shape "
+                f"{array.shape}; expected {tuple(variable.shape)}."
+            )
+        # Two variables may share one initial value; they need a run each.
+        for ops, feeds in rounds:
+            if source.name not in feeds:
+                ops.append(initializer)
+                feeds[source.name] = array
+                break
+        else:
+            rounds.append(([initializer], {source.name: array}))
+    for ops, feeds in rounds:
+        session.run(ops, feeds)
+    if rounds:
+        _writes[session] = writes(session) + 1
+
+
+@functools.cache
+def _say_left_alone(name: str) -> None:
+    logging.info(
+        "hookbridge: `%s` is on a parameter server: the chief alone sets it, this "
+        "worker's callbacks do not.",
+        name,
+    )
+
+
+def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
+    """The variables that are a model's weights: `(trainable, not trainable)`.
+
+    Trainable ones in graph order; the others are those in the collection
+    `MODEL_VARIABLES` and those that `UPDATE_OPS` write, such as the moving
+    averages of batch normalization.
+    """
+    import tensorflow as tf
+
+    from hookbridge.adapters.session_graph import ops as graph_ops
+
+    keys = tf.compat.v1.GraphKeys
+    trainable = unique(graph.get_collection(keys.TRAINABLE_VARIABLES))
+    written = graph_ops.ancestors(
+        getattr(u, "op", u)
+        for u in graph.get_collection(keys.UPDATE_OPS)
+        if hasattr(getattr(u, "op", u), "inputs")
+    )
+    targets = {op.inputs[0].op for op in written if op.type.startswith("Assign")}
+    others = [
+        v
+        for v in unique(
+            [
+                *graph.get_collection(keys.MODEL_VARIABLES),
+                *graph.get_collection(keys.GLOBAL_VARIABLES),
+            ]
+        )
+        if not _among(v, trainable)
+        and (
+            _among(v, graph.get_collection(keys.MODEL_VARIABLES))
+            or graph_ops.handle_op(v) in targets
+        )
+    ]
+    return trainable, others
+
+
+def saved_variables(graph: Any) -> list[Any]:
+    """The variables that a checkpoint of the session holds, global step included."""
+    import tensorflow as tf
+
+    return unique(graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES))
+
+
+def _among(variable: Any, others: Iterable[Any]) -> bool:
+    # `==` on variables builds an op.
+    return any(variable is other for other in others)
+
+
+def unique(variables: Iterable[Any]) -> list[Any]:
+    """The variables without repetition, in order."""
+    kept: dict[int, Any] = {}
+    for variable in variables:
+        kept.setdefault(id(variable), variable)
+    return list(kept.values())

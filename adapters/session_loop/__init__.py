@@ -1,0 +1,1 @@
+"""Callbacks driven by a session: epochs, batches, validation, checks, the end."""

@@ -1,0 +1,64 @@
+"""A callback that an evaluation borrows from a training that is under way.
+
+`train_and_evaluate` evaluates in mid-training, with a session and a model of its own;
+the callbacks of that evaluation may be those of the training, wrapped by the same
+`as_hooks` call or by another one. In `Model.fit`, which evaluates on the model that it
+trains, nothing changes for a callback; here it has to be given back as it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hookbridge.adapters.session_loop.run import SessionRun
+
+_MISSING = object()
+
+
+class BorrowedCallback:
+    """What `set_model` and `set_params` of an evaluation change in a callback.
+
+    Those are its model and its parameters, and what a callback makes of them:
+    TensorBoard its writers and step counters.
+
+    Args:
+      callback: the guest, before `set_model`.
+      lender: the run that it is in.
+    """
+
+    def __init__(self, callback: Any, lender: SessionRun) -> None:
+        self._callback = callback
+        self._lender = lender
+        self._before = dict(vars(callback))
+        self._changed: list[str] = []
+
+    def taken(self) -> None:
+        """After `set_model` and `set_params`."""
+        now = vars(self._callback)
+        self._changed = [
+            name
+            for name in (*self._before, *(n for n in now if n not in self._before))
+            if now.get(name, _MISSING) is not self._before.get(name, _MISSING)
+        ]
+
+    def stop_training(self) -> None:
+        """The evaluation asks for the end of the training, as it can in `fit`."""
+        self._lender.stop_from_within()
+
+    def give_back(self) -> None:
+        """After the evaluation; what its events changed stays."""
+        now = vars(self._callback)
+        for name in self._changed:
+            value = self._before.get(name, _MISSING)
+            if value is not _MISSING:
+                now[name] = value
+            else:
+                now.pop(name, None)
+
+
+def lender_of(callback: Any) -> SessionRun | None:
+    """The run under way that a callback is in, or None."""
+    run_of = getattr(getattr(callback, "model", None), "_live_run", None)
+    run: SessionRun | None = run_of() if callable(run_of) else None
+    return run if run is not None and run.started and not run.finished else None

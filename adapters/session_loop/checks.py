@@ -1,0 +1,239 @@
+"""What is refused before the first step, by name, with the way out."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hookbridge import errors
+from hookbridge.adapters.guests import calls as guest_calls
+from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import paths as callback_paths
+from hookbridge.adapters.live_model import weight_files, weight_options
+from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.adapters.session_loop import monitors as monitor_checks
+
+if TYPE_CHECKING:
+    from hookbridge.adapters.session_loop.group import CallbackGroup
+    from hookbridge.adapters.session_loop.validation_run import ValidationRun
+
+# Class name -> (reason, way out), for classes of Keras only.
+_NEVER: dict[str, tuple[str, str]] = {
+    "SwapEMAWeights": (
+        "it swaps weights with the moving averages that a Keras 3 optimizer keeps, "
+        "and a graph has no Keras 3 optimizer",
+        "keep the averages with `tf.compat.v1.train.ExponentialMovingAverage` in the "
+        "model_fn and restore them with its `variables_to_restore()`",
+    ),
+    "OrbaxCheckpoint": (
+        "it saves the state tree of a Keras 3 model, and a graph holds none",
+        "use `CheckpointSaverHook`, or `ModelCheckpoint(save_weights_only=True)`",
+    ),
+    "UpdateEmbeddingCallback": (
+        "it rebuilds the train function of a Keras model while it runs, and the "
+        "graph of a session is final",
+        "train this model with `Model.fit`",
+    ),
+}
+_RATE_SETTERS = ("LearningRateScheduler", "ReduceLROnPlateau")
+
+
+def _refuse(callback: Any, reason: str, way_out: str) -> errors.RefusedError:
+    return errors.RefusedError(
+        f"`{guests.name_of(callback)}` cannot run in a session loop: {reason}. "
+        f"Instead, {way_out}."
+    )
+
+
+def check_guest(callback: Any, *, has_model: bool) -> None:
+    """Refuses a callback that no session can host, before any graph exists.
+
+    Args:
+      callback: of any flavour.
+      has_model: whether the graph has a Keras model.
+
+    Raises:
+      errors.RefusedError: for such a callback.
+      errors.UnwritableError: it writes to where it cannot.
+      errors.MissingExtraError: `TensorBoard` without the package `tensorboard`.
+    """
+    name = guest_calls.stock_name(callback)
+    if name in _NEVER:
+        raise _refuse(callback, *_NEVER[name])
+    if name == "TensorBoard" and importlib.util.find_spec("tensorboard") is None:
+        raise errors.MissingExtraError(
+            "`TensorBoard` writes with the package `tensorboard`, which is not "
+            "installed (newer TensorFlow does not bring it). Run: pip install "
+            "tensorboard."
+        )
+    if (
+        name in ("ModelCheckpoint", "SidecarEvaluatorModelExport")
+        and not has_model
+        and not getattr(callback, "save_weights_only", False)
+    ):
+        raise _refuse(
+            callback,
+            "it saves the whole Keras model, and this graph has none "
+            "(`model=` is not given)",
+            "construct it with `save_weights_only=True`, or give the tf.keras or "
+            "tf_keras model of the graph as `as_hooks(..., model=model)`",
+        )
+    if name == "ModelCheckpoint" and not has_model:
+        _check_options(callback)
+    if name == "TensorBoard" and getattr(callback, "embeddings_metadata", None):
+        if not has_model:
+            raise _refuse(
+                callback,
+                "`embeddings_metadata` belongs to Embedding layers, and this graph has "
+                "no Keras model",
+                "leave it out, or give `as_hooks(..., model=model)`",
+            )
+        if guest_calls.flavour_of(callback) == "keras3":
+            raise _refuse(
+                callback,
+                "it looks for Embedding layers of Keras 3 to write its "
+                "`embeddings_metadata` for, and a graph has those of `tf_keras`",
+                "use `tf_keras.callbacks.TensorBoard`, or leave it out",
+            )
+    for path, is_folder in callback_paths.written_paths(callback, name):
+        callback_paths.check_writable(callback, path, is_folder=is_folder)
+
+
+def _check_options(callback: Any) -> None:
+    """Refuses options that the weights files of a bare graph cannot follow."""
+    # Keras does not use them for HDF5 files.
+    if weight_files.is_h5(str(callback.filepath)):
+        return
+    found = weight_options.unsupported(getattr(callback, "_options", None))
+    if found:
+        raise _refuse(
+            callback,
+            f"its options have `{found}`, and the weights of a bare graph are one file "
+            "that this process writes",
+            "leave it out, or give the tf.keras or tf_keras model of the graph as "
+            "`as_hooks(..., model=model)`",
+        )
+
+
+def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
+    """Refuses callbacks on a graph whose variables `tf.distribute` mirrors.
+
+    Args:
+      callbacks: the guests.
+      variables: the global step and the trained variables of the graph.
+
+    Raises:
+      errors.RefusedError: names the first callback.
+    """
+    import tensorflow as tf
+
+    for variable in variables:
+        if isinstance(variable, tf.distribute.DistributedValues):
+            strategy = type(tf.distribute.get_strategy()).__name__
+            raise _refuse(
+                callbacks[0],
+                f"`{strategy}` keeps a copy of each variable on every replica "
+                f'("{variable.name}" is a {type(variable).__name__}), and '
+                "`self.model` reads and sets one variable of the session for each "
+                "weight",
+                "replicate with `hb.replicate_model_fn(model_fn, devices)` and no "
+                "`train_distribute`, or with `hb.loops.TowerLoop`: their replicas "
+                "share the variables, and callbacks run there; hooks run under "
+                "this strategy as they are",
+            )
+
+
+def needs_epochs_only(callback: Any) -> bool:
+    """Whether a callback would be useless without epochs in any kind of session."""
+    other = [
+        f"on_{mode}_{part}"
+        for mode in ("test", "predict")
+        for part in ("begin", "batch_begin", "batch_end", "end")
+    ]
+    return guest_calls.needs_epochs(callback) and not any(
+        guest_calls.overrides(callback, event) for event in other
+    )
+
+
+def epochs_undefined(callback: Any) -> errors.EpochsUndefinedError:
+    """The error for a callback that needs epochs where there are none."""
+    return errors.EpochsUndefinedError(
+        f"`{guests.name_of(callback)}` acts by epoch, and a session loop has none of "
+        "its own. Say how many training steps make one: "
+        "`as_hooks(..., steps_per_epoch=<examples // batch size>)`."
+    )
+
+
+def check_training(
+    callback: Any,
+    group: CallbackGroup,
+    *,
+    metrics: Sequence[str],
+    validation: ValidationRun,
+    rates: Sequence[LearningRate],
+    not_cloned: str,
+) -> None:
+    """Refuses a callback that this training graph cannot host.
+
+    Args:
+      callback: the guest.
+      group: what `as_hooks` was given.
+      metrics: entries of `logs`.
+      validation: what makes `val_*`.
+      rates: the learning rates of the graph.
+      not_cloned: why the graph's Keras model has no eager clone; empty if it has, or
+        if there is no model.
+
+    Raises:
+      errors.EpochsUndefinedError: it needs epochs and there are none.
+      errors.UnknownMetricError: it monitors what the loop does not produce.
+      errors.RefusedError: it sets a learning rate that the graph does not have.
+    """
+    if group.steps_per_epoch is None and guest_calls.needs_epochs(callback):
+        raise epochs_undefined(callback)
+    monitor_checks.check_monitor(callback, group, metrics, validation)
+    if (
+        not_cloned
+        and guest_calls.stock_name(callback)
+        in ("ModelCheckpoint", "SidecarEvaluatorModelExport")
+        and not callback.save_weights_only
+    ):
+        raise _refuse(
+            callback,
+            "it saves the whole Keras model, and the model of this graph cannot be "
+            f"cloned from its configuration ({not_cloned})",
+            "give the model a `get_config()` from which `from_config` makes it anew, "
+            "or construct the callback with `save_weights_only=True`",
+        )
+    if guest_calls.stock_name(callback) in _RATE_SETTERS:
+        _check_rate(callback, rates)
+
+
+def _check_rate(callback: Any, rates: Sequence[LearningRate]) -> None:
+    """Refuses a callback that sets the learning rate where it cannot be set."""
+    if len(rates) != 1:
+        found = ", ".join(f'"{r.tensor.name}"' for r in rates) or "none"
+        raise _refuse(
+            callback,
+            "it sets the learning rate, and hookbridge cannot tell which tensor of "
+            f"the graph that is (found: {found})",
+            "name it: `as_hooks(..., learning_rate=<tensor, variable or name>)`",
+        )
+    tensor = rates[0].tensor
+    if tensor.op.type == "Placeholder":
+        raise _refuse(
+            callback,
+            f'it reads the learning rate before it sets it, and "{tensor.name}" is a '
+            "placeholder that has no value outside a step",
+            "make it a `tf.compat.v1.placeholder_with_default` and leave it out of the "
+            "loop's `feed_dict`",
+        )
+    if rates[0].kind == "fed" and not tensor.graph.is_feedable(tensor):
+        raise _refuse(
+            callback,
+            f'it sets the learning rate, and "{tensor.name}" is a constant '
+            "that TensorFlow has already folded into other ops",
+            "build the optimizer with a variable or a "
+            "`tf.compat.v1.placeholder_with_default`",
+        )

@@ -1,0 +1,111 @@
+"""The `logs` of a training run, averaged as Keras does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hookbridge.adapters.session_graph.fetches import StepFetch
+from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_loop import values
+
+# An entry of `logs=` that is the number of examples in the batch. Keras weights
+# the mean loss of an epoch with it; it is no entry of `logs` itself.
+SIZE = "size"
+_MOST_PENDING = 1000
+
+
+class EpochLogs:
+    """The running values of an epoch, in the order of `sources`.
+
+    Args:
+      sources: the entries of `logs`.
+    """
+
+    def __init__(self, sources: Sequence[LogSource]) -> None:
+        self._sources = [s for s in sources if s.key != SIZE]
+        self._means = {
+            s.key: values.RunningMean()
+            for s in self._sources
+            if s.maybe_scalar and not s.streaming
+        }
+        self.current: dict[str, Any] = {}
+        # Results of steps that are not in `current` yet: the sums can wait until
+        # somebody looks.
+        self._pending: list[Any] = []
+        self._fetch: StepFetch | None = None
+
+    def begin_epoch(self) -> None:
+        """Forgets the last epoch."""
+        self._pending.clear()
+        for mean in self._means.values():
+            mean.reset()
+        self.current = {}
+
+    def state(self) -> dict[str, tuple[float, float]]:
+        """Sum and weight of each mean of the epoch so far."""
+        return {key: mean.state() for key, mean in self._means.items()}
+
+    def restore(self, state: Mapping[str, tuple[float, float]]) -> None:
+        """Goes on from what `state` returned; what does not fit is left out."""
+        for key, numbers in state.items():
+            if key in self._means:
+                self._means[key].restore(*numbers)
+
+    def add(self, fetch: StepFetch, results: Any) -> None:
+        """Takes the results of a step; `catch_up` puts them into `current`."""
+        if fetch is not self._fetch or len(self._pending) >= _MOST_PENDING:
+            self.catch_up()
+            self._fetch = fetch
+        self._pending.append(results)
+
+    def take(self, fetch: StepFetch, results: Any) -> dict[str, Any]:
+        """Takes the results of a step; returns the means so far."""
+        if self._pending:
+            self.catch_up()
+        return self.update(fetch.unpack(results))
+
+    def catch_up(self) -> None:
+        """Brings `current` up to date."""
+        fetch = self._fetch
+        if fetch is None or not self._pending:
+            return
+        pending, self._pending = self._pending, []
+        columns = fetch.columns(pending) if len(pending) > 1 else None
+        if columns is not None:
+            self.update_all(columns)
+            return
+        for results in pending:
+            self.update(fetch.unpack(results))
+
+    def update_all(self, columns: Mapping[str, Any]) -> None:
+        """Takes the values of several steps at once."""
+        sizes = columns.get(SIZE, 1.0)
+        for source in self._sources:
+            column, mean = columns.get(source.key), self._means.get(source.key)
+            if column is None:
+                continue  # not of this kind of step
+            self.current[source.key] = (
+                mean.update_all(column, sizes) if mean else float(column[-1])
+            )
+
+    def update(self, fetched: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Takes the values of one step; returns the means so far."""
+        fetched = fetched or {}
+        size = float(fetched.get(SIZE, 1.0))
+        logs = {}
+        for source in self._sources:
+            if source.key not in fetched:
+                # Not of this kind of step: it stays as it was.
+                if source.key in self.current:
+                    logs[source.key] = self.current[source.key]
+                continue
+            value = fetched[source.key]
+            mean = self._means.get(source.key)
+            logs[source.key] = (
+                mean.update(value, size)
+                if mean is not None and getattr(value, "ndim", 0) == 0
+                else values.as_log_value(value)
+            )
+        self.current = logs
+        return logs

@@ -1,0 +1,77 @@
+"""Epochs of a session loop: counted by the global step."""
+
+from __future__ import annotations
+
+import math
+
+from hookbridge.adapters.session_loop import values
+
+
+class EpochClock:
+    """Which epoch a step belongs to.
+
+    Args:
+      steps_per_epoch: training steps in an epoch; None means one endless epoch.
+
+    Attributes:
+      number: of the present epoch.
+      start: the global step at which it began, or would have begun.
+      stop: the global step at which it is over; infinity if it is endless.
+      is_open: whether it has begun and not ended.
+      batches: steps with events that it has had so far.
+      origin: an epoch and the step at which it began: epochs are counted from there,
+        which shifts when data ends within one.
+    """
+
+    def __init__(self, steps_per_epoch: int | None) -> None:
+        self._length = steps_per_epoch
+        self.number = 0
+        self.start = 0
+        self.stop: float = math.inf
+        self.is_open = False
+        self.batches = 0
+        self.origin = (0, 0)
+
+    def number_of(self, step: int) -> int:
+        """The epoch that a step belongs to."""
+        number, start = self.origin
+        return number + values.epoch_of(step - start, self._length)
+
+    def begin(self, step: int) -> None:
+        """Opens the epoch of a step."""
+        self.number = self.number_of(step)
+        first, start = self.origin
+        self.start = start + (self.number - first) * (self._length or 0)
+        if self._length is not None:
+            self.stop = self.start + self._length
+        self.is_open = True
+        self.batches = 0
+
+    def is_over(self, step: int) -> bool:
+        """Whether the epoch has had its steps."""
+        return step >= self.stop
+
+    def shift(self, step: int) -> None:
+        """The data ended within the epoch: the next one begins at `step`."""
+        self.origin = (self.number + 1, step)
+
+    def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
+        """A restart or a recovery begins at a step; an open epoch that has it goes on.
+
+        Args:
+          step: where the session is.
+          origin: from where epochs were counted at that step, if that is known.
+        """
+        if step < self.start:
+            self.is_open = False
+        if not self.is_open:
+            if origin is not None:
+                self.origin = origin
+            elif step < self.origin[1]:
+                self.origin = (0, 0)
+        # Of an epoch that goes on the steps until there were delivered.
+        self.batches = step - self.start
+
+    def falls_short(self, step: int, epochs: int | None) -> bool:
+        """Whether a run that ends at a step leaves some of `epochs` to the next."""
+        return bool(epochs and self._length and self.number_of(step) < epochs)

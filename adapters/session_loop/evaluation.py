@@ -1,0 +1,172 @@
+"""Callbacks in evaluation and prediction sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
+from hookbridge.adapters.session_graph import learning_rate
+from hookbridge.adapters.session_graph.data_pulls import DataPulls
+from hookbridge.adapters.session_graph.metrics import MetricValues
+from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.adapters.session_loop import values
+from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
+from hookbridge.adapters.session_loop.run import SessionRun
+
+if TYPE_CHECKING:
+    from hookbridge.adapters.session_loop.group import CallbackGroup
+
+
+class TestRun(SessionRun):
+    """A run on an evaluation graph: every eval step is a test batch.
+
+    Args:
+      group: the configuration.
+      graph: the graph, not finalized.
+      counter: the global step, or None.
+      steps: which runs are eval steps.
+    """
+
+    __test__ = False  # not a test case
+    borrows = True
+
+    def __init__(
+        self, group: CallbackGroup, graph: Any, counter: Any, steps: StepGraph
+    ) -> None:
+        super().__init__(group, graph)
+        self._counter = counter
+        self._steps = steps
+        self._sources = eval_log_sources.find(group.logs, graph)
+        self.make_model(
+            [s.key for s in self._sources],
+            learning_rate.find(graph, None),
+            None,
+        )
+        # Those whose mean over the batches is taken here.
+        self._plain = [s for s in self._sources if not s.streaming]
+        self._logs: EpochLogs = EpochLogs(self._sources)
+        self._streaming = MetricValues([op for s in self._sources for op in s.resets])
+        self._pulls = DataPulls(self._sources, steps.movers, idle_steps=True)
+        self._arguments: dict[Step, Any] = {}
+        self._batch = 0
+        self._now = False
+
+    def created(self, coord: Any) -> None:
+        if self._counter is not None:
+            self.step = int(self.session.run(self._counter))
+        if not self.started:
+            self.started = True
+            self.deliver("on_test_begin", {})
+
+    def before_step(self, run_context: Any) -> Any:
+        import tensorflow as tf
+
+        self.session = run_context.session
+        fetches = run_context.original_args.fetches
+        step = self._steps.step_of(fetches)
+        self._now = step is not None
+        if step is None:
+            return None
+        self.deliver("on_test_batch_begin", self._batch, {})
+        if step not in self._arguments:
+            wanted = self._sources if self.calls["on_test_batch_end"] else self._plain
+            tensors = {
+                s.key: s.tensor for s in wanted if self._pulls.fetched_with(s, step)
+            }
+            self._arguments[step] = (
+                tf.compat.v1.train.SessionRunArgs(tensors) if tensors else None
+            )
+        return self._arguments[step]
+
+    def after_step(self, run_context: Any) -> None:
+        if not self._now:
+            return
+        self._now = False
+        self.model._live_counters.count("test")
+        self.deliver("on_test_batch_end", self._batch, self._logs.update(self.results))
+        self._batch += 1
+        self._pass_stop_on()
+
+    def _pass_stop_on(self) -> None:
+        if self.model.stop_training:
+            # `evaluate` of Keras goes on; a `fit` around it reads the flag.
+            self.model.stop_training = False
+            for member in self.members:
+                member.asked_to_stop = True
+            self.stop_lenders()
+
+    def finish(self) -> None:
+        streaming = {s.key: s.value for s in self._sources if s.streaming}
+        final = self.session.run(streaming)
+        logs = {
+            s.key: values.as_log_value(final[s.key])
+            if s.key in final
+            else self._logs.current.get(s.key)
+            for s in self._sources
+        }
+        self.deliver("on_test_end", logs)
+        self._pass_stop_on()
+
+
+class PredictRun(SessionRun):
+    """A run on a graph that neither trains nor evaluates: every run that returns
+    something is a predict batch.
+
+    Args:
+      group: the configuration.
+      graph: the graph, not finalized.
+      counter: the global step, or None.
+    """
+
+    borrows = True
+
+    def __init__(self, group: CallbackGroup, graph: Any, counter: Any) -> None:
+        super().__init__(group, graph)
+        self._counter = counter
+        self.make_model([], [], None)
+        self._batch = 0
+        self._now = False
+
+    def created(self, coord: Any) -> None:
+        if self._counter is not None:
+            self.step = int(self.session.run(self._counter))
+        if not self.started:
+            self.started = True
+            self.deliver("on_predict_begin", {})
+
+    def before_step(self, run_context: Any) -> Any:
+        import tensorflow as tf
+
+        self.session = run_context.session
+        fetches = run_context.original_args.fetches
+        self._now = _has_tensor(fetches)
+        if not self._now:
+            return None
+        self.deliver("on_predict_batch_begin", self._batch, {})
+        if not self.calls["on_predict_batch_end"]:
+            return None
+        # The same fetches again: the session computes them once.
+        return tf.compat.v1.train.SessionRunArgs(fetches)
+
+    def after_step(self, run_context: Any) -> None:
+        if not self._now:
+            return
+        self._now = False
+        self.model._live_counters.count("predict")
+        self.deliver("on_predict_batch_end", self._batch, {"outputs": self.results})
+        self._batch += 1
+
+    def finish(self) -> None:
+        self.deliver("on_predict_end", {})
+
+
+def _has_tensor(fetches: Any) -> bool:
+    import tensorflow as tf
+
+    if isinstance(fetches, dict):
+        return any(map(_has_tensor, fetches.values()))
+    if isinstance(fetches, (list, tuple)):
+        return any(map(_has_tensor, fetches))
+    if isinstance(fetches, str):
+        return ":" in fetches
+    return fetches is not None and not isinstance(fetches, tf.Operation)

@@ -1,0 +1,67 @@
+"""Ends a training after its epochs where no callback is there to count them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.session_graph.steps import StepGraph
+
+v1 = tf.compat.v1
+
+
+class LastEpochHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Stops a training at a global step; idle in evaluations and predictions.
+
+    A run that is there already when it begins makes no step, as `fit` that begins
+    behind its last epoch.
+
+    Args:
+      last_step: the global step at the end of the last epoch.
+
+    Attributes:
+      last_step: the same.
+    """
+
+    def __init__(self, last_step: int) -> None:
+        self.last_step = last_step
+        # One for each session that is open: an evaluation may begin in mid-training
+        # with the same hooks.
+        self._runs: list[tuple[Any, Any]] = []
+
+    def __repr__(self) -> str:
+        return f"LastEpochHook(last_step={self.last_step})"
+
+    def begin(self) -> None:
+        graph = v1.get_default_graph()
+        step = v1.train.get_global_step(graph)
+        trains = not graph.get_collection(v1.GraphKeys.EVAL_STEP)
+        if not trains or not StepGraph(graph, step).trains:
+            self._runs.append((None, v1.train.SessionRunHook()))
+            return
+        if step is None:
+            raise errors.EpochsUndefinedError(
+                "`as_hooks(..., epochs=...)` was given hooks only, and the graph has "
+                "no global step to count the steps of an epoch; expected one: call "
+                "`tf.compat.v1.train.get_or_create_global_step()` and give it to "
+                "`minimize(loss, global_step=...)`."
+            )
+        stop = v1.train.StopAtStepHook(last_step=self.last_step)
+        stop.begin()
+        self._runs.append((step, stop))
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        step, _ = self._runs[-1]
+        if step is not None and session.run(step) >= self.last_step:
+            coord.request_stop()
+
+    def before_run(self, run_context: Any) -> Any:
+        return self._runs[-1][1].before_run(run_context)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self._runs[-1][1].after_run(run_context, run_values)
+
+    def end(self, session: Any) -> None:
+        self._runs.pop()

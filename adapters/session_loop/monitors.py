@@ -1,0 +1,143 @@
+"""Whether the metrics that callbacks monitor exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from absl import logging
+
+from hookbridge import errors
+from hookbridge.adapters.guests import calls as guest_calls
+from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.session_loop import values
+
+if TYPE_CHECKING:
+    from hookbridge.adapters.session_loop.group import CallbackGroup
+    from hookbridge.adapters.session_loop.validation_run import ValidationRun
+
+# What stock callbacks add to `logs` themselves.
+_ADDED_KEYS = ("lr", "learning_rate")
+# Looks at the loss of each batch and has no `monitor` to name another entry.
+_LOSS_ONLY = "TerminateOnNaN"
+
+
+def monitored(callbacks: Iterable[Any]) -> list[str]:
+    """The training metrics that callbacks monitor, without `val_*`."""
+    names = [getattr(c, "monitor", None) for c in callbacks]
+    return [n for n in names if isinstance(n, str) and not n.startswith("val_")]
+
+
+def _uses_monitor(callback: Any) -> str | None:
+    monitor = getattr(callback, "monitor", None)
+    name = guest_calls.stock_name(callback)
+    if name == _LOSS_ONLY:
+        return "loss"
+    if not isinstance(monitor, str) or not name:
+        return None
+    if name == "ModelCheckpoint" and not callback.save_best_only:
+        return None  # it has a default that is not looked at
+    return monitor
+
+
+def check_monitor(
+    callback: Any,
+    group: CallbackGroup,
+    metrics: Sequence[str],
+    validation: ValidationRun,
+) -> None:
+    """Refuses a callback that monitors what the loop does not produce.
+
+    Args:
+      callback: the guest.
+      group: what `as_hooks` was given.
+      metrics: entries of `logs`.
+      validation: what makes `val_*`.
+
+    Raises:
+      errors.UnknownMetricError: for such a callback.
+    """
+    monitor = _uses_monitor(callback)
+    if monitor is None or _may_be_added(callback, monitor, group):
+        return
+    known = list(metrics)
+    if validation:
+        names = validation.metric_names
+        if names is None:
+            if monitor.startswith("val_"):
+                return  # the first validation tells
+        else:
+            known += [f"val_{n}" for n in names]
+    if monitor not in known:
+        raise unknown_metric(callback, monitor, known, bool(validation))
+
+
+def _may_be_added(callback: Any, monitor: str, group: CallbackGroup) -> bool:
+    """Whether a callback that comes earlier may put the key into `logs`."""
+    if monitor in _ADDED_KEYS:
+        return True
+    watches_batches = guest_calls.stock_name(callback) == _LOSS_ONLY
+    event = "on_train_batch_end" if watches_batches else "on_epoch_end"
+    for other in group.callbacks:
+        if other is callback:
+            return False
+        stock = (
+            guest_calls.stock_name(other)
+            if type(other).__module__.split(".")[0] in guest_calls.KERAS
+            else ""
+        )
+        if (not stock or stock == "LambdaCallback") and guest_calls.overrides(
+            other, event
+        ):
+            return True
+    return False
+
+
+def unknown_metric(
+    callback: Any, monitor: str, known: Sequence[str], validation: bool
+) -> errors.UnknownMetricError:
+    """The error for a monitor that does not exist; lists those that do."""
+    near = values.nearest(monitor, known)
+    way_out = (
+        "Give `as_hooks(..., validation=...)`, which makes `val_*` logs"
+        if monitor.startswith("val_") and not validation
+        else f'Add it: `as_hooks(..., logs={{"{monitor.removeprefix("val_")}": '
+        "<tensor or name>})`"
+    )
+    if guest_calls.stock_name(callback) != _LOSS_ONLY:
+        way_out += ", or monitor one of those"
+    return errors.UnknownMetricError(
+        f'`{guests.name_of(callback)}` monitors "{monitor}", which this loop does not '
+        f"produce. It produces: {', '.join(known) or 'nothing'}"
+        + (f' (nearest: "{near[0]}")' if near else "")
+        + f". {way_out}."
+    )
+
+
+def warn_without_loss(group: CallbackGroup) -> None:
+    """Says that `logs` has no loss, unless the user named losses of other names."""
+    if not any("loss" in key for key in group.logs):
+        logging.warning(
+            "hookbridge: the loss of this training graph was not found, so `logs` of "
+            "its callbacks is without it (no EstimatorSpec is there, no scalar summary "
+            '"loss", no tensor "loss:0", nothing in `tf.compat.v1.losses`). Name it: '
+            '`as_hooks(..., logs={"loss": <tensor or name>})`.'
+        )
+
+
+def check_val_monitors(group: CallbackGroup, metrics: Sequence[str]) -> None:
+    """Refuses, after the first validation, a `val_*` monitor that it did not make.
+
+    Raises:
+      errors.UnknownMetricError: for such a callback.
+    """
+    known = [f"val_{m}" for m in metrics]
+    for callback in group.callbacks:
+        monitor = _uses_monitor(callback)
+        if (
+            monitor is not None
+            and monitor.startswith("val_")
+            and monitor not in known
+            and not _may_be_added(callback, monitor, group)
+        ):
+            raise unknown_metric(callback, monitor, known, True)

@@ -1,0 +1,224 @@
+"""What all callbacks of one `as_hooks` call share during one session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hookbridge import compat
+from hookbridge.adapters.guests import calls as guest_calls
+from hookbridge.adapters.guests import roles
+from hookbridge.adapters.live_model import build as session_model
+from hookbridge.adapters.live_model.model import LiveModel
+from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.adapters.session_graph.metrics import MetricValues
+from hookbridge.adapters.session_loop.borrowed import BorrowedCallback, lender_of
+from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
+
+if TYPE_CHECKING:
+    from hookbridge.adapters.session_loop.group import CallbackGroup
+
+# Takes the place of `before_run` and of `after_run` where they have nothing to do. Of
+# all that can be called with what they get, it takes the least time.
+_NOTHING = {}.get  # type: ignore[var-annotated]
+
+
+class SessionRun:
+    """Run state: made in the first `begin` on a graph, gone with the session.
+
+    Args:
+      group: the configuration.
+      graph: the graph of the session, not finalized.
+
+    Attributes:
+      members: the hooks that take part, in the order of the session's hooks.
+      called: the callbacks of those that are called on this worker.
+      session: the raw session, or None before there is one.
+      step: the global step as far as it is known.
+      started: whether training, evaluation or prediction has begun.
+      finished: whether its `end` was reached.
+    """
+
+    # Whether it may run within a training, with callbacks of that training.
+    borrows = False
+
+    def __init__(self, group: CallbackGroup, graph: Any) -> None:
+        self._borrowed: list[BorrowedCallback] = []
+        self.group = group
+        self.graph = graph
+        self.members: list[Any] = []
+        self.called: list[Any] = []
+        self._active: list[Any] = []  # the members whose role lets them run here
+        self.session: Any = None
+        self.step = 0
+        self._logs: EpochLogs | None = None
+        self._streaming: MetricValues | None = None
+        self.started = False
+        self.finished = False
+        self.calls: dict[str, guest_calls.Calls] = {}
+        self.model: LiveModel
+
+    # --- the session's events ------------------------------------------------------
+
+    def join(self, member: Any) -> None:
+        """`begin` of one member."""
+        self.members.append(member)
+        if not self.group.takes_part(member):
+            return
+        self._active.append(member)
+        self.called.append(member.called)
+        self.check(member.called)
+        lender = lender_of(member.called) if self.borrows else None
+        borrowed = BorrowedCallback(member.called, lender) if lender else None
+        with compat.private("eager_mode")():
+            member.called.set_model(self.model)
+            member.called.set_params(
+                session_model.params_for(self.group, member.called)
+            )
+        if borrowed is not None:
+            borrowed.taken()
+            self._borrowed.append(borrowed)
+
+    def stop_lenders(self) -> None:
+        """A callback of this evaluation has set `stop_training`."""
+        for borrowed in self._borrowed:
+            borrowed.stop_training()
+
+    def check(self, callback: Any) -> None:
+        """Refuses a callback that this run cannot carry."""
+
+    def enter(self, member: Any, session: Any, coord: Any) -> None:
+        """`after_create_session` of one member; the last one acts for all."""
+        self.session = session
+        if member is self.members[-1]:
+            if not self.calls:
+                self._collect_calls()
+            self._bind()
+            self.created(coord)
+
+    def _bind(self) -> None:
+        """Puts each member's part of a run where the session calls it.
+
+        A session calls `before_run` and `after_run` of every hook at every run. The
+        first member acts for all before it and the last one after it; for the others
+        nothing is left but the call.
+        """
+        for member in self.members:
+            member.before_run = member.after_run = _NOTHING
+        first, last = self.members[0], self.members[-1]
+        first.before_run = self.before_step
+        if first is last:
+            first.after_run = self._take_and_step
+        else:
+            first.after_run = self._take
+            last.after_run = self._step
+
+    def _take(self, run_context: Any, run_values: Any) -> None:
+        del run_context
+        self.results = run_values.results
+
+    def _step(self, run_context: Any, run_values: Any) -> None:
+        del run_values
+        self.after_step(run_context)
+
+    def _take_and_step(self, run_context: Any, run_values: Any) -> None:
+        self.results = run_values.results
+        self.after_step(run_context)
+
+    def created(self, coord: Any) -> None:
+        """All members have the session, for the first time or after a recovery."""
+        raise NotImplementedError
+
+    def before_step(self, run_context: Any) -> Any:
+        """The first `before_run` of a run."""
+        raise NotImplementedError
+
+    def after_step(self, run_context: Any) -> None:
+        """The last `after_run` of a run."""
+        raise NotImplementedError
+
+    def leave(self, member: Any, session: Any) -> None:
+        """`end` of one member; the last one acts for all."""
+        self.session = session
+        if member is self.members[-1]:
+            self.finish()
+            self.finished = True
+            # What a callback kept is looked at after the run too.
+            self.model._live_weights.mirrors.begin_event(of_batch=False)
+            self.model._live_weights.mirrors.end_event()
+            for borrowed in self._borrowed:
+                borrowed.give_back()
+
+    def resume(self) -> None:
+        """Another session with the same members is over: this one is theirs again."""
+        self._bind()
+
+    def stop_from_within(self) -> None:
+        """An evaluation within this run asks for its end."""
+        self.model.stop_training = True
+
+    def reset_metrics(self) -> None:
+        """The running means begin anew with the next step."""
+        if self._logs is not None:
+            self._logs.catch_up()
+            # What an epoch's end tells are the means that the last step had.
+            now = self._logs.current
+            self._logs.begin_epoch()
+            self._logs.current = now
+            if self._streaming:
+                self._streaming.write(self.session, {})
+
+    def finish(self) -> None:
+        """The session is about to close after a clean run."""
+        raise NotImplementedError
+
+    # --- for the subclasses -------------------------------------------------
+
+    def deliver(self, event: str, *args: Any) -> None:
+        """Calls one event of all callbacks and takes over what they changed."""
+        calls = self.calls[event]
+        if not calls:
+            return
+        model = self.model
+        mirrors = model._live_weights.mirrors
+        model._live_counters.sync()
+        mirrors.begin_event(of_batch="batch" in event)
+        model.optimizer.begin_event()
+        try:
+            calls(*args)
+            model.optimizer.push()
+            mirrors.push()
+        finally:
+            model.optimizer.end_event()
+            mirrors.end_event()
+
+    def _collect_calls(self) -> None:
+        events = [
+            f"on_{mode}_{edge}"
+            for mode in ("train", "test", "predict")
+            for edge in ("begin", "batch_begin", "batch_end", "end")
+        ]
+        for event in (*events, "on_epoch_begin", "on_epoch_end"):
+            callbacks = [
+                m.called for m in self._active if roles.delivers(m.role, event)
+            ]
+            self.calls[event] = guest_calls.Calls(callbacks, event)
+
+    def validates_here(self) -> bool:
+        """Whether a validation in mid-training runs in this process.
+
+        Only where evaluation results meet, unless a callback of this process was
+        given a role in which it sees them everywhere.
+        """
+        return roles.task_of() != "worker" or any(
+            member.role in ("all", "worker") for member in self._active
+        )
+
+    def make_model(
+        self,
+        metrics: list[str],
+        rates: list[LearningRate],
+        evaluate: Callable[[], Mapping[str, float]] | None,
+    ) -> None:
+        """Builds the live model of this run."""
+        self.model = session_model.make_model(self, metrics, rates, evaluate)

@@ -1,0 +1,336 @@
+"""Callbacks in a training session: epochs, batches, validation, the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hookbridge.adapters.live_model import overridden_rates as fed_rates
+from hookbridge.adapters.session_graph import estimator_stack, learning_rate
+from hookbridge.adapters.session_graph import logs as log_sources
+from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph.fetches import FetchPlan, StepFetch
+from hookbridge.adapters.session_graph.metrics import MetricValues
+from hookbridge.adapters.session_graph.step_counter import StepCounter
+from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.adapters.session_loop import checks as callback_checks
+from hookbridge.adapters.session_loop import loop_state, values
+from hookbridge.adapters.session_loop import monitors as monitor_checks
+from hookbridge.adapters.session_loop import restores as restored_from
+from hookbridge.adapters.session_loop.epoch_logs import SIZE, EpochLogs
+from hookbridge.adapters.session_loop.epochs import EpochClock
+from hookbridge.adapters.session_loop.loop_state import LoopState
+from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.state_keeper import StateKeeper
+from hookbridge.adapters.session_loop.validation_run import ValidationRun
+
+if TYPE_CHECKING:
+    from hookbridge.adapters.session_loop.group import CallbackGroup
+
+
+class TrainRun(SessionRun):
+    """A run on a training graph.
+
+    Args:
+      group: the configuration.
+      graph: the graph, not finalized.
+      counter: the global step, or None.
+      steps: which runs are training steps.
+    """
+
+    def __init__(
+        self, group: CallbackGroup, graph: Any, counter: Any, steps: StepGraph
+    ) -> None:
+        super().__init__(group, graph)
+        self._steps = steps
+        self._counter = StepCounter(counter, steps)
+        sources = log_sources.find_sources(
+            group.logs, monitor_checks.monitored(group.callbacks), graph
+        )
+        self._plan = FetchPlan(counter, sources, steps)
+        self._logs: EpochLogs = EpochLogs(sources)
+        self._streaming: MetricValues = MetricValues(
+            [op for s in sources for op in s.resets]
+        )
+        self.metrics = [s.key for s in sources if s.key != SIZE]
+        if "loss" not in self.metrics:
+            monitor_checks.warn_without_loss(group)
+        self._rates = learning_rate.find(graph, group.learning_rate)
+        self.validation = ValidationRun(self, group.validation)
+        self.make_model(
+            self.metrics,
+            self._rates,
+            self.validation.run if self.validation else None,
+        )
+        # Those that this group feeds: all of the session, or none.
+        self._feeds = self.model.optimizer.feeds
+        # The one learning rate, if the loop may feed it.
+        self._fed_rate = learning_rate.placeholder(self._rates)
+        self._epochs = EpochClock(group.steps_per_epoch)
+        self._batch = -1  # number of the open batch, -1 if none is open
+        self._now: Step | None = None
+        self._fetch: StepFetch
+        self._adds: int | None = None
+        # Whether the last step was complete and the next is in the same epoch.
+        self._steady = False
+        # The kind of step that is only counted, while no callback wants its batches.
+        self._plain: Step | None = None
+        self._coord: Any = None
+        estimator_stack.collect_saver(graph)
+        self._was_at = 0  # the step before a recovery
+        self._state = StateKeeper(self)
+        restored_from.watch(graph)
+        # Of the epoch that a restart or a recovery interrupted.
+        self._kept: LoopState | None = None
+        self._waiting = False  # for the step of the open batch to be applied
+        self._batch_begin = self._batch_end = True
+        self._epoch_logs: dict[str, Any] = {}
+
+    def check(self, callback: Any) -> None:
+        callback_checks.check_training(
+            callback,
+            self.group,
+            metrics=self.metrics,
+            validation=self.validation,
+            rates=self._rates,
+            not_cloned=self.model.not_cloned,
+        )
+
+    def enter(self, member: Any, session: Any, coord: Any) -> None:
+        if member is self.members[0]:
+            self._feeds = self.model.optimizer.join(session)
+            self._feeds.feed_from(self._stop_feeding)
+        super().enter(member, session, coord)
+
+    def _stop_feeding(self) -> None:
+        self._feeds = fed_rates.FedRates()
+
+    @property
+    def in_step(self) -> bool:
+        """Whether a training step is running whose events are not all delivered."""
+        return self._now is not None
+
+    # --- the session --------------------------------------------------------
+
+    def created(self, coord: Any) -> None:
+        self._coord = coord
+        self._was_at = self.step
+        self._counter.bind(self.session, self.members[0])
+        self._read_step()
+        self._batch = -1
+        self._now = None  # a step that was lost with its session
+        self._waiting = False
+        self._steady = False
+        if self.started:
+            self._state.session_is_new()
+            return
+        self.started = True
+        self._batch_begin = bool(self.calls["on_train_batch_begin"])
+        self._batch_end = bool(self.calls["on_train_batch_end"])
+        self._logs.begin_epoch()
+        self.deliver("on_train_begin", {})
+        self._restored()
+        self._state.begin()
+        epochs = self.group.epochs
+        if epochs is not None and self._epochs.number_of(self.step) >= epochs:
+            # Nothing is left to do, as when `fit` begins behind its last epoch.
+            coord.request_stop()
+
+    def _restored(self) -> None:
+        """Follows a callback that restored an earlier run in `on_train_begin`."""
+        epoch = self.model._initial_epoch
+        if epoch is not None and self._counter.variable is not None:
+            # The BackupAndRestore of Keras 3 knows epochs only.
+            step = epoch * (self.group.steps_per_epoch or 0)
+            session_variables.write(self.session, [(self._counter.variable, step)])
+        self._read_step()
+
+    def loop_state(self) -> dict[str, Any]:
+        """What belongs to a checkpoint beside the callbacks' own state."""
+        self._logs.catch_up()
+        is_open = self._epochs.is_open
+        return LoopState(
+            self.model.optimizer.state(),
+            self._logs.state() if is_open else None,
+            self._streaming.read(self.session) if is_open else {},
+            self._epochs.origin,
+        ).document()
+
+    def parse_loop_state(self, document: Any) -> LoopState:
+        """Reads what `loop_state` returned; what it raises says it is damaged."""
+        return loop_state.parse(document, self.step)
+
+    def go_on_from(self, state: LoopState | None) -> None:
+        """Goes on where the session is, after a restart or a recovery.
+
+        Args:
+          state: what was saved there, if anything is known.
+        """
+        went_back = self.step < self._was_at
+        if state is not None:
+            self.model.optimizer.restore(state.rates)
+        self._kept = state
+        self._epochs.go_on(self.step, None if state is None else state.origin)
+        if self._epochs.is_open and (state is not None or went_back):
+            self._begin_means()
+
+    def _read_step(self) -> None:
+        if self._counter.variable is not None:
+            self.step = self._counter.read(self.session)
+
+    def before_step(self, run_context: Any) -> Any:
+        now = self._now = self._steps.step_of(run_context.original_args.fetches)
+        if now is None:
+            return None
+        counter = self._counter
+        sure = self._steady and counter.exact and not counter.stale
+        if now is self._plain and sure and not self._feeds:
+            self._steady = False
+            self._batch = 0  # one is open; nobody asks which
+            return self._fetch.arguments
+        if self._fed_rate is not None:
+            self._note_feed(run_context)
+        if not self._steady or counter.stale:
+            self.session = run_context.session
+            self._next_step()
+        self._steady = False
+        if self._batch < 0:
+            self._batch = self.step - self._epochs.start
+            if self._batch_begin:
+                self.deliver("on_train_batch_begin", self._batch, {})
+        self._fetch, self._adds = self._plan.fetch_of(now, counter)
+        told = self._batch_begin or self._batch_end
+        self._plain = now if self._adds and not told else None
+        if self._feeds:
+            fed_rates.check(self._feeds, run_context.original_args.feed_dict)
+            return self._fetch.with_feeds(self._feeds)
+        return self._fetch.arguments
+
+    def _note_feed(self, run_context: Any) -> None:
+        self.model.optimizer.fed_by_loop = fed_rates.fed_by_loop(
+            self._fed_rate, run_context.original_args.feed_dict
+        )
+
+    def _next_step(self) -> None:
+        """Finds out where the next step is, unless it simply follows the last."""
+        failed = self._batch >= 0 and not self._waiting
+        if self._counter.stale or failed:
+            self._read_step()
+        if failed:
+            # The last step raised and the loop went on: the end of the data, and of
+            # the epoch, as in `fit` with a dataset of unknown size.
+            self._batch = -1
+            if self._epochs.batches:
+                self._end_epoch()
+                self._epochs.shift(self.step)
+        elif (
+            self._epochs.is_open and self._batch < 0 and self._epochs.is_over(self.step)
+        ):
+            # Raw runs took the last steps of the epoch.
+            self._end_epoch()
+        if self._batch < 0 and not self._epochs.is_open:
+            self._begin_epoch()
+        self._waiting = False
+
+    def after_step(self, run_context: Any) -> None:
+        if self._now is None:
+            return
+        before = self.step
+        if self._now is self._plain and not self._counter.stale:
+            step = before + (self._adds or 0)
+            if step < self._epochs.stop and not self.model.stop_training:
+                # What the rest of this method and `_finish_step` come to.
+                self.step = step
+                self._batch = -1
+                self._epochs.batches += 1
+                self._logs.add(self._fetch, self.results)
+                self._steady = True
+                self._now = None
+                self._state.step_is_over()
+                return
+        self.step = self._counter.after(
+            before, self._adds, self._fetch.count(self.results), run_context
+        )
+        if self.step == before:
+            # Gradients were handed over but not applied yet (SyncReplicasOptimizer).
+            self._waiting = True
+        else:
+            self._finish_step(run_context)
+        self._now = None
+        self._state.step_is_over()
+
+    def _finish_step(self, run_context: Any) -> None:
+        if self._fed_rate is not None:
+            self._note_feed(run_context)
+        self._epochs.batches += 1
+        batch = max(self._batch, self.step - 1 - self._epochs.start)
+        self._batch = -1
+        if self._batch_end:
+            logs = self._logs.take(self._fetch, self.results)
+            self.deliver("on_train_batch_end", batch, dict(logs))
+        else:
+            self._logs.add(self._fetch, self.results)
+        over = self._epochs.is_over(self.step)
+        if over and self._adds is not None:
+            self.step = self._counter.confirmed(self.step, run_context)
+            over = self._epochs.is_over(self.step)
+        if not over and not self.model.stop_training:
+            self._steady = True
+            return
+        self.session = run_context.session
+        self._end_epoch()
+        epochs = self.group.epochs
+        if self.model.stop_training or (
+            over and epochs is not None and self._epochs.number + 1 >= epochs
+        ):
+            run_context.request_stop()
+
+    def finish(self) -> None:
+        # At the end of the data a step has begun and not ended.
+        stopped = self.model.stop_training or self._batch >= 0
+        data_ended = self._batch >= 0 and not self._waiting
+        self._batch = -1
+        self._now = None
+        if data_ended:
+            self._read_step()
+        partial = self._epochs.is_open and self._epochs.batches > 0
+        if partial:
+            self._end_epoch()
+            if data_ended:
+                self._epochs.shift(self.step)
+        elif self._epochs.is_open and data_ended:
+            # It began, but there was no data for it: the next run begins it.
+            self.model.optimizer.undo_epoch()
+        self.deliver("on_train_end", dict(self._epoch_logs))
+        short = self._epochs.falls_short(self.step, self.group.epochs)
+        self._state.end(short and not stopped, epoch_ended=partial and data_ended)
+
+    def stop_from_within(self) -> None:
+        super().stop_from_within()
+        if not self.in_step:
+            self._coord.request_stop()  # nobody looks at the flag between steps
+
+    # --- epochs -------------------------------------------------------------
+
+    def _begin_epoch(self) -> None:
+        self._epochs.begin(self.step)
+        self._begin_means()
+        self.model.optimizer.begin_epoch()
+        self.deliver("on_epoch_begin", self._epochs.number, {})
+
+    def _begin_means(self) -> None:
+        kept, self._kept = self._kept, None
+        self._logs.begin_epoch()
+        if kept is not None and kept.sums is not None:
+            self._logs.restore(kept.sums)
+        if self._streaming:
+            self._streaming.write(self.session, kept.metrics if kept else {})
+
+    def _end_epoch(self) -> None:
+        self._epochs.is_open = False
+        self._logs.catch_up()
+        logs = dict(self._logs.current)
+        if self.validation and self.group.steps_per_epoch and self.validates_here():
+            result = self.validation.run()
+            logs.update(values.as_val_logs(result))
+        self._epoch_logs = dict(logs)
+        self.deliver("on_epoch_end", self._epochs.number, logs)

@@ -1,0 +1,53 @@
+"""Callbacks that Keras itself replaced, put right for a session loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hookbridge import compat, errors
+from hookbridge.adapters.guests import kinds as guests
+
+_V1 = "callbacks_v1"
+
+
+def effective(callback: Any) -> Any:
+    """The object whose methods are called for a guest: nearly always itself.
+
+    `tf.keras.callbacks.TensorBoard(...)`, constructed while a graph is the default
+    one, is by Keras's choice an object of `tf.compat.v1.keras`, which would build its
+    ops in the finalized graph of the session. Its twin of the present class, with the
+    same options, does what the same line does outside the graph.
+
+    Args:
+      callback: a callback of any flavour.
+
+    Raises:
+      errors.RefusedError: a subclass of that class; its methods cannot be moved.
+    """
+    kind = type(callback)
+    v1 = [b for b in kind.__mro__ if b.__module__.endswith(_V1)]
+    if not v1:
+        return callback
+    if kind is not v1[0]:
+        raise errors.RefusedError(
+            f"`{guests.name_of(callback)}` cannot run in a session loop: it was "
+            "constructed while a graph was the default one, and Keras then derives it "
+            "from the TensorBoard of `tf.compat.v1.keras`, which builds ops in the "
+            "session while training runs. Construct it outside `graph.as_default()`."
+        )
+    current = next(
+        b
+        for b in kind.__mro__
+        if b.__name__ == "TensorBoard" and not b.__module__.endswith(_V1)
+    )
+    with compat.private("eager_mode")():
+        return current(
+            log_dir=callback.log_dir,
+            histogram_freq=callback.histogram_freq,
+            write_graph=callback.write_graph,
+            write_images=callback.write_images,
+            update_freq=callback.update_freq,
+            profile_batch=0,
+            embeddings_freq=callback.embeddings_freq,
+            embeddings_metadata=callback.embeddings_metadata,
+        )

@@ -1,0 +1,141 @@
+"""Validation by an Estimator on the variables of the running session."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.session_graph import estimator_stack
+from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
+from hookbridge.adapters.session_graph import logs as log_sources
+from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_loop.validation import ValidationReport
+
+
+def _batch_reporter(report: ValidationReport) -> Any:
+    import tensorflow as tf
+
+    class Reporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+        """Tells `report` about each run of an evaluation session.
+
+        Attributes:
+          metrics: what is fetched, in the order of `logs`.
+        """
+
+        metrics: Mapping[str, Any] = MappingProxyType({})
+
+        def begin(self) -> None:
+            self._batch = 0
+            graph = tf.compat.v1.get_default_graph()
+            self.metrics = {
+                source.key: source.tensor for source in eval_log_sources.find({}, graph)
+            }
+
+        def before_run(self, run_context: Any) -> Any:
+            report.batch_begin(self._batch)
+            return tf.compat.v1.train.SessionRunArgs(self.metrics)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            report.batch_end(self._batch, run_values.results)
+            self._batch += 1
+
+    return Reporter()
+
+
+class EstimatorValidation:
+    """Evaluates `(estimator, eval_spec)` at the session's current variables.
+
+    The variables are written to a temporary checkpoint and
+    `Estimator.evaluate` is given its path, so that the result belongs to the very
+    step at which the epoch ended, whatever the interval of the loop's own
+    checkpoints. The evaluation's hooks (`eval_spec.hooks`) run as always.
+
+    Args:
+      estimator: a `tf.estimator.Estimator`.
+      eval_spec: a `tf.estimator.EvalSpec`: `input_fn`, `steps`, `hooks`, `name`.
+    """
+
+    def __init__(self, estimator: Any, eval_spec: Any) -> None:
+        if not callable(getattr(estimator, "evaluate", None)) or not hasattr(
+            eval_spec, "input_fn"
+        ):
+            raise errors.InvalidArgumentError(
+                f"`validation` is the pair ({estimator!r}, {eval_spec!r}); expected "
+                "(tf.estimator.Estimator, tf.estimator.EvalSpec)."
+            )
+        self._estimator = estimator
+        self._spec = eval_spec
+        self._saver: Any = None
+
+    def begin(self) -> None:
+        """Looks for the saver that the model_fn of the training made itself."""
+        import tensorflow as tf
+
+        graph = tf.compat.v1.get_default_graph()
+        self._saver = estimator_stack.scaffold_saver(graph)
+
+    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
+        folder = tempfile.mkdtemp(prefix="hookbridge_validation_")
+        try:
+            prefix = os.path.join(folder, "model.ckpt")
+            path = _save(session, prefix, self._saver)
+            reporter = _batch_reporter(report)
+            result: Mapping[str, float] = self._estimator.evaluate(
+                self._spec.input_fn,
+                steps=self._spec.steps,
+                hooks=[*(self._spec.hooks or ()), reporter],
+                checkpoint_path=path,
+                name=self._spec.name,
+            )
+            # An Estimator sorts its result.
+            order = [key for key in reporter.metrics if key in result]
+            return {key: result[key] for key in [*order, *result]}
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _save(session: Any, prefix: str, saver: Any) -> str:
+    """Writes the session's saveable variables as a TF1 checkpoint.
+
+    The values are fetched and written by an eager op: the graph is finalized, and
+    the loop's own saver would count the file among those it keeps.
+
+    Args:
+      session: the raw session.
+      prefix: path of the checkpoint.
+      saver: whose names for the values are to be used; None for the variables' own.
+
+    Returns:
+      The prefix.
+    """
+    import tensorflow as tf
+
+    from hookbridge.adapters.session_graph import checkpoint_files
+
+    if saver is None:
+        with session.graph.as_default():
+            variables = tf.compat.v1.global_variables()
+        named = {v.op.name: v for v in variables}
+    else:
+        named = _saved_by(saver, session.graph)
+    return checkpoint_files.write(prefix, session.run(named))
+
+
+def _saved_by(saver: Any, graph: Any) -> dict[str, Any]:
+    """`{name in the checkpoint: tensor}` of what a saver writes.
+
+    A saver may have names of its own: those of an object-based checkpoint of Keras
+    are places in the model.
+    """
+    save = graph.as_graph_element(saver.saver_def.save_tensor_name).op
+    found: dict[str, Any] = {}
+    for op in graph_ops.ancestors([save]):
+        if op.type == "SaveV2":
+            names = log_sources.constant_value(op.inputs[1])
+            found.update(zip((n.decode() for n in names), op.inputs[3:], strict=True))
+    return found

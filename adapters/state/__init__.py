@@ -1,0 +1,1 @@
+"""The state of callbacks as files beside a checkpoint; knows neither loop."""

@@ -1,0 +1,1 @@
+"""Whole jobs that end together: session clusters, Estimators, parameter servers."""

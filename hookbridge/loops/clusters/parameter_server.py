@@ -1,0 +1,183 @@
+"""One call that makes each task of a parameter-server cluster what it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.fit_loop import refusals
+from hookbridge.adapters.guests.kinds import flatten
+from hookbridge.adapters.parameter_server.exit import end_with_threads
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.tasks.ports import check_own_port, is_listening
+
+POLL_SECS = 0.5
+# How long the coordinator may be out of reach before its servers end.
+LOST_SECS = 2.0
+START_SECS = 600.0
+PROTOCOL = "grpc"
+
+
+def parameter_server_strategy(
+    config: ClusterConfig | None = None,
+    variable_partitioner: Any = None,
+    *,
+    guests: Any = (),
+    start_secs: float = START_SECS,
+    stop_on_sigterm: bool = True,
+) -> Any:
+    """Makes this task what the cluster says, and the strategy on the chief.
+
+        strategy = hb.loops.parameter_server_strategy()  # only the chief goes on
+        with strategy.scope():
+            model = ...
+            model.compile(...)
+        model.fit(..., callbacks=hb.as_callbacks([...]))
+
+    A `worker` or `ps` serves until the chief's process is gone, however that ended,
+    and then ends its own process. The chief waits until every server listens.
+
+    Args:
+      config: the cluster; None reads `TF_CONFIG`, and without that trains in this
+        process under the present strategy.
+      variable_partitioner: as of `tf.distribute.ParameterServerStrategy`.
+      guests: the hooks and callbacks of the `fit`, if they are known by now: what
+        cannot run with remote workers is refused before any server starts.
+      start_secs: how long tasks wait for one another at the start.
+      stop_on_sigterm: on the chief, the first SIGTERM stops the running `fit` with
+        guests of `as_callbacks` after the present step: every `end` and
+        `on_train_end` still runs, so `CheckpointSaverHook` saves. The second has its
+        usual effect.
+
+    Returns:
+      The `tf.distribute.ParameterServerStrategy`, on the chief. Does not return on
+      the other tasks. `tf.distribute.get_strategy()` where there is no cluster.
+
+    Raises:
+      errors.InvalidArgumentError: the cluster is malformed, has no chief, worker or
+        parameter server, or this task has another role; the message names the key.
+      errors.RefusedError: one of `guests` cannot run with remote workers.
+      errors.ClusterError: this task's port is in use, or others did not come.
+      SystemExit: on a worker or parameter server when the chief is gone; with code 0,
+        or 1 if the chief never came.
+    """
+    config = ClusterConfig.from_environment() if config is None else config
+    if not config.cluster:
+        return tf.distribute.get_strategy()
+    _check(config)
+    for guest in flatten(guests):
+        hook = getattr(guest, "hook", guest)  # that of `as_callbacks`
+        refusals.check_hook(hook)
+        refusals.check_remote(hook)
+    check_own_port(config)
+    if config.task_type != "chief":
+        serve(config, start_secs=start_secs)
+    _wait_for_servers(config, start_secs)
+    if stop_on_sigterm:
+        _stop_on_sigterm()
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        _cluster_spec(config), task_type="chief", task_id=0, rpc_layer=PROTOCOL
+    )
+    strategy = tf.distribute.ParameterServerStrategy(
+        resolver, variable_partitioner=variable_partitioner
+    )
+    end_with_threads(strategy)
+    return strategy
+
+
+def _cluster_spec(config: ClusterConfig) -> Any:
+    return tf.train.ClusterSpec({j: list(h) for j, h in config.cluster.items()})
+
+
+def _check(config: ClusterConfig) -> None:
+    for job in ("chief", "worker", "ps"):
+        if not config.cluster.get(job):
+            raise errors.InvalidArgumentError(
+                f"TF_CONFIG['cluster'] has no {job!r}; expected one `chief`, at least "
+                "one `worker` and at least one `ps`, as `ParameterServerStrategy` "
+                f"needs; received the jobs {sorted(config.cluster)}."
+            )
+    if config.task_type not in ("chief", "worker", "ps"):
+        raise errors.InvalidArgumentError(
+            f"TF_CONFIG['task']['type'] is {config.task_type!r}; expected `chief`, "
+            "`worker` or `ps`. Other tasks take no part in the strategy: let them do "
+            "their work without calling this."
+        )
+
+
+def server_config(config: ClusterConfig) -> Any:
+    """A `ConfigProto` with which servers cannot wait for each other for ever.
+
+    Each worker may hold a thread of another task while it waits for a variable.
+    """
+    threads = max(len(config.cluster["worker"]) + 1, os.cpu_count() or 1)
+    return tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads)
+
+
+def serve(config: ClusterConfig, *, start_secs: float) -> None:
+    """Serves as this task until the chief's process is gone, then ends the process.
+
+    Raises:
+      SystemExit: always, see `parameter_server_strategy`.
+    """
+    server = tf.distribute.Server(
+        _cluster_spec(config),
+        job_name=config.task_type,
+        task_index=config.task_index,
+        protocol=PROTOCOL,
+        config=server_config(config),
+    )
+    began = time.monotonic()
+    seen: float | None = None
+    while True:
+        now = time.monotonic()
+        # The chief's runtime listens until its process is gone, however that ended.
+        if is_listening(config, "chief", 0):
+            seen = now
+        elif seen is not None and now - seen > LOST_SECS:
+            break
+        elif seen is None and now - began > start_secs:
+            sys.exit(
+                f"hookbridge: no chief came to {config.cluster['chief'][0]} within "
+                f"{start_secs:g} s"
+            )
+        time.sleep(POLL_SECS)
+    del server
+    sys.exit(0)
+
+
+def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
+    missing = [
+        (job, i) for job in ("worker", "ps") for i in range(len(config.cluster[job]))
+    ]
+    deadline = time.monotonic() + start_secs
+    while missing := [task for task in missing if not is_listening(config, *task)]:
+        if time.monotonic() > deadline:
+            names = ", ".join(f"{j} {i} ({config.cluster[j][i]})" for j, i in missing)
+            raise errors.ClusterError(
+                f"Tasks of TF_CONFIG['cluster'] did not come within {start_secs:g} s: "
+                f"{names}; expected every worker and parameter server to listen. "
+                "Start them with the same TF_CONFIG['cluster']."
+            )
+        time.sleep(POLL_SECS / 5)
+
+
+def _stop_on_sigterm() -> None:
+    from hookbridge.adapters.parameter_server.stops import PREEMPTED
+
+    if threading.current_thread() is not threading.main_thread():
+        return
+    before = signal.getsignal(signal.SIGTERM)
+
+    def once(*_: object) -> None:
+        PREEMPTED.set()
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+    signal.signal(signal.SIGTERM, once)

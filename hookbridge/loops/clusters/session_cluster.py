@@ -1,0 +1,222 @@
+"""Between-graph training on a cluster that ends."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.clusters import serve as serving
+from hookbridge.loops.group_stop.around_session import (
+    OverSession,
+    gated,
+    stop_is_no_error,
+    stop_of_all,
+    terminate,
+)
+from hookbridge.loops.group_stop.evaluator import JobEnd, write_marker
+from hookbridge.loops.group_stop.hook import GroupStopHook, StepEndHook, fail_fast
+from hookbridge.loops.group_stop.member import (
+    LOST_SECS,
+    START_SECS,
+    GroupStop,
+    GroupStopped,
+)
+from hookbridge.loops.tasks import ports
+from hookbridge.loops.tasks.jobs import check_roles
+from hookbridge.loops.tasks.server import ClusterServer
+from hookbridge.loops.tasks.signals import on_sigterm
+
+v1 = tf.compat.v1
+
+
+class SessionCluster(ClusterServer):
+    """One task of a between-graph cluster: chief, worker or parameter server.
+
+        with hb.loops.SessionCluster() as cluster:
+            if cluster.is_server:
+                cluster.serve()
+            else:
+                place = tf.compat.v1.device(cluster.device_setter())
+                with tf.Graph().as_default(), place:
+                    train_op = build()
+                    with cluster.training_session(hooks=hooks) as session:
+                        while not session.should_stop():
+                            session.run(train_op)
+
+    All processes end within seconds of the last step, whoever stops first and for
+    whatever reason: a stop in one is the stop of all, parameter servers included.
+    Without `TF_CONFIG` the same program trains in one process.
+
+    Attributes:
+      config: the cluster and this task.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig | None = None,
+        *,
+        session_config: Any = None,
+        lost_secs: float = LOST_SECS,
+        start_secs: float = START_SECS,
+    ) -> None:
+        """Configures the task; nothing is started before `start`.
+
+        Args:
+          config: the cluster and this process's place in it; None takes
+            `TF_CONFIG`.
+          session_config: a `tf.compat.v1.ConfigProto` for server and sessions.
+          lost_secs: how long a parameter server or the chief may be away, for
+            example because it is started again, before the others end with an
+            error.
+          start_secs: how long to wait for the others at the start.
+
+        Raises:
+          errors.InvalidArgumentError: `TF_CONFIG` is malformed, there is no
+            parameter server, nobody is the chief, or the task is none that trains
+            or serves.
+        """
+        super().__init__(
+            config if config is not None else ClusterConfig.from_environment(),
+            session_config,
+        )
+        check_roles(self.config)
+        fail_fast()
+        self._entered = False
+        self._lost_secs, self._start_secs = lost_secs, start_secs
+        self._group = GroupStop(self.config, lost_secs=lost_secs, start_secs=start_secs)
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Who stopped the job and why; None before."""
+        return self._group.reason
+
+    @contextlib.contextmanager
+    def training_session(
+        self, hooks: Iterable[Any] = (), *, config: Any = None, **options: Any
+    ) -> Iterator[Any]:
+        """A `MonitoredTrainingSession` of this task.
+
+        SIGTERM stops the job if this is the chief, after its last checkpoint, and
+        only this task if it is not. An error here stops the others. With
+        `checkpoint_dir` the chief also says there that the job is over, for
+        evaluators (`hb.loops.checkpoints_until_stop`).
+
+        Args:
+          hooks: `SessionRunHook`s, as `hb.as_hooks` makes them.
+          config: a `ConfigProto`.
+          **options: any other argument of `MonitoredTrainingSession` but `master`,
+            `is_chief` and `stop_grace_period_secs`.
+
+        Yields:
+          The session. Where the job is over before it began, one that says so
+          from the start.
+
+        Raises:
+          errors.ClusterError: a parameter server or the chief is gone.
+        """
+        from hookbridge.loops.sessions.monitored_session import training_session
+
+        group = self._group
+        stop = GroupStopHook(self.config, group=group)
+        terminated = functools.partial(terminate, group)
+        marks = _marking(group, options.get("checkpoint_dir"))
+        folder = options.get("checkpoint_dir")
+        end = JobEnd(str(folder), self.config) if folder else None
+        group.is_over = end.is_marked if end else lambda: False
+        with self._leaving(), on_sigterm(terminated), marks, stop_is_no_error(group):
+            with stop_of_all(group):
+                options["scaffold"] = gated(options.get("scaffold"), group)
+                try:
+                    group.connect(self.target)
+                    session = training_session(
+                        [StepEndHook(group), *hooks, stop],
+                        master=self.target,
+                        is_chief=self.is_chief,
+                        config=self.session_config(config),
+                        **options,
+                    )
+                except GroupStopped:
+                    session = None
+            if session is None:
+                yield OverSession()
+                return
+            # Its end may fail too.
+            with stop_of_all(group), session, stop_of_all(group):
+                yield session
+
+    @contextlib.contextmanager
+    def _leaving(self) -> Iterator[None]:
+        """Without `with SessionCluster()`, the session's end is this task's."""
+        try:
+            yield
+        finally:
+            if not self._entered:
+                self._group.leave()
+
+    def serve(self) -> None:
+        """Serves as a parameter server until the job is over.
+
+        Raises:
+          errors.ClusterError: this task's port is in use, or all that trained are
+            gone without taking leave.
+        """
+        if not self.is_server:
+            raise errors.ClusterError(
+                f"`serve` was called in `{self._group.name}`; expected a task of type "
+                "'ps'. Ask `is_server` first."
+            )
+        serving.serve(
+            self.config,
+            self.target,
+            lost_secs=self._lost_secs,
+            start_secs=self._start_secs,
+        )
+
+    def __enter__(self) -> SessionCluster:
+        # Before anything is built: the port is this task's, or it ends here. The
+        # server waits for its configuration until somebody needs it.
+        if self.config.cluster and self._server is None:
+            ports.check_own_port(self.config)
+        self._entered = True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.is_server:
+            return
+        if error is not None and not self._group.stopped:
+            self._fail(error)
+        self._group.leave()
+
+    def _fail(self, error: BaseException) -> None:
+        with contextlib.suppress(errors.ClusterError, GroupStopped):
+            if all(
+                ports.is_listening(self.config, "ps", i)
+                for i in range(len(self.config.cluster.get("ps", ())))
+            ):
+                self._group.connect(self.target)
+        self._group.request(f"{type(error).__name__}: {error}")
+
+
+@contextlib.contextmanager
+def _marking(group: GroupStop, checkpoint_dir: Any) -> Iterator[None]:
+    """Where the chief saves, evaluators are told that the job is over."""
+    failed = True
+    try:
+        yield
+        failed = False
+    finally:
+        if checkpoint_dir and group.config.cluster and group.config.is_chief:
+            reason = group.reason or ("it failed" if failed else "it ended")
+            write_marker(str(checkpoint_dir), reason)

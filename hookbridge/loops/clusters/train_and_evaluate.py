@@ -1,0 +1,134 @@
+"""`train_and_evaluate` whose processes all end with the training."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.clusters.session_cluster import SessionCluster
+from hookbridge.loops.group_stop.around_session import terminate
+from hookbridge.loops.group_stop.evaluator import (
+    JobEnd,
+    checkpoints_until,
+    write_marker,
+)
+from hookbridge.loops.group_stop.hook import GroupStopHook, StepEndHook, own_target
+from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
+from hookbridge.loops.group_stop.outside import stop_from_outside
+from hookbridge.loops.tasks.jobs import check_jobs
+from hookbridge.loops.tasks.signals import on_sigterm
+
+
+def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
+    """`tf.estimator.train_and_evaluate` in which a stop is everybody's.
+
+    Chief and workers run TensorFlow's own, with one hook more. When one of them
+    stops, by a hook, a callback, the end of its data, `max_steps` or an error, all
+    do; so they do when a callback of the evaluator sets `stop_training`. (There the
+    `request_stop` of a hook ends the evaluation only, as ever.) Parameter servers
+    return; the evaluator evaluates the last checkpoint, if it has not yet, and
+    returns. Checkpoints have no variable more than without it.
+
+    Where `TF_CONFIG` has no parameter server, it is TensorFlow's own: for one task
+    that trains, or with a strategy (`RunConfig(train_distribute=...)`).
+
+    Args:
+      estimator: an Estimator.
+      train_spec: a `TrainSpec`.
+      eval_spec: an `EvalSpec`; `start_delay_secs` and `throttle_secs` have no
+        effect on the evaluator: it evaluates each checkpoint that is the newest.
+
+    Returns:
+      On the evaluator the metrics of the last evaluation and what the exporters
+      returned; elsewhere what TensorFlow's own returns.
+
+    Raises:
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed, nobody trains, or
+        several do without a parameter server or a strategy.
+      errors.ClusterError: a parameter server or the chief is gone.
+    """
+    from hookbridge import estimator as estimator_lib
+
+    config = ClusterConfig.from_environment()
+    if estimator.config.train_distribute is None:
+        check_jobs(config)
+    if "ps" not in config.cluster:
+        return estimator_lib.train_and_evaluate(estimator, train_spec, eval_spec)
+    if config.task_type == "evaluator":
+        return _evaluate(estimator, train_spec, eval_spec, config)
+    if config.task_type == "ps":
+        with SessionCluster(config) as cluster:
+            cluster.serve()
+        return None
+    return _train(estimator, train_spec, eval_spec, config)
+
+
+def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
+    from hookbridge import estimator as estimator_lib
+
+    group = GroupStop(config)
+    group.is_over = JobEnd(str(estimator.model_dir), config).is_marked
+    stop = GroupStopHook(config, group=group, joins=True)
+    hooks = [StepEndHook(group), *train_spec.hooks, stop]
+    result, failed = None, False
+
+    try:
+        with on_sigterm(functools.partial(terminate, group)):
+            result = estimator_lib.train_and_evaluate(
+                estimator, train_spec._replace(hooks=tuple(hooks)), eval_spec
+            )
+    except BaseException as e:
+        if group.error is not None and e is not group.error:
+            raise group.error from e
+        gone = (tf.errors.UnavailableError, tf.errors.AbortedError, GroupStopped)
+        ended = group.step.interrupted or isinstance(e, gone)
+        if not (ended and group.stopped):
+            failed = True
+            with contextlib.suppress(Exception):  # the error that counts is `e`
+                group.connect(own_target(config))
+            group.request(f"{type(e).__name__}: {e}")
+            raise
+        logging.info("hookbridge: the last step was ended: %s", group.reason)
+    finally:
+        if config.is_chief:
+            reason = group.reason or ("it failed" if failed else "it ended")
+            write_marker(str(estimator.model_dir), reason)
+        group.leave()
+    return result
+
+
+def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
+    metrics: Any = None
+    exported: list[Any] = []
+    model_dir = str(estimator.model_dir)
+    end = JobEnd(model_dir, config)
+    for path in checkpoints_until(end, model_dir):
+        metrics = estimator.evaluate(
+            eval_spec.input_fn,
+            steps=eval_spec.steps,
+            name=eval_spec.name,
+            checkpoint_path=path,
+            hooks=eval_spec.hooks,
+        )
+        # Which of them it was is not known: they share a model.
+        if any(getattr(hook, "asked_to_stop", False) for hook in eval_spec.hooks):
+            reason = "evaluator: a callback has set `stop_training`"
+            stop_from_outside(config, reason, end)
+        step = metrics[tf.compat.v1.GraphKeys.GLOBAL_STEP]
+        is_last = bool(train_spec.max_steps and step >= train_spec.max_steps)
+        exported = [
+            exporter.export(
+                estimator=estimator,
+                export_path=tf.io.gfile.join(model_dir, "export", exporter.name),
+                checkpoint_path=path,
+                eval_result=metrics,
+                is_the_final_export=is_last,
+            )
+            for exporter in eval_spec.exporters
+        ]
+    return metrics, exported

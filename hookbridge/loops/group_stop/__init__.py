@@ -1,0 +1,1 @@
+"""One stop for all processes of a job."""

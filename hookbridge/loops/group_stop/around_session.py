@@ -1,0 +1,92 @@
+"""What surrounds a session so that its end is everybody's end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from hookbridge import errors
+from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
+
+_LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
+
+
+@contextlib.contextmanager
+def stop_of_all(group: GroupStop) -> Iterator[None]:
+    """Whatever leaves this block by an exception stops the others."""
+    try:
+        yield
+    except GroupStopped:
+        raise
+    except BaseException as e:
+        if group.step.interrupted:
+            raise GroupStopped(group.reason) from e
+        group.step.began = None
+        if isinstance(e, _LOST) and not group.stopped:
+            # Nobody has stopped the job: if a server is gone, that is the error.
+            group.failed = True
+            try:
+                group.wait_for_servers()
+            except errors.ClusterError as lost:
+                group.fail(lost)
+                raise
+        clean = isinstance(e, (tf.errors.OutOfRangeError, StopIteration))
+        group.request("its data ended" if clean else f"{type(e).__name__}: {e}")
+        raise
+
+
+@contextlib.contextmanager
+def stop_is_no_error(group: GroupStop) -> Iterator[None]:
+    """A step that was ended from outside is the end; a lost task is the error."""
+    try:
+        yield
+    except GroupStopped:
+        logging.info("hookbridge: the last step was ended: %s", group.reason)
+    except Exception as e:
+        if group.error is not None and e is not group.error:
+            raise group.error from e
+        # The servers do not wait for a task whose last step takes very long.
+        late = isinstance(e, _LOST) and not group.failed
+        if not (late and group.stopped):
+            raise
+        logging.warning("hookbridge: too late for its end: %s", group.reason)
+    if group.error is not None:
+        raise group.error
+
+
+def gated(scaffold: Any, group: GroupStop) -> Any:
+    """A scaffold that waits before a session is created, also in a recovery."""
+    scaffold = scaffold or tf.compat.v1.train.Scaffold()
+    finalize = scaffold.finalize
+
+    def wait() -> Any:
+        finalize()
+        group.check()
+        group.wait_for_servers()
+        group.wait_until_ready()
+        return scaffold
+
+    scaffold.finalize = wait
+    return scaffold
+
+
+class OverSession:
+    """Stands for a session of a job that was over before it began here."""
+
+    def should_stop(self) -> bool:
+        return True
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Run called even after should_stop requested.")
+
+
+def terminate(group: GroupStop) -> None:
+    """After SIGTERM: without a chief nobody saves; others can do without a worker."""
+    if group.config.is_chief:
+        group.request("it received SIGTERM")
+    else:
+        group.stop_here("this task received SIGTERM")

@@ -1,0 +1,188 @@
+"""What the processes of a job share about its end, on parameter server 0.
+
+Queues and handles of a container of their own, made in graphs of their own: no
+variable of the model, nothing in any checkpoint, nothing in the user's graph. A
+closed queue is a stop: closing it wakes everybody who waits on it at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.group_stop.close import limit_close
+
+CONTAINER = "hookbridge"
+CALL_MS = 5_000
+CLOSE_SECS = 0.5
+# The shared name that `SyncReplicasOptimizer` gives its queue.
+SYNC_TOKENS = b"sync_token_q"
+
+_raw = tf.raw_ops
+
+
+def token_ops(graph: Any) -> list[Any]:
+    """Operations that let one worker go that waits in `SyncReplicasOptimizer`.
+
+    Each puts one token of the current step into its queue. They are the only thing
+    that is added to the user's graph, and only where there is such a queue.
+    """
+    made = []
+    for op in graph.get_operations():
+        if op.type == "FIFOQueueV2" and op.get_attr("shared_name") == SYNC_TOKENS:
+            (dtype,) = op.get_attr("component_types")
+            with tf.device(op.device), tf.control_dependencies(None):
+                step = tf.cast(tf.compat.v1.train.get_global_step(graph), dtype)
+                enqueue = tf.raw_ops.QueueEnqueueV2(
+                    handle=op.outputs[0], components=[step]
+                )
+            made.append(enqueue)
+    return made
+
+
+def board_config(config: ClusterConfig) -> Any:
+    """A `ConfigProto` that waits for the parameter servers and nobody else."""
+    own = f"/job:{config.task_type}/task:{config.task_index}"
+    return tf.compat.v1.ConfigProto(device_filters=["/job:ps", own])
+
+
+class StopBoard:
+    """The shared state of one job; one object in each process.
+
+    Runs of a job on servers that outlive it are told apart by a generation, which
+    the chief moves on when it finds the last one stopped.
+
+    Args:
+      target: the session target of this process's server.
+      config: the cluster; it has parameter servers that listen.
+    """
+
+    def __init__(self, target: str, config: ClusterConfig) -> None:
+        self._graph = tf.Graph()
+        self._lock = threading.Lock()
+        with self._graph.as_default():
+            with tf.device("/job:ps/task:0"):
+                self._generation = self._handle("generation", tf.int64)
+                self._reason = self._handle("reason", tf.string)
+            self._text = tf.compat.v1.placeholder(tf.string, shape=[])
+            self._number = tf.compat.v1.placeholder(tf.int64, shape=[])
+            self._set_generation = self._set(self._generation, self._number)
+            self._set_reason = self._set(self._reason, self._text)
+            self._get_generation = _raw.ReadVariableOp(
+                resource=self._generation, dtype=tf.int64
+            )
+            self._get_reason = _raw.ReadVariableOp(
+                resource=self._reason, dtype=tf.string
+            )
+            self._leave = [
+                left_queue(index, config.task_type, config.task_index).close()
+                for index in range(len(config.cluster["ps"]))
+            ]
+        self._session = tf.compat.v1.Session(
+            target, graph=self._graph, config=board_config(config)
+        )
+        # It stands behind the training session's if that one closes slowly.
+        limit_close(self._session, CLOSE_SECS)
+
+    def generation(self) -> int:
+        """The number of the job on these servers; 0 before the first."""
+        try:
+            return int(self._run(self._get_generation))
+        except tf.errors.FailedPreconditionError:
+            return 0
+
+    def begin(self, generation: int) -> None:
+        """Begins a job: what was stopped before is no matter of it."""
+        self._run(self._set_generation, {self._number: generation})
+
+    def is_stopped(self, generation: int) -> bool:
+        """Whether that job was stopped."""
+        return bool(self._run(self._queue("stop", generation).closed))
+
+    def stop(self, generation: int, reason: str) -> str:
+        """Stops the job; returns the reason that counts, which is the first."""
+        if self.is_stopped(generation):
+            return self.reason()
+        self._run(self._set_reason, {self._text: reason})
+        self._run(self._queue("stop", generation).close)
+        return reason
+
+    def reason(self) -> str:
+        """Why the job was stopped."""
+        with contextlib.suppress(tf.errors.OpError):
+            return bytes(self._run(self._get_reason)).decode(errors="replace")
+        return "no reason is known"
+
+    def wait(self, name: str, generation: int, timeout_secs: float) -> bool:
+        """Waits for `"stop"` or `"ready"`; whether it came in time."""
+        try:
+            self._run(
+                self._queue(name, generation).wait, timeout_ms=int(timeout_secs * 1000)
+            )
+        except tf.errors.OutOfRangeError:  # it is closed
+            return True
+        except tf.errors.DeadlineExceededError:
+            pass
+        return False
+
+    def ready(self, generation: int) -> None:
+        """The chief has initialised the variables."""
+        self._run(self._queue("ready", generation).close)
+
+    def leave(self) -> None:
+        """Tells every parameter server that this task needs it no more."""
+        for close in self._leave:
+            with contextlib.suppress(tf.errors.OpError):
+                self._run(close)
+
+    def close(self) -> None:
+        """Ends the connection and everything that waits in it."""
+        with contextlib.suppress(tf.errors.OpError):
+            self._session.close()
+
+    def _run(self, fetch: Any, feeds: Any = None, timeout_ms: int = CALL_MS) -> Any:
+        options = tf.compat.v1.RunOptions(timeout_in_ms=timeout_ms)
+        return self._session.run(fetch, feeds, options=options)
+
+    def _handle(self, name: str, dtype: Any) -> Any:
+        return _raw.VarHandleOp(
+            dtype=dtype, shape=[], container=CONTAINER, shared_name=name
+        )
+
+    def _set(self, handle: Any, value: Any) -> Any:
+        return _raw.AssignVariableOp(resource=handle, value=value)
+
+    @functools.cache  # noqa: B019 - lives as long as the graph
+    def _queue(self, name: str, generation: int) -> _Signal:
+        with (
+            self._lock,
+            self._graph.as_default(),
+            tf.device("/job:ps/task:0"),
+            self._graph.container(CONTAINER),
+        ):
+            queue = tf.queue.FIFOQueue(
+                1, [tf.bool], shapes=[()], shared_name=f"{name}_{generation}"
+            )
+            return _Signal(queue.dequeue(), queue.close(), queue.is_closed())
+
+
+class _Signal(NamedTuple):
+    """A queue that is never filled: a dequeue waits until it is closed."""
+
+    wait: Any
+    close: Any
+    closed: Any
+
+
+def left_queue(server: int, job: str, index: int) -> Any:
+    """On parameter server `server`: closed when a task has left."""
+    graph = tf.compat.v1.get_default_graph()
+    with tf.device(f"/job:ps/task:{server}"), graph.container(CONTAINER):
+        return tf.queue.FIFOQueue(
+            1, [tf.bool], shapes=[()], shared_name=f"left_{job}_{index}"
+        )

@@ -1,0 +1,138 @@
+"""The stop of a job for those who are no part of its cluster: a file."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.group_stop.member import LOST_SECS
+from hookbridge.loops.group_stop.watch import chief_of
+from hookbridge.loops.tasks import ports
+
+FILE = "hookbridge_stop.json"
+POLL_SECS = 0.5
+# A marker that was there before the evaluator may be an earlier run's, or this run's
+# if the evaluator is late: it counts once the chief has been away for this long.
+LATE_SECS = 60.0
+
+
+def write_marker(model_dir: str, reason: str) -> None:
+    """Says that the job in `model_dir` is over; after its last checkpoint."""
+    path = tf.io.gfile.join(model_dir, FILE)
+    text = json.dumps({"run": uuid.uuid4().hex, "reason": reason})
+    tf.io.gfile.makedirs(model_dir)
+    with tf.io.gfile.GFile(path + ".part", "w") as file:
+        file.write(text)
+    tf.io.gfile.rename(path + ".part", path, overwrite=True)
+
+
+def read_marker(model_dir: str) -> str | None:
+    """The content of the marker, different for each run; None without one."""
+    path = tf.io.gfile.join(model_dir, FILE)
+    try:
+        with tf.io.gfile.GFile(path, "r") as file:
+            return str(file.read())
+    except tf.errors.NotFoundError:
+        return None
+
+
+class JobEnd:
+    """Sees from outside of a cluster that its job is over.
+
+    Args:
+      model_dir: where the chief saves.
+      config: the cluster.
+      lost_secs: how long the chief may be away, once it was there.
+      late_secs: how long from now on a chief that is not there is yet to come,
+        although an earlier run has ended in `model_dir`.
+    """
+
+    def __init__(
+        self,
+        model_dir: str,
+        config: ClusterConfig,
+        *,
+        lost_secs: float = LOST_SECS,
+        late_secs: float = LATE_SECS,
+    ) -> None:
+        self._model_dir = model_dir
+        self._lost_secs, self._late_secs = lost_secs, late_secs
+        self._before = read_marker(model_dir)
+        self._began = time.monotonic()
+        tasks = [chief_of(config)] if config.cluster else []
+        self._chief = ports.Liveness(config, tasks)
+
+    def is_marked(self) -> bool:
+        """Whether a chief has said since the start that the job is over."""
+        return read_marker(self._model_dir) not in (None, self._before)
+
+    def is_over(self) -> bool:
+        """Whether the job is over, even if it was so before the start."""
+        self._chief.look()
+        if self.is_marked():
+            return True
+        waited = time.monotonic() - self._began
+        late = not self._chief.seen and waited > self._late_secs
+        return late and read_marker(self._model_dir) is not None
+
+    def check(self) -> None:
+        """Raises `errors.ClusterError` if the chief is gone without a word."""
+        if self._chief.away(self._lost_secs):
+            raise errors.ClusterError(
+                f"The chief is gone for {self._lost_secs:g} s and has not said that "
+                f"the job is over (in {self._model_dir}); expected it to train on or "
+                "to end. It was killed: see what it printed, and start the job again."
+            )
+
+
+def checkpoints_until_stop(
+    model_dir: str,
+    config: ClusterConfig | None = None,
+    *,
+    lost_secs: float = LOST_SECS,
+    late_secs: float = LATE_SECS,
+) -> Iterator[str]:
+    """The checkpoints of a job as they appear, until the job is over.
+
+    For an evaluator. The last checkpoint comes too, unless it was given already;
+    those that were overtaken by a newer one meanwhile do not.
+
+    Args:
+      model_dir: where the chief saves.
+      config: the cluster; None takes `TF_CONFIG`.
+      lost_secs: how long the chief may be away, once it was there.
+      late_secs: how long after its start the evaluator believes that a chief which
+        is not there is yet to come, although an earlier run has ended here.
+
+    Yields:
+      Paths of checkpoints, without suffix.
+
+    Raises:
+      errors.ClusterError: the chief is gone without having said that it is over.
+    """
+    config = config if config is not None else ClusterConfig.from_environment()
+    end = JobEnd(model_dir, config, lost_secs=lost_secs, late_secs=late_secs)
+    yield from checkpoints_until(end, model_dir)
+
+
+def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
+    """`checkpoints_until_stop` for those who have a `JobEnd` already."""
+    last: str | None = None
+    while True:
+        over = end.is_over()
+        # After the marker, so that the last checkpoint is not missed.
+        path: Any = tf.train.latest_checkpoint(model_dir)
+        if path and path != last:
+            last = path
+            yield path
+        if over:
+            return
+        end.check()
+        time.sleep(POLL_SECS)

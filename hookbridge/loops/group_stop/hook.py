@@ -1,0 +1,194 @@
+"""The hook that makes a stop in one process the stop of all."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.group_stop.board import CALL_MS, SYNC_TOKENS, token_ops
+from hookbridge.loops.group_stop.close import limit_close
+from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
+
+v1 = tf.compat.v1
+
+# How long the closing session waits for threads, such as the chief's that waits for
+# gradients which nobody computes any more. TensorFlow's own default is 120 seconds.
+GRACE_SECS = 1.0
+
+
+class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Stops every process of a cluster as soon as one of them stops.
+
+    Whatever stops a process by the means of a session does: `request_stop` of a
+    hook, `stop_training` of a callback, the last step, the end of the data. Give it
+    to every worker and the chief, last in the list; `SessionCluster` and
+    `hb.loops.train_and_evaluate` do so by themselves. Without a cluster it does
+    nothing.
+
+    No variable and no checkpoint gets anything from it.
+
+    Args:
+      config: the cluster; None takes `TF_CONFIG`.
+      group: the membership to use; None makes one, which is left with the session.
+      joins: whether `begin` joins the job with it.
+
+    Raises:
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed.
+      errors.ClusterError: in `begin`, a parameter server is not there in time.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig | None = None,
+        *,
+        group: GroupStop | None = None,
+        joins: bool | None = None,
+    ) -> None:
+        self._config = config or ClusterConfig.from_environment()
+        self._own = group is None
+        self._joins = self._own if joins is None else joins
+        fail_fast()
+        self.group = group or GroupStop(self._config)
+
+    def begin(self) -> None:
+        """Joins the job and, on a worker, waits for the chief."""
+        if self._joins and self._config.task_type != "evaluator":
+            self.group.connect(own_target(self._config))
+            try:
+                self.group.wait_until_ready()
+            except GroupStopped:
+                pass  # the session sees it
+        self._tokens = token_ops(v1.get_default_graph())
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Passes on that the variables are there; shortens the end."""
+        _limit_grace(coord)
+        step = self.group.step
+        step.let_one_through = functools.partial(_run, session, self._tokens)
+        if self._config.cluster:
+            limit_close(session)
+        step.interrupt = None if self._config.is_chief else session.close
+        if self._config.is_chief:
+            self.group.ready()
+        self._coord = coord
+        if self.group.stopped:
+            coord.request_stop()
+
+    def before_run(self, run_context: Any) -> None:
+        """A step begins."""
+        self.group.step.began = time.monotonic()
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Tells the others, or hears from them."""
+        self.group.step.began = None
+        if self._coord.should_stop():
+            # A thread of the session failed, for example for a lost server.
+            self._coord.raise_requested_exception()
+        if run_context.stop_requested or self._coord.should_stop():
+            self.group.request("a hook or callback asked for a stop")
+        elif not self.group.stopped:
+            return
+        if self.group.error is not None:
+            raise self.group.error
+        run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        """A session that ends stops the others."""
+        self.group.step.began = None
+        self.group.request("its session ended")
+        if self._own:
+            self.group.leave()
+
+
+class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Goes first in a list of hooks, so that what they do counts to no step.
+
+    Args:
+      group: the membership of the `GroupStopHook` at the end of the list.
+    """
+
+    def __init__(self, group: GroupStop) -> None:
+        self._group = group
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Before the chief's thread starts that closes the queue of tokens."""
+        _keep_tokens(coord, self._group)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """A step is over."""
+        self._group.step.began = None
+
+
+def _run(session: Any, ops: Sequence[Any]) -> None:
+    options = v1.RunOptions(timeout_in_ms=CALL_MS)
+    # The chief's own end closes the queue, which lets everybody go.
+    with contextlib.suppress(tf.errors.OpError, RuntimeError):
+        session.run(ops, options=options)
+
+
+def fail_fast() -> None:
+    """Makes TensorFlow's calls to a task that is gone fail, before the first call.
+
+    By default they wait until it is back, for ever if need be, and nothing can end
+    the wait.
+    """
+    os.environ.setdefault("GRPC_FAIL_FAST", "true")
+
+
+def own_target(config: ClusterConfig) -> str:
+    """The session target of this process's server."""
+    if not config.cluster:
+        return ""
+    return "grpc://" + config.cluster[config.task_type][config.task_index]
+
+
+def _keep_tokens(coord: Any, group: GroupStop) -> None:
+    # A session that is lost and created again would find the queue closed by the end
+    # of the one before, and the other workers would take that for the end of data.
+    wait_for_stop = coord.wait_for_stop
+
+    def wait(timeout: float | None = None) -> Any:
+        stops = wait_for_stop(timeout)
+        name = threading.current_thread().name
+        if SYNC_TOKENS.decode() in name and name.endswith("close_on_stop"):
+            while not group.stopped:
+                if coord.joined:
+                    raise SystemExit  # of this thread
+                time.sleep(0.05)
+        return stops
+
+    coord.wait_for_stop = wait
+
+
+def _limit_grace(coord: Any) -> None:
+    join = coord.join
+
+    def limited(
+        threads: Any = None,
+        stop_grace_period_secs: float = GRACE_SECS,
+        ignore_live_threads: bool = False,
+    ) -> Any:
+        return join(
+            threads,
+            stop_grace_period_secs=min(stop_grace_period_secs, GRACE_SECS),
+            ignore_live_threads=ignore_live_threads,
+        )
+
+    request_stop = coord.request_stop
+
+    def quiet(ex: Any = None) -> Any:
+        # What the closing session ends in such a thread is no failure: a call that
+        # waits is cancelled, one that begins later finds no session.
+        if coord.joined and isinstance(ex, (tf.errors.OpError, RuntimeError)):
+            return None
+        return request_stop(ex)
+
+    coord.join, coord.request_stop = limited, quiet

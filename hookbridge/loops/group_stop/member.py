@@ -1,0 +1,256 @@
+"""One process's part in the common stop of a job."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from hookbridge import errors
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.group_stop.board import StopBoard
+from hookbridge.loops.group_stop.watch import POLL_SECS, StepWatch, chief_of, watch
+from hookbridge.loops.tasks import ports
+
+LOST_SECS = 20.0
+START_SECS = 600.0
+# A worker that finds the job over waits this long for one that begins anew.
+LATE_SECS = 5.0
+
+
+class GroupStopped(Exception):
+    """Ends what waits for a job that is over."""
+
+
+class GroupStop:
+    """Follows the stop of the job on a thread, and asks for it.
+
+    The thread waits in one call on parameter server 0 that returns when anybody
+    stops the job, so that a step costs nothing more than without it.
+
+    Args:
+      config: the cluster and this task.
+      lost_secs: see `SessionCluster`, also for the next.
+      start_secs: see there.
+
+    Attributes:
+      name: this task, for messages.
+      reason: why the job was stopped, with the task that asked; None before.
+      error: why it cannot go on, if that is an error; the main thread raises it.
+      step: what the main thread does, and how to wake it.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        lost_secs: float = LOST_SECS,
+        start_secs: float = START_SECS,
+    ) -> None:
+        self.config = config
+        self.lost_secs = lost_secs
+        self.name = f"{config.task_type} {config.task_index}"
+        self.reason: str | None = None
+        self.error: errors.ClusterError | None = None
+        self.failed = False  # here, and not because of a stop
+        self.step = StepWatch()
+        # Whether the job ended without this process, as far as can be seen.
+        self.is_over: Callable[[], bool] = lambda: False
+        self._start_secs = start_secs
+        self._board: StopBoard | None = None
+        self._generation = 0
+        self._stopped = threading.Event()
+        self.over = threading.Event()  # the main thread needs no help any more
+
+    @property
+    def stopped(self) -> bool:
+        """Whether this process is to stop."""
+        return self._stopped.is_set()
+
+    def connect(self, target: str) -> None:
+        """Joins the job; returns once its chief has begun it.
+
+        Args:
+          target: the session target of this process's server.
+
+        Raises:
+          errors.ClusterError: a parameter server or the chief is not there in time.
+        """
+        if "ps" not in self.config.cluster:  # there is nobody to share a stop with
+            self._stopped.clear()
+            return
+        if self._board is not None and not self.stopped:
+            return
+        self._check_error()
+        self._stopped.clear()
+        self.over.clear()
+        self.reason, self.failed, self.step = None, False, StepWatch()
+        self.wait_for_servers()
+        if self._board is not None:
+            self._board.close()
+        try:
+            self._board = StopBoard(target, self.config)
+            self._generation = self._join(self._board)
+        except tf.errors.OpError as e:
+            self.wait_for_servers()  # unless the job is over, and they have left
+            servers = [("ps", i) for i in range(len(self.config.cluster["ps"]))]
+            raise self.lost(servers, 0.0) from e
+        watch(self)
+
+    def wait_for_servers(self) -> None:
+        """Returns once all parameter servers listen.
+
+        Raises:
+          errors.ClusterError: one does not in time.
+          GroupStopped: the job was stopped meanwhile, or is over.
+        """
+        limit = self._start_secs if self._board is None else self.lost_secs
+        began = time.monotonic()
+        missing = list(range(len(self.config.cluster.get("ps", ()))))
+        while True:
+            missing = [
+                i for i in missing if not ports.is_listening(self.config, "ps", i)
+            ]
+            if not missing:
+                return
+            waited = time.monotonic() - began
+            if waited > LATE_SECS and self.is_over():
+                self.stop_here("the job was over, and its servers had left")
+            self.check()
+            if waited > limit:
+                raise self.lost([("ps", i) for i in missing], limit)
+            time.sleep(0.2)
+
+    def wait_until_ready(self) -> None:
+        """Returns once the chief has initialised the variables.
+
+        TensorFlow's own worker looks every 30 seconds only.
+
+        Raises:
+          errors.ClusterError: the chief does not do it in time.
+          GroupStopped: the job was stopped meanwhile.
+        """
+        if self._board is None or self.config.is_chief:
+            return
+        deadline = time.monotonic() + self._start_secs
+        while not self._guarded(
+            lambda board: board.wait("ready", self._generation, POLL_SECS)
+        ):
+            self.check()
+            if time.monotonic() > deadline:
+                raise errors.ClusterError(
+                    f"The chief has not initialised the variables within "
+                    f"{self._start_secs:g} s; `{self.name}` waited for it. See what "
+                    "the chief printed."
+                )
+
+    def check(self) -> None:
+        """Raises what ends this process's wait.
+
+        Raises:
+          errors.ClusterError: a task that is needed is gone.
+          GroupStopped: the job was stopped.
+        """
+        self._check_error()
+        if self.stopped:
+            raise GroupStopped(self.reason)
+
+    def ready(self) -> None:
+        """Tells the workers that the variables are initialised; for the chief."""
+        self._guarded(lambda board: board.ready(self._generation))
+
+    def request(self, reason: str) -> None:
+        """Stops every process of the job."""
+        if self.over.is_set() or self.stopped:
+            return
+        # First the others: what this process closes when it stops wakes them too, and
+        # they have to know why.
+        text = f"{self.name}: {reason}"
+        first = self._guarded(lambda board: board.stop(self._generation, text))
+        self.stop_here(first if isinstance(first, str) else text)
+
+    def stop_here(self, reason: str) -> None:
+        """Stops this process and no other."""
+        if not self.stopped:
+            self.reason = reason
+            logging.info("hookbridge: this process stops. %s", reason)
+            self._stopped.set()
+            threading.Thread(
+                target=self.step.wake, args=(self.over,), daemon=True
+            ).start()
+
+    def fail(self, error: errors.ClusterError) -> None:
+        """Stops this process because a task that it needs is gone."""
+        self.error = error
+        self.stop_here(str(error))
+
+    def wait_for_stop(self) -> bool:
+        """Waits a while for somebody to stop the job; whether it was stopped."""
+        board = self._board
+        assert board is not None
+        if board.wait("stop", self._generation, POLL_SECS):
+            self.stop_here(board.reason())
+        return self.stopped
+
+    def leave(self) -> None:
+        """Takes leave: this process needs the parameter servers no more."""
+        if self.over.is_set():
+            return
+        self.over.set()
+        # What is gone answers no call; the process ends with what is open.
+        if self._board is not None and self.error is None:
+            self._board.leave()
+            self._board.close()
+
+    def lost(
+        self, tasks: Sequence[tuple[str, int]], secs: float
+    ) -> errors.ClusterError:
+        """The error about tasks that are gone."""
+        names = ", ".join(
+            f"`{job}` {index} ({self.config.cluster[job][index]})"
+            for job, index in tasks
+        )
+        return errors.ClusterError(
+            f"{names} cannot be reached for {secs:g} s; `{self.name}` expected a "
+            "server that listens there. It was not started, has ended or was "
+            "killed: see what it printed, and start the job again: it goes on from "
+            "its last checkpoint."
+        )
+
+    def _check_error(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def _join(self, board: StopBoard) -> int:
+        began = time.monotonic()
+        while True:
+            number = board.generation()
+            stopped = number and board.is_stopped(number)
+            if self.config.is_chief:
+                if not number or stopped:
+                    number += 1
+                    board.begin(number)
+                return number
+            if number and not stopped:
+                return number
+            waited = time.monotonic() - began
+            if stopped and waited > LATE_SECS:
+                self.stop_here(f"the job was over: {board.reason()}")
+                return number
+            if waited > self._start_secs:
+                raise self.lost([chief_of(self.config)], self._start_secs)
+            time.sleep(0.2)
+
+    def _guarded(self, call: Callable[[StopBoard], Any]) -> Any:
+        """Calls, unless there is nobody to call; an unreachable server is no error."""
+        if self._board is None:
+            return True
+        with contextlib.suppress(tf.errors.OpError, RuntimeError):
+            return call(self._board)
+        time.sleep(0.1)
+        return False

@@ -1,0 +1,1 @@
+"""Monitored sessions whose steps run through callables."""

@@ -1,0 +1,179 @@
+"""Sessions whose `run` goes through `Session.make_callable`.
+
+Most of what `Session.run` costs beside the step itself is the same in every step:
+it looks its fetches up, serialises options and metadata and extends the graph. A
+callable does that once. `MonitoredSession`, which has hooks and therefore
+fetches that are known only when a step begins, cannot use one; the session below
+keeps one for each set of fetches that it meets.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from hookbridge import compat
+from hookbridge.loops.sessions.fed_callable import FedCallable, feed_key
+from hookbridge.structures import (
+    UnknownStructureError,
+    copy_structure,
+    is_empty,
+    structure_key,
+)
+
+v1 = tf.compat.v1
+
+# A loop has a handful of fetch sets; hooks that make new tensors in every step
+# must not fill the memory.
+MAX_FETCH_SETS = 64
+
+
+# Of fetches that stay with `Session.run`.
+_ORDINARY = object()
+
+
+class _FetchSet(NamedTuple):
+    """One set of fetches.
+
+    Attributes:
+      fetches: keeps what is known by its id alive.
+      call: runs them; None until they are fetched for the second time.
+      fed: tensors that are fed with them, which are kept alive too.
+    """
+
+    fetches: Any
+    call: Any
+    fed: tuple[Any, ...] = ()
+
+
+class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
+    """A `tf.compat.v1.Session` that runs the same fetches faster each time.
+
+    `run` does what `Session.run` does, errors included. The first run of a set of
+    fetches is an ordinary one, the others go through a callable, with feeds too. Runs
+    with options that are not empty, with fetches or feeds of unusual types, and with
+    feeds on a server stay ordinary.
+    """
+
+    # None: the session is not (or no longer) to use callables. An attribute of the
+    # class, because sessions become callable sessions after they were made.
+    _fetch_sets: dict[Any, _FetchSet] | None = None
+
+    @staticmethod
+    def adopt(session: Any) -> bool:
+        """Makes `session` itself a callable session, if that changes nothing else.
+
+        `MonitoredSession`'s session creators make `tf.compat.v1.Session`s, restore
+        them and hand them to hooks, and have no place for another class.
+
+        Returns:
+          Whether it is one now: a session of any other class than
+          `tf.compat.v1.Session` is left as it is, and one whose configuration puts
+          something into the `RunMetadata` of plain runs.
+        """
+        if isinstance(session, CallableSession):
+            return True
+        if type(session) is not v1.Session:
+            return False
+        config = compat.session_config(session)
+        if config is not None and (
+            config.graph_options.build_cost_model
+            or config.experimental.HasField("session_metadata")
+        ):
+            return False
+        session.__class__ = CallableSession
+        session._fetch_sets = {}
+        return True
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """As `tf.compat.v1.Session.run`."""
+        call = None
+        if options is None or not options.ByteSize():
+            if feed_dict:
+                call = self._fed_callable(fetches, feed_dict)
+            else:
+                call = self._callable(fetches)
+        if call is None:
+            return super().run(fetches, feed_dict, options, run_metadata)
+        result = compat.private("session_do_call")(self, call)
+        if run_metadata is not None:
+            run_metadata.Clear()  # as the empty metadata of a plain run do
+        return result
+
+    def close(self) -> None:
+        """As `tf.compat.v1.Session.close`."""
+        self._fetch_sets = None
+        super().close()
+
+    def _callable(self, fetches: Any) -> Callable[[], Any] | None:
+        fetch_sets = self._fetch_sets
+        if fetch_sets is None:
+            return None
+        try:
+            key = structure_key(fetches)
+        except UnknownStructureError:
+            return None
+        known = fetch_sets.get(key)
+        if known is None:
+            if len(fetch_sets) >= MAX_FETCH_SETS:
+                fetch_sets.clear()
+            fetch_sets[key] = _FetchSet(copy_structure(fetches), None)
+            return None
+        # A run of nothing is an error in a callable and nothing in `run`.
+        if known.call is None and not is_empty(known.fetches):
+            known = _FetchSet(known.fetches, self.make_callable(known.fetches))
+            fetch_sets[key] = known
+        call: Callable[[], Any] | None = known.call
+        return call
+
+    def _fed_callable(
+        self, fetches: Any, feeds: Mapping[Any, Any]
+    ) -> Callable[[], Any] | None:
+        fetch_sets = self._fetch_sets
+        fed = feed_key(feeds) if type(feeds) is dict else None
+        if fetch_sets is None or fed is None:
+            return None
+        try:
+            key = (structure_key(fetches), fed)
+        except UnknownStructureError:
+            return None
+        known = fetch_sets.get(key)
+        if known is None:
+            if len(fetch_sets) >= MAX_FETCH_SETS:
+                fetch_sets.clear()
+            fetch_sets[key] = _FetchSet(copy_structure(fetches), None, tuple(feeds))
+            return None
+        call = known.call
+        if call is None:
+            tensors = list(known.fed)
+            if FedCallable.suits(self, known.fetches, tensors):
+                call = FedCallable(self, known.fetches, tensors)
+            else:
+                call = _ORDINARY
+            fetch_sets[key] = known._replace(call=call)
+        if call is _ORDINARY:
+            return None
+        arrays = call.arrays(feeds)
+        return None if arrays is None else functools.partial(call.run, arrays)
+
+
+class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Makes every session that it is given a `CallableSession`.
+
+    As a hook it works wherever hooks do, also after a recovery: in
+    `MonitoredTrainingSession`, `SingularMonitoredSession` and `Estimator`. In
+    `Model.fit` it has no effect.
+    """
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Adopts the session."""
+        CallableSession.adopt(session)

@@ -1,0 +1,1 @@
+"""One process of a cluster: its port, server, job and signals; and a local cluster."""

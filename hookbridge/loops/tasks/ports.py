@@ -1,0 +1,108 @@
+"""Whether tasks of a cluster listen, and whether this task can."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import socket
+import time
+from collections.abc import Iterable
+
+from hookbridge import errors
+from hookbridge.cluster import ClusterConfig
+
+PROBE_SECS = 1.0
+
+
+def address(config: ClusterConfig, job: str, index: int) -> tuple[str, int]:
+    """Host and port of a task."""
+    host, _, port = config.cluster[job][index].rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def check_own_port(config: ClusterConfig) -> None:
+    """Raises if something else listens on this task's port.
+
+    TensorFlow's server finds out too late and does not say which port it was.
+
+    Raises:
+      errors.ClusterError: the port is in use.
+    """
+    host, port = address(config, config.task_type, config.task_index)
+    with socket.socket() as probe:
+        # A server that has just ended leaves the port waiting, which is no obstacle.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as e:
+            raise errors.ClusterError(
+                f"Port {port} of `{config.task_type}` {config.task_index} "
+                f"({host}:{port} in TF_CONFIG['cluster']) cannot be used: "
+                f"{(e.strerror or str(e)).lower()}; expected a port that nobody "
+                "listens on. End the process that has it, or change TF_CONFIG in "
+                "every task."
+            ) from e
+
+
+def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
+    """Whether a task's server accepts connections.
+
+    A TensorFlow server listens until its process ends, so this is whether the
+    process is there.
+    """
+    with contextlib.suppress(OSError):
+        socket.create_connection(address(config, job, index), PROBE_SECS).close()
+        return True
+    return False
+
+
+class Liveness:
+    """Follows whether tasks are there.
+
+    Args:
+      config: the cluster.
+      tasks: `(job, index)` of those that are followed.
+    """
+
+    def __init__(self, config: ClusterConfig, tasks: Iterable[tuple[str, int]]) -> None:
+        self._config = config
+        # Since when each is missed; None while it is there.
+        now = time.monotonic()
+        self._missed: dict[tuple[str, int], float | None] = dict.fromkeys(tasks, now)
+        self._seen: set[tuple[str, int]] = set()
+
+    @property
+    def seen(self) -> int:
+        """How many of the tasks have ever been there."""
+        return len(self._seen)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of them have."""
+        return len(self._seen) == len(self._missed)
+
+    def look(self) -> None:
+        """Looks at all tasks."""
+        for task, missed in self._missed.items():
+            if is_listening(self._config, *task):
+                self._seen.add(task)
+                self._missed[task] = None
+            elif missed is None:
+                self._missed[task] = time.monotonic()
+
+    def away(
+        self, secs: float, *, unseen_secs: float = math.inf
+    ) -> list[tuple[str, int]]:
+        """The tasks that have been away for long.
+
+        Args:
+          secs: for one that was there.
+          unseen_secs: for one that never was.
+        """
+        now = time.monotonic()
+        return [
+            task
+            for task, missed in self._missed.items()
+            if missed is not None
+            and now - missed >= (secs if task in self._seen else unseen_secs)
+        ]

@@ -1,0 +1,260 @@
+"""The training loop over `MonitoredTrainingSession`, with in-graph towers."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.convert import as_hooks
+from hookbridge.arguments import check_count, check_writable
+from hookbridge.loops.last_step import LastStepHook, resolve_last_step
+from hookbridge.loops.sessions.monitored_session import training_session
+from hookbridge.loops.towers import devices as devices_lib
+from hookbridge.loops.towers.evaluation import Evaluation
+from hookbridge.loops.towers.first_batch import check_first_batch
+from hookbridge.loops.towers.graph import TowerGraph, build_training
+from hookbridge.loops.towers.inputs import (
+    InputFn,
+    make_dataset,
+    next_training_batch,
+)
+from hookbridge.loops.towers.results import FinalValuesHook, TrainingResult
+from hookbridge.loops.towers.spec import ModelFn
+from hookbridge.loops.towers.sync_replicas import SyncReplicas
+
+if TYPE_CHECKING:
+    from hookbridge.loops.clusters.session_cluster import SessionCluster
+
+
+class TowerLoop:
+    """Synchronous data-parallel training in graph mode, in one process or several.
+
+    Every step splits one batch `[N, ...]` among the towers, averages their
+    gradients and updates the shared variables once.
+
+    What a hook can fetch or feed by name means the same as in `Model.fit`:
+    `"loss:0"` and `"<metric>:0"` (means over the whole batch), `"learning_rate:0"`,
+    `"global_step:0"`, and the ops of the first tower, `"hidden/Relu:0"`, which see
+    its N / num_towers examples; those of the others are under `tower_1/` and so on.
+    """
+
+    def __init__(
+        self,
+        model_fn: ModelFn,
+        *,
+        optimizer: Callable[[Any], Any],
+        learning_rate: float | Callable[[Any], Any],
+        num_towers: int = 1,
+        devices: Sequence[str] | None = None,
+        seed: int | None = None,
+        session_config: Any = None,
+        cluster: SessionCluster | None = None,
+        replicas_to_aggregate: int | None = None,
+    ) -> None:
+        """Configures the loop; nothing is built before `train`.
+
+        Args:
+          model_fn: called as `model_fn(features, labels, mode)` with the tensors
+            `[N / num_towers, ...]` of one tower and the mode `"train"` or `"eval"`;
+            returns a `TowerSpec`. Its variables come from
+            `tf.compat.v1.get_variable`, so that the towers share them.
+          optimizer: called with the learning-rate tensor, returns a
+            `tf.compat.v1.train.Optimizer`; the class itself where the learning rate
+            is its first argument.
+          learning_rate: initial value, or a function of the global step. Callbacks
+            can set a value; they cannot set a function.
+          num_towers: number of towers.
+          devices: one device for each tower; None takes the GPUs if there are
+            any, or else logical CPU devices, which the session makes.
+          seed: graph-level random seed.
+          session_config: `tf.compat.v1.ConfigProto` for the sessions.
+          cluster: this process's task; None trains in one process.
+          replicas_to_aggregate: workers' gradients that make one update, through
+            `tf.compat.v1.train.SyncReplicasOptimizer`; None lets each worker update
+            by itself. In a cluster only.
+
+        Raises:
+          errors.InvalidArgumentError: an argument has a bad value.
+        """
+        check_count("replicas_to_aggregate", replicas_to_aggregate)
+        if replicas_to_aggregate is not None and cluster is None:
+            raise errors.InvalidArgumentError(
+                f"Received replicas_to_aggregate={replicas_to_aggregate} without "
+                "cluster; expected both. Pass `cluster=hb.loops.SessionCluster()`."
+            )
+        for name, function in (("model_fn", model_fn), ("optimizer", optimizer)):
+            if not callable(function):
+                raise errors.InvalidArgumentError(
+                    f"Received {name}={function!r}; expected a function."
+                )
+        if not callable(learning_rate) and not _is_above_0(learning_rate):
+            raise errors.InvalidArgumentError(
+                f"Received learning_rate={learning_rate!r}; expected a number above 0 "
+                "or a function of the global step."
+            )
+        self.devices = devices_lib.tower_devices(num_towers, devices)
+        self._model_fn = model_fn
+        self._optimizer = optimizer
+        self._learning_rate = learning_rate
+        self._seed = seed
+        self._config = devices_lib.session_config(self.devices, base=session_config)
+        self._cluster = cluster
+        self._replicas = replicas_to_aggregate
+        if cluster is not None:
+            # The devices of a session are those of its server.
+            cluster.use_config(self._config)
+
+    def train(
+        self,
+        input_fn: InputFn,
+        *,
+        guests: Any = (),
+        steps_per_epoch: int | None = None,
+        epochs: int | None = None,
+        max_steps: int | None = None,
+        validation_fn: InputFn | None = None,
+        model_dir: str | os.PathLike[str] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> TrainingResult:
+        """Trains until the data, `epochs`, `max_steps` or a guest ends it.
+
+        Args:
+          input_fn: called inside the loop's graph, returns a `tf.data.Dataset` of
+            `(features, labels)` batches, tensors `[N, ...]`. Where it does not say
+            its N, several towers read one batch more, before the training.
+          guests: any mix of hooks and callbacks, in the order in which they see
+            events.
+          steps_per_epoch: steps that make an epoch, for callbacks.
+          epochs: ends the run after so many epochs, counted from global step 0.
+          max_steps: ends the run at this global step.
+          validation_fn: as `input_fn`, a dataset that ends: evaluated on the live
+            variables at the end of each epoch for the `val_*` logs.
+          model_dir: a checkpoint found here is restored before the first step.
+            Nothing is written here but by the guests, and in a cluster that the
+            job is over (`checkpoints_until_stop`). None starts afresh.
+          params: further entries of `callback.params`.
+
+        Returns:
+          The global step and the variables at the end.
+
+        Raises:
+          errors.InvalidArgumentError: an argument has a bad value, or the batch
+            does not divide among the towers.
+          errors.UnwritableError: `model_dir` cannot be written.
+          errors.HookBridgeError: a guest was refused; see `as_hooks`.
+        """
+        last_step = resolve_last_step(steps_per_epoch, epochs, max_steps)
+        if model_dir is not None:
+            model_dir = check_writable(model_dir, name="model_dir")
+        final = FinalValuesHook()
+        with tf.Graph().as_default(), tf.compat.v1.device(self._placement()):
+            tf.compat.v1.set_random_seed(self._seed)
+            graph, sync_hooks = self._build(input_fn)
+            hooks = as_hooks(
+                guests,
+                steps_per_epoch=steps_per_epoch,
+                epochs=epochs,
+                logs={"loss": graph.loss, **graph.metrics},
+                validation=self._validation(validation_fn),
+                learning_rate=graph.learning_rate,
+                params=params,
+            )
+            if last_step is not None:
+                hooks.append(LastStepHook(last_step))
+            hooks.append(final)
+            open_session: Callable[..., Any] = training_session
+            if self._cluster is not None:
+                open_session = self._cluster.training_session
+            with open_session(
+                [*sync_hooks, *hooks],
+                checkpoint_dir=model_dir,
+                config=self._config,
+                # What is written, and when, is the guests' affair.
+                save_checkpoint_secs=None,
+                save_checkpoint_steps=None,
+                save_summaries_steps=None,
+                save_summaries_secs=None,
+                log_step_count_steps=None,
+            ) as session:
+                while not session.should_stop():
+                    session.run(graph.train_op)
+        if final.global_step is None:
+            # A clean end calls every `end`, but for that of a stopped cluster.
+            assert self._cluster is not None
+            return TrainingResult(0, {})
+        return TrainingResult(final.global_step, final.variables)
+
+    def evaluate(
+        self, input_fn: InputFn, *, variables: Mapping[str, Any]
+    ) -> dict[str, float]:
+        """Evaluates given variables on one pass over a dataset.
+
+        Args:
+          input_fn: as in `train`, a dataset that ends.
+          variables: `{variable name: array}`, as `train` returns them.
+
+        Returns:
+          `{"loss": ..., metric: ...}`, means over the examples.
+
+        Raises:
+          errors.InvalidArgumentError: a variable of the model is missing, or the
+            dataset is empty or never ends.
+        """
+        with tf.Graph().as_default():
+            evaluation = Evaluation(self._model_fn, input_fn)
+            wanted = tf.compat.v1.global_variables()
+            missing = [v.op.name for v in wanted if v.op.name not in variables]
+            if missing:
+                raise errors.InvalidArgumentError(
+                    f"Received variables {sorted(variables)}; expected also "
+                    f"{missing}, which the model has. Pass `train(...).variables`."
+                )
+            with tf.compat.v1.Session(config=self._config) as session:
+                session.run(tf.compat.v1.local_variables_initializer())
+                session.run(tf.compat.v1.tables_initializer())
+                for variable in wanted:
+                    assign = variable.initializer
+                    value = variables[variable.op.name]
+                    session.run(assign, feed_dict={assign.inputs[1]: value})
+                return evaluation.run(session)
+
+    def _placement(self) -> Any:
+        return None if self._cluster is None else self._cluster.device_setter()
+
+    def _build(self, input_fn: InputFn) -> tuple[TowerGraph, list[Any]]:
+        """The graph, and the hooks that `SyncReplicasOptimizer` needs on a worker."""
+        sync: SyncReplicas | None = None
+        if self._cluster is not None and self._replicas is not None:
+            workers = self._cluster.num_workers
+            sync = SyncReplicas(self._optimizer, self._replicas, workers)
+        with tf.device("/device:CPU:0"):
+            batch = next_training_batch(make_dataset(input_fn, name="input_fn"))
+        check_first_batch(batch, len(self.devices))
+        graph = build_training(
+            self._model_fn,
+            batch,
+            optimizer=sync or self._optimizer,
+            learning_rate=self._learning_rate,
+            devices=self.devices,
+        )
+        if sync is None or self._cluster is None:
+            return graph, []
+        hook = sync.optimizer.make_session_run_hook(self._cluster.is_chief)
+        return graph, [hook]
+
+    def _validation(self, validation_fn: InputFn | None) -> Any:
+        if validation_fn is None:
+            return None
+        return Evaluation(self._model_fn, validation_fn)
+
+
+def _is_above_0(value: Any) -> bool:
+    try:
+        return 0 < float(value) < math.inf
+    except (TypeError, ValueError):
+        return False

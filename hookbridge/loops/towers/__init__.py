@@ -1,0 +1,1 @@
+"""One graph replicated over devices with shared variables."""

@@ -1,0 +1,95 @@
+"""Replicates a piece of graph over several devices with shared variables."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from hookbridge.loops.towers.devices import device_setter
+from hookbridge.loops.towers.graph_collections import tower_collections
+from hookbridge.loops.towers.updates import update_once
+from hookbridge.loops.towers.variables import SharedVariables
+
+Result = TypeVar("Result")
+
+VARIABLE_DEVICE = "/device:CPU:0"
+
+
+def tower_name_scope(index: int) -> contextlib.AbstractContextManager[Any]:
+    """The name scope of a tower: none for the first, then `tower_1`, `tower_2`.
+
+    The first tower keeps the names it would have alone, as in `MirroredStrategy`,
+    so that a hook that fetches `"hidden/Relu:0"` works with any number of towers.
+    """
+    import tensorflow as tf
+
+    if index == 0:  # a scope named None would leave the caller's scope
+        return contextlib.nullcontext()
+    scope: contextlib.AbstractContextManager[Any]
+    scope = tf.compat.v1.name_scope(f"tower_{index}")
+    return scope
+
+
+def build_towers(
+    build: Callable[[int, Any], Result],
+    shards: Sequence[Any],
+    devices: Sequence[str],
+    *,
+    variable_device: str = VARIABLE_DEVICE,
+    outputs: Callable[[Result], Any] = lambda result: result,
+    losses_are_added: bool = False,
+) -> list[Result]:
+    """Calls `build` once for each tower, in the default graph.
+
+    Every tower's operations run on its own device. The variables are made by the
+    first tower, on `variable_device`, and shared: `tf.compat.v1.get_variable` is
+    under `reuse=True` in the others, and other variables go by order of creation.
+
+    Args:
+      build: called as `build(index, shard)`.
+      shards: what each tower gets, as `split_batch` makes it.
+      devices: the device of each tower.
+      variable_device: where variables live. What the caller or `build` asks for
+        with `tf.device` wins, so that a parameter-server placement stays.
+      outputs: what of a tower's result the steps compute, as a structure; updates of
+        shared variables that it waits for are made by the first tower.
+      losses_are_added: as in `tower_collections`.
+
+    Returns:
+      What `build` returned for each tower.
+
+    Raises:
+      errors.InvalidArgumentError: a tower makes other variables than the first, or
+        computes with a shared variable that it updates (see `update_once`).
+    """
+    import tensorflow as tf
+
+    results = []
+    graph = tf.compat.v1.get_default_graph()
+    first: list[Any] = []
+    variables = SharedVariables()
+    for index, (shard, device) in enumerate(zip(shards, devices, strict=True)):
+        # By scope object, and without a name scope of its own: the object brings
+        # back the counts of unnamed scopes, so that the second tower's unnamed
+        # layers find the first tower's variables.
+        scope = tf.compat.v1.variable_scope(
+            tf.compat.v1.get_variable_scope(),
+            reuse=True if index else None,
+            auxiliary_name_scope=False,
+        )
+        before = len(graph.get_operations())
+        with (
+            scope,
+            tower_name_scope(index),
+            tf.compat.v1.device(device_setter(device, variable_device)),
+            tower_collections(index, shards[0], losses_are_added=losses_are_added),
+            variables.scope(index),
+        ):
+            results.append(build(index, shard))
+        own = graph.get_operations()[before:]
+        if index == 0:
+            first = own
+        else:
+            update_once(first, own, outputs(results[-1]))
+    return results

@@ -1,0 +1,118 @@
+"""Evaluation of a model function inside a session, on its live variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.session_loop.validation import ValidationReport
+from hookbridge.loops.towers.build import VARIABLE_DEVICE
+from hookbridge.loops.towers.inputs import InputFn, make_dataset, num_batches
+from hookbridge.loops.towers.spec import EVAL, ModelFn, call_model_fn
+
+
+class Evaluation:
+    """The evaluation part of a graph: one replica that shares the variables.
+
+    Make it inside the graph, before the session; run it any number of times. It
+    runs on one device, so that its batches may have any size. It is a
+    `hookbridge.adapters.session_loop.validation.Validation`.
+
+    Attributes:
+      metric_names: the keys of what `run` returns.
+      num_batches: batches in one pass; None where the dataset cannot tell. Then the
+        last `on_batch_begin` meets the end of the data, as in Keras.
+    """
+
+    def __init__(self, model_fn: ModelFn, input_fn: InputFn) -> None:
+        """Builds the evaluation's operations under `evaluation/`.
+
+        Args:
+          model_fn: called as `model_fn(features, labels, "eval")`.
+          input_fn: gives a dataset that ends.
+
+        Raises:
+          errors.InvalidArgumentError: the dataset never ends, or a function gives
+            something else than it should.
+        """
+        import tensorflow as tf
+
+        graph = tf.compat.v1.get_default_graph()
+        keys = (
+            tf.compat.v1.GraphKeys.LOSSES,
+            tf.compat.v1.GraphKeys.UPDATE_OPS,
+            tf.compat.v1.GraphKeys.SUMMARIES,
+        )
+        before = {key: graph.get_collection(key) for key in keys}
+        for key in keys:  # the training towers' own
+            graph.clear_collection(key)
+        with (
+            tf.compat.v1.variable_scope(
+                tf.compat.v1.get_variable_scope(),
+                reuse=tf.compat.v1.AUTO_REUSE,
+                auxiliary_name_scope=False,
+            ),
+            tf.compat.v1.name_scope("evaluation"),
+            tf.device(VARIABLE_DEVICE),
+        ):
+            dataset = make_dataset(input_fn, name="validation input")
+            batches = num_batches(dataset)
+            iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
+            batch = iterator.get_next()
+            spec = call_model_fn(model_fn, batch, EVAL)
+            size = tf.shape(tf.nest.flatten(batch[0])[0])[0]
+        for key in keys:
+            graph.clear_collection(key)
+            for value in before[key]:
+                graph.add_to_collection(key, value)
+        if batches == tf.data.INFINITE_CARDINALITY:
+            raise errors.InvalidArgumentError(
+                "The validation input never ends; expected one pass over the data. "
+                "Leave out `.repeat()` or add `.take(number_of_batches)`."
+            )
+        self.num_batches = None if batches == tf.data.UNKNOWN_CARDINALITY else batches
+        self.metric_names = ("loss", *spec.metrics)
+        self._initializer = iterator.initializer
+        self._fetches = ({"loss": spec.loss, **spec.metrics}, size)
+
+    def run(
+        self, session: Any, report: ValidationReport | None = None
+    ) -> dict[str, float]:
+        """Goes through the data once.
+
+        Args:
+          session: the session; runs of it are no training steps.
+          report: told of every batch and the means so far, as Keras does.
+
+        Returns:
+          `{"loss": ..., metric: ...}`, means over the examples.
+
+        Raises:
+          errors.InvalidArgumentError: there was no batch.
+        """
+        import tensorflow as tf
+
+        session.run(self._initializer)
+        sums = dict.fromkeys(self.metric_names, 0.0)
+        means: dict[str, float] = {}
+        count = batch = 0
+        while batch != self.num_batches:
+            if report is not None:
+                report.batch_begin(batch)
+            try:
+                values, size = session.run(self._fetches)
+            except tf.errors.OutOfRangeError:
+                break
+            count += int(size)
+            for name, value in values.items():
+                sums[name] += float(value) * int(size)
+            means = {name: total / count for name, total in sums.items()}
+            if report is not None:
+                report.batch_end(batch, means)
+            batch += 1
+        if not count:
+            raise errors.InvalidArgumentError(
+                "The validation input gave no batch; expected at least one. A "
+                "dataset shorter than one batch is empty with `drop_remainder=True`."
+            )
+        return means

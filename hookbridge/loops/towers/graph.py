@@ -1,0 +1,148 @@
+"""The training graph of a tower loop: towers, merged loss and metrics, one update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.loops.towers import build as towers
+from hookbridge.loops.towers.batches import split_batch
+from hookbridge.loops.towers.gradients import average_gradients, computed
+from hookbridge.loops.towers.spec import TRAIN, ModelFn, TowerSpec, call_model_fn
+
+NO_VARIABLES = (
+    "The loss of `model_fn` depends on no trainable variable; expected at least one "
+    "made by `tf.compat.v1.get_variable`."
+)
+
+
+@dataclass(frozen=True)
+class TowerGraph:
+    """Handles into a training graph.
+
+    Attributes:
+      train_op: one step: every tower's forward and backward pass and one update.
+      loss: `loss:0`, `[]`, the mean over the whole batch.
+      metrics: `{name: tensor []}`, means over the whole batch.
+      learning_rate: the variable, or the schedule's tensor, behind
+        `learning_rate:0`.
+    """
+
+    train_op: Any
+    loss: Any
+    metrics: Mapping[str, Any]
+    learning_rate: Any
+
+
+def build_training(
+    model_fn: ModelFn,
+    batch: Any,
+    *,
+    optimizer: Callable[[Any], Any],
+    learning_rate: float | Callable[[Any], Any],
+    devices: Sequence[str],
+) -> TowerGraph:
+    """Builds the graph of one synchronous step in the default graph.
+
+    Args:
+      model_fn: called as `model_fn(features, labels, "train")` for each tower.
+      batch: `(features, labels)`, tensors `[N, ...]`.
+      optimizer: makes a `tf.compat.v1.train.Optimizer` from the learning rate.
+      learning_rate: a number, which becomes a variable that callbacks can set, or
+        a function of the global step. Either is read through `learning_rate:0`,
+        which a hook may feed.
+      devices: the towers' devices.
+
+    Raises:
+      errors.InvalidArgumentError: the batch does not divide among the towers, or
+        `model_fn` gives something else than a `TowerSpec`.
+    """
+    import tensorflow as tf
+
+    graph = tf.compat.v1.get_default_graph()
+    with tf.device(towers.VARIABLE_DEVICE):
+        global_step = _global_step()
+        source, rate = _learning_rate(learning_rate, global_step)
+        opt = optimizer(rate)
+        shards = split_batch(batch, len(devices))
+    # Reserved, so that a model's own op of that name does not become `loss:0`.
+    graph.unique_name("loss")
+
+    def tower(index: int, shard: Any) -> tuple[TowerSpec, Any]:
+        spec = call_model_fn(model_fn, shard, TRAIN)
+        if not tf.compat.v1.trainable_variables():
+            raise errors.InvalidArgumentError(NO_VARIABLES)
+        return spec, opt.compute_gradients(spec.loss, colocate_gradients_with_ops=True)
+
+    def computed_of(result: tuple[TowerSpec, Any]) -> Any:
+        spec, pairs = result
+        return spec.loss, spec.metrics, [g for g, _ in pairs if g is not None]
+
+    built = towers.build_towers(tower, shards, devices, outputs=computed_of)
+    specs = [spec for spec, _ in built]
+    with tf.device(towers.VARIABLE_DEVICE):
+        gradients = average_gradients([pairs for _, pairs in built])
+        if not any(gradient is not None for gradient, _ in gradients):
+            raise errors.InvalidArgumentError(NO_VARIABLES)
+        updates = graph.get_collection(tf.compat.v1.GraphKeys.UPDATE_OPS)
+        with tf.control_dependencies([*updates, *computed(gradients)]):
+            train_op = opt.apply_gradients(gradients, global_step=global_step)
+        # The trailing slash takes the name as it is: it was reserved above.
+        loss = tf.identity(_mean([spec.loss for spec in specs]), name="loss/")
+        metrics = {
+            name: _merged_metric(name, [spec.metrics[name] for spec in specs])
+            for name in specs[0].metrics
+        }
+    return TowerGraph(train_op, loss, metrics, source)
+
+
+def _global_step() -> Any:
+    import tensorflow as tf
+
+    # A reference variable, so that "global_step:0" is its value and not a handle.
+    with tf.compat.v1.variable_scope(
+        tf.compat.v1.get_variable_scope(), use_resource=False
+    ):
+        return tf.compat.v1.train.get_or_create_global_step()
+
+
+def _learning_rate(value: Any, global_step: Any) -> tuple[Any, Any]:
+    """What stands behind the learning rate, and `learning_rate:0` itself."""
+    import tensorflow as tf
+
+    if callable(value):
+        rate = tf.identity(
+            tf.cast(value(global_step), tf.float32), name="learning_rate"
+        )
+        return rate, rate
+    variable = tf.compat.v1.get_variable(
+        "optimizer/learning_rate",
+        shape=(),
+        dtype=tf.float32,
+        initializer=tf.compat.v1.constant_initializer(value),
+        trainable=False,
+    )
+    return variable, tf.identity(variable, name="learning_rate")
+
+
+def _mean(values: Sequence[Any]) -> Any:
+    import tensorflow as tf
+
+    return values[0] if len(values) == 1 else tf.add_n(list(values)) / len(values)
+
+
+def _merged_metric(name: str, values: Sequence[Any]) -> Any:
+    import tensorflow as tf
+
+    if len(values) == 1 and values[0].op.name == name:
+        return values[0]
+    graph = tf.compat.v1.get_default_graph()
+    if graph.unique_name(name, mark_as_used=False) != name:
+        raise errors.InvalidArgumentError(
+            f"`model_fn` made an operation named `{name}` and a metric `{name}`; "
+            f"`{name}:0` has to be the mean over the towers. Give the operation "
+            f"another name, for example `tower_{name}`."
+        )
+    return tf.identity(_mean(values), name=name)

@@ -1,0 +1,250 @@
+"""Any Estimator `model_fn` as one that runs in towers over several devices."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from hookbridge import errors
+from hookbridge.loops.towers import merged_specs
+from hookbridge.loops.towers.batches import fetch_batches, split_batch
+from hookbridge.loops.towers.build import VARIABLE_DEVICE, build_towers
+from hookbridge.loops.towers.deferred_updates import (
+    Update,
+    apply_averaged,
+    catch_updates,
+)
+from hookbridge.loops.towers.devices import check_devices, device_setter, tower_devices
+from hookbridge.loops.towers.uneven_batch import split_any_batch
+from hookbridge.loops.towers.variables import recorded_local_variables
+
+Reduction = Literal["mean", "sum"]
+Batches = Literal["split", "fetch"]
+TRAIN = "train"
+
+
+def replicate_model_fn(
+    model_fn: Callable[..., Any],
+    devices: Sequence[str] | None = None,
+    *,
+    num_towers: int | None = None,
+    loss_reduction: Reduction = "mean",
+    batches: Batches = "split",
+    variable_device: str = VARIABLE_DEVICE,
+) -> Callable[..., Any]:
+    """Replicates a `model_fn` over devices, with shared variables.
+
+    Each call builds `model_fn` once for each device on a batch of its own. In
+    TRAIN the gradients of all towers, dense or `IndexedSlices`, are averaged and
+    applied once by the first tower's optimizer: any `tf.compat.v1.train.Optimizer`,
+    and the Keras 2 optimizers that can update a v1 graph. In EVAL the metrics, and
+    in EVAL and PREDICT the predictions, are those of the whole batch. Update ops,
+    summaries, hooks and the scaffold are the first tower's. What the model function
+    does with its gradients, such as clipping, it does in each tower, before they are
+    averaged; `docs/estimator.md` has more.
+
+    The first tower's operations have no name prefix, those of tower i are in
+    `tower_i/`. After the replication function of TF 1's `tf.contrib.estimator`,
+    without the optimizer wrapper that it asked for.
+
+    Args:
+      model_fn: an Estimator's `model_fn(features, labels, mode, params, config)`,
+        with any of the last four arguments. Its dense inputs `[N, ...]` arrive as
+        `[N / num_towers, ...]` where the batch is split.
+      devices: the towers' devices, for example `["/device:GPU:0",
+        "/device:GPU:1"]`; None takes the GPUs, or else logical CPU devices (give
+        the Estimator a session with enough of them:
+        `RunConfig(session_config=hb.loops.session_config(devices))`).
+      num_towers: number of towers where `devices` is None; by default as many as
+        there are GPUs, or one.
+      loss_reduction: `"mean"` if the loss is a mean over examples, `"sum"` if it is
+        a sum: then losses and gradients are added, and the regularisation losses
+        of the graph collection count once.
+      batches: where the towers' batches in TRAIN come from. `"split"`: a batch of
+        the input, in equal parts. `"fetch"`: the input is fetched once for each
+        tower, so a step takes `num_towers` whole batches; fewer than that at the
+        end of the data make no step. The features and labels have to be what the
+        dataset gives, unchanged. EVAL and PREDICT split, which loses no example.
+      variable_device: where variables live; a parameter-server placement by the
+        caller stays.
+
+    Returns:
+      A `model_fn` with the same arguments.
+
+    Raises:
+      errors.InvalidArgumentError: a bad argument, or a device that is not here; when
+        called, a batch that does
+        not divide or cannot be fetched again in TRAIN, or a model function that
+        differs between towers.
+      errors.RefusedError: when called, an optimizer of Keras 3, which cannot update
+        a v1 graph.
+    """
+    if not callable(model_fn):
+        raise errors.InvalidArgumentError(
+            f"Received model_fn={model_fn!r}; expected a function."
+        )
+    if loss_reduction not in ("mean", "sum"):
+        raise errors.InvalidArgumentError(
+            f"Received loss_reduction={loss_reduction!r}; expected 'mean' or 'sum'."
+        )
+    if batches not in ("split", "fetch"):
+        raise errors.InvalidArgumentError(
+            f"Received batches={batches!r}; expected 'split' or 'fetch'."
+        )
+    chosen = _devices(devices, num_towers)
+    signature = _signature(model_fn)
+    replica = _Replicated(model_fn, chosen, loss_reduction, batches, variable_device)
+
+    @functools.wraps(model_fn)
+    def replicated(*args: Any, **kwargs: Any) -> Any:
+        return replica(signature.bind(*args, **kwargs).arguments)
+
+    # Estimator asks which of its arguments a model function takes.
+    replicated.__signature__ = signature  # type: ignore[attr-defined]
+    return replicated
+
+
+def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
+    """The arguments that Estimator passes.
+
+    It passes none that a `functools.partial` binds by keyword, and counts those
+    after it, which Python makes keyword-only, as arguments like others.
+    """
+    signature = inspect.signature(model_fn)
+    if not isinstance(model_fn, functools.partial):
+        return signature
+    free = [
+        p for name, p in signature.parameters.items() if name not in model_fn.keywords
+    ]
+    if not any(p.kind is p.VAR_POSITIONAL for p in free):
+        free = [
+            p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.kind is p.KEYWORD_ONLY else p
+            for p in free
+        ]
+    return signature.replace(parameters=free)
+
+
+def _devices(devices: Sequence[str] | None, num_towers: int | None) -> tuple[str, ...]:
+    if devices is not None:
+        check_devices(devices)
+        return tower_devices(num_towers or len(devices), list(devices))
+    if num_towers is None:
+        import tensorflow as tf
+
+        num_towers = max(1, len(tf.config.list_physical_devices("GPU")))
+    return tower_devices(num_towers)
+
+
+class _Replicated:
+    """One replicated model function; keeps nothing between calls."""
+
+    def __init__(
+        self,
+        model_fn: Callable[..., Any],
+        devices: tuple[str, ...],
+        loss_reduction: Reduction,
+        batches: Batches,
+        variable_device: str,
+    ) -> None:
+        self._model_fn = model_fn
+        self._devices = devices
+        self._mean = loss_reduction == "mean"
+        self._share = fetch_batches if batches == "fetch" else split_batch
+        self._variable_device = variable_device
+
+    def __call__(self, arguments: dict[str, Any]) -> Any:
+        import tensorflow as tf
+
+        mode = arguments.get("mode", TRAIN)
+        towers = len(self._devices)
+        batch = (arguments["features"], arguments.get("labels"))
+        on_variables = device_setter(self._variable_device, self._variable_device)
+        with tf.compat.v1.device(on_variables):
+            if mode == TRAIN:
+                shards, sizes = _of_towers(self._share, batch, towers), None
+            else:
+                shards, sizes = split_any_batch(batch, towers)
+        built = build_towers(
+            lambda index, shard: self._tower(arguments, shard),
+            shards,
+            self._devices,
+            variable_device=self._variable_device,
+            outputs=_computed,
+            losses_are_added=not self._mean,
+        )
+        specs = [spec for spec, _, _ in built]
+        with tf.compat.v1.device(on_variables):
+            if mode == TRAIN:
+                apply_averaged(
+                    [updates for _, updates, _ in built],
+                    divisor=float(towers) if self._mean else 1.0,
+                )
+            return specs[0]._replace(**self._merged(specs, built, sizes))
+
+    def _tower(
+        self, arguments: dict[str, Any], shard: Any
+    ) -> tuple[Any, list[Update], list[Any]]:
+        import tensorflow as tf
+
+        own = dict(arguments, features=shard[0])
+        if "labels" in arguments:
+            own["labels"] = shard[1]
+        graph = tf.compat.v1.get_default_graph()
+        with catch_updates(graph) as updates, recorded_local_variables() as made:
+            spec = self._model_fn(**own)
+        if not hasattr(spec, "_replace") or not hasattr(spec, "eval_metric_ops"):
+            raise errors.InvalidArgumentError(
+                f"`model_fn` returned {spec!r}; expected an `EstimatorSpec`."
+            )
+        local = {id(variable) for variable in tf.compat.v1.local_variables()}
+        return spec, updates, [each for each in made if id(each) in local]
+
+    def _merged(self, specs: list[Any], built: list[Any], sizes: Any) -> dict[str, Any]:
+        import tensorflow as tf
+
+        changed: dict[str, Any] = {
+            "predictions": merged_specs.merged_predictions(
+                [spec.predictions for spec in specs]
+            ),
+            "export_outputs": merged_specs.merged_export_outputs(
+                [spec.export_outputs for spec in specs]
+            ),
+        }
+        if specs[0].loss is not None:
+            weights = None
+            if self._mean:
+                weights = sizes or [tf.constant(1) for _ in specs]
+            changed["loss"] = merged_specs.merged_loss(
+                [spec.loss for spec in specs], weights
+            )
+        if specs[0].mode == "eval":
+            changed["eval_metric_ops"] = merged_specs.merged_metrics(
+                [spec.eval_metric_ops for spec in specs],
+                [variables for _, _, variables in built],
+                sizes,
+            )
+        return changed
+
+
+def _computed(tower: tuple[Any, list[Update], list[Any]]) -> Any:
+    """What of a tower its steps compute."""
+    spec, updates, _ = tower
+    gradients = [
+        gradient
+        for update in updates
+        for gradient, _ in update.pairs
+        if gradient is not None
+    ]
+    outputs = (spec.loss, spec.predictions, spec.eval_metric_ops)
+    return gradients, [each for each in outputs if each is not None]
+
+
+def _of_towers(
+    share: Callable[[Any, int], list[Any]], batch: tuple[Any, Any], num_towers: int
+) -> list[Any]:
+    """The towers' `(features, labels)`; no labels stay no labels."""
+    if batch[1] is None:
+        return [(shard, None) for shard in share(batch[0], num_towers)]
+    return share(batch, num_towers)

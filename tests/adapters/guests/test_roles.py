@@ -1,0 +1,269 @@
+"""Which guest is called in which process of a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging as python_logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from callback_loops import STEPS, session_loop
+
+import hookbridge as hb
+from hookbridge import errors
+from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests.skipped_hook import SkippedHook
+from hookbridge.loops.tasks.local_cluster import free_ports
+from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
+
+
+def tf_config(kind: str, index: int = 0) -> str:
+    cluster = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}
+    return json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
+
+
+PLACES = {
+    "local": None,
+    "chief": tf_config("chief"),
+    "worker": tf_config("worker", 1),
+    "evaluator": tf_config("evaluator"),
+}
+RUNS: dict[roles.Role, tuple[str, ...]] = {
+    "split": ("local", "chief", "worker", "evaluator"),
+    "chief": ("local", "chief", "evaluator"),
+    "worker": ("local", "chief", "worker"),
+    "evaluator": ("local", "evaluator"),
+    "all": ("local", "chief", "worker", "evaluator"),
+}
+
+
+def place(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PLACES[name]
+    if text is None:
+        monkeypatch.delenv("TF_CONFIG", raising=False)
+    else:
+        monkeypatch.setenv("TF_CONFIG", text)
+
+
+@pytest.mark.parametrize("name", sorted(PLACES))
+@pytest.mark.parametrize("role", roles.ROLES)
+def test_where_a_role_runs(
+    role: roles.Role, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(name, monkeypatch)
+    assert roles.runs_here(role) is (name in RUNS[role])
+
+
+def test_defaults(keras: Any, tmp_path: Path) -> None:
+    c = keras.callbacks
+    assert roles.role_of(tf.compat.v1.train.StopAtStepHook(3)) == "all"
+    assert roles.role_of(c.CSVLogger(str(tmp_path / "x.csv"))) == "chief"
+    assert roles.role_of(c.EarlyStopping("val_loss")) == "chief"
+    assert roles.role_of(c.EarlyStopping("loss")) == "split"
+    assert roles.role_of(c.LambdaCallback()) == "split"
+
+
+def test_a_role_is_set_on_the_guest_itself(keras: Any) -> None:
+    callback = keras.callbacks.EarlyStopping("loss")
+    assert hb.set_role(callback, "chief") is callback
+    (hook,) = hb.as_hooks(callback, steps_per_epoch=STEPS)
+    assert hook.role == "chief"
+    hook.role = "all"  # that hook only
+    assert roles.role_of(callback) == "chief"
+
+
+@pytest.mark.parametrize("name", sorted(PLACES))
+def test_a_hook_runs_where_its_role_says(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(name, monkeypatch)
+    log = EventLog()
+    free = RecordingHook(log, "free")
+    chief = hb.set_role(RecordingHook(log, "chief"), "chief")
+    hooks = hb.as_hooks([free, chief])
+    assert hooks[0] is free
+    assert (hooks[1] is chief) is (name != "worker")
+    assert hb.as_hooks(hooks) == hooks
+    with tf.Graph().as_default():
+        one = tf.constant(1)
+        with tf.compat.v1.train.MonitoredSession(hooks=hooks) as session:
+            session.run(one)
+    assert bool(log.of("chief")) is (name != "worker")
+    assert log.counts("free")["after_run"] == 1
+
+
+@contextlib.contextmanager
+def absl_messages() -> Iterator[list[str]]:
+    """What is logged with absl meanwhile, at any level."""
+    from absl import logging
+
+    messages: list[str] = []
+    handler = python_logging.Handler()
+    handler.emit = lambda record: messages.append(  # type: ignore[method-assign]
+        record.getMessage()
+    )
+    logger = logging.get_absl_logger()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel("INFO")
+    try:
+        yield messages
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+
+
+def test_a_hook_that_is_skipped_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    place("worker", monkeypatch)
+    hook = hb.set_role(tf.compat.v1.train.StopAtStepHook(3), "chief")
+    (skipped,) = hb.as_hooks(hook)
+    assert isinstance(skipped, SkippedHook)
+    with absl_messages() as messages:
+        skipped.begin()
+        skipped.begin()
+    (line,) = messages
+    assert "`StopAtStepHook` has the role 'chief'" in line
+    assert "this process is the worker and skips it" in line
+
+
+def test_in_fit_too(keras: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    place("worker", monkeypatch)
+    log = EventLog()
+    hooks = [RecordingHook(log, "all"), RecordingHook(log, "chief")]
+    hb.set_role(hooks[1], "chief")
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = tf.zeros((4, 2))
+    model.fit(x, x[:, :1], verbose=0, callbacks=hb.as_callbacks(hooks))
+    assert log.counts("all")["end"] == 1
+    assert not log.of("chief")
+
+
+@pytest.mark.parametrize("name", sorted(PLACES))
+def test_callbacks_in_fit_go_by_the_role_they_were_given(
+    name: str, keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(name, monkeypatch)
+    log = EventLog()
+
+    def recording(role: roles.Role | None) -> Any:
+        callback = keras.callbacks.LambdaCallback(
+            on_train_begin=lambda logs: log.add(str(role), "on_train_begin"),
+            on_train_end=lambda logs: log.add(str(role), "on_train_end"),
+        )
+        return callback if role is None else hb.set_role(callback, role)
+
+    logger = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
+    guests = [recording(role) for role in (*roles.ROLES, None)] + [logger]
+    callbacks = hb.as_callbacks(guests)
+    assert hb.as_callbacks(callbacks) == callbacks
+    for role, guest, callback in zip(
+        (*roles.ROLES, None), guests[:-1], callbacks[:-1], strict=True
+    ):
+        assert (callback is guest) is (role is None or name in RUNS[role])
+    assert callbacks[-1] is logger  # Keras's own rules
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = tf.zeros((4, 2))
+    model.fit(x, x[:, :1], verbose=0, callbacks=callbacks)
+    for role in roles.ROLES:
+        assert bool(log.of(role)) is (name in RUNS[role])
+    assert len(log.of("None")) == 2
+    assert (tmp_path / "log.csv").exists()
+
+
+def test_a_callback_that_fit_skips_is_itself_elsewhere(
+    keras: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place("worker", monkeypatch)
+    callback = hb.set_role(keras.callbacks.EarlyStopping("loss"), "chief")
+    skipped = hb.as_callbacks(callback)
+    (hook,) = hb.as_hooks(skipped, steps_per_epoch=STEPS)
+    assert hook.callback is callback and hook.role == "chief"
+    assert hb.explain(skipped, "fit") == hb.explain(callback, "fit")
+    with absl_messages() as messages:
+        skipped[0].set_model(None)
+        skipped[0].set_model(None)
+    (line,) = messages
+    assert "`EarlyStopping` has the role 'chief'" in line
+
+
+EPOCHS = 4
+
+
+@pytest.mark.parametrize("name", ["local", "chief", "worker"])
+def test_a_callback_is_split_between_worker_and_chief(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(name, monkeypatch)
+    log = EventLog()
+    session_loop([RecordingCallback(log)], epochs=EPOCHS)
+    counts = log.counts("RecordingCallback")
+    assert counts["on_epoch_end"] == EPOCHS
+    assert counts["on_train_batch_end"] == EPOCHS * STEPS
+    assert counts["on_train_begin"] == 1
+    elsewhere = name == "worker"
+    assert counts.get("on_test_end", 0) == (0 if elsewhere else EPOCHS)
+    assert bool(counts.get("on_test_batch_end")) is not elsewhere
+    assert counts.get("on_train_end", 0) == (0 if elsewhere else 1)
+    logs = log.logs("RecordingCallback", "on_epoch_end")
+    assert ["val_loss" in each for each in logs] == [not elsewhere] * EPOCHS
+
+
+def test_a_callback_for_all_processes_sees_everything_in_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place("worker", monkeypatch)
+    log = EventLog()
+    callback = hb.set_role(RecordingCallback(log), "all")
+    session_loop([callback], epochs=EPOCHS)
+    counts = log.counts("RecordingCallback")
+    assert (counts["on_test_end"], counts["on_train_end"]) == (EPOCHS, 1)
+
+
+@pytest.fixture(scope="module")
+def servers() -> Any:
+    """A parameter server and a worker, TensorFlow's own, in this process."""
+    ports = free_ports(2)
+    spec = {"ps": [f"localhost:{ports[0]}"], "worker": [f"localhost:{ports[1]}"]}
+    return [tf.distribute.Server(spec, job_name=job, task_index=0) for job in spec]
+
+
+@pytest.mark.parametrize("name", ["chief", "worker"])
+def test_what_workers_share_is_set_by_the_chief_alone(
+    name: str, servers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(name, monkeypatch)
+    v1 = tf.compat.v1
+
+    class Halves(tf.keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            rate = self.model.optimizer.learning_rate
+            self.model.optimizer.learning_rate = float(rate) / 2
+
+    with tf.Graph().as_default():
+        with v1.device("/job:ps/task:0"):
+            rate = v1.get_variable("learning_rate", initializer=0.4)
+            weight = v1.get_variable("weight", initializer=1.0)
+            step = v1.train.get_or_create_global_step()
+        train_op = v1.train.GradientDescentOptimizer(rate).minimize(weight**2, step)
+        hooks = hb.as_hooks(Halves(), steps_per_epoch=1, logs={"loss": weight})
+        with v1.train.MonitoredTrainingSession(
+            servers[1].target, hooks=hooks
+        ) as session:
+            session.run(train_op)
+            assert session.run(rate) == pytest.approx(0.2 if name == "chief" else 0.4)
+
+
+def test_bad_roles(keras: Any) -> None:
+    hook = tf.compat.v1.train.StopAtStepHook(3)
+    with pytest.raises(errors.InvalidArgumentError, match="`role` is 'boss'"):
+        hb.set_role(hook, "boss")  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidArgumentError, match="for the hook `StopAtStep"):
+        hb.set_role(hook, "split")
+    with pytest.raises(errors.NotAGuestError):
+        hb.set_role(3, "chief")

@@ -1,0 +1,237 @@
+"""Many fits in one cluster; what they gave goes to `FOLDER/events.jsonl`.
+
+TF_CONFIG=... python tests/adapters/parameter_server/events_job.py FOLDER
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[2])]
+
+import tensorflow as tf  # noqa: E402
+
+import hookbridge as hb  # noqa: E402
+
+v1: Any = tf.compat.v1
+STRATEGY = hb.loops.parameter_server_strategy()
+REFUSED = ""
+try:
+    # There is no Keras yet but the one of TensorFlow, 3 since 2.16.
+    hb.as_callbacks([v1.train.SessionRunHook()])
+except hb.errors.RefusedError as e:
+    REFUSED = str(e)
+
+from ps_guests import (  # noqa: E402
+    BATCHES,
+    EPOCHS,
+    Recorder,
+    batches,
+    guests,
+    keras,
+    mean_output,
+    model,
+    note,
+    square_output,
+)
+from ps_stock import stock_callbacks  # noqa: E402
+
+FOLDER = Path(sys.argv[1])
+
+
+class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
+    """A hook of functions: `before_run(context)`, `after_run(context, values)`."""
+
+    def __init__(self, before: Any = None, after: Any = None) -> None:
+        self._before, self._after = before, after
+
+    def before_run(self, run_context: Any) -> Any:
+        return self._before and self._before(run_context)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        if self._after is not None:
+            self._after(run_context, run_values)
+
+
+class Setter(keras.callbacks.Callback):  # type: ignore[misc]
+    """Sets the learning rate at each epoch, as `LearningRateScheduler` does."""
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        keras.backend.set_value(self.model.optimizer.learning_rate, [0.5, 0.25][epoch])
+
+
+class Job:
+    """The fits; each notes what came of it."""
+
+    def __init__(self, strategy: Any) -> None:
+        self._strategy = strategy
+        self._data = keras.utils.experimental.DatasetCreator(batches)
+
+    def model(self, loss: Any, rate: float, **options: Any) -> Any:
+        with self._strategy.scope():
+            return model(loss, rate, **options)
+
+    def fit(self, made: Any, items: list[Any], **options: Any) -> Any:
+        lag = options.pop("max_lag", None)
+        return made.fit(
+            self._data,
+            callbacks=hb.as_callbacks(items, max_lag=lag),
+            verbose=0,
+            **{"epochs": EPOCHS, "steps_per_epoch": BATCHES, **options},
+        )
+
+    def events(self) -> None:
+        for lag in (None, 2, 0):
+            made, log = self.model(square_output, 0.0, metrics=["mae"]), Recorder()
+            history = self.fit(made, guests(log), max_lag=lag).history
+            note(f"events {lag}", log=log.events, history=history)
+        log = Recorder()
+        self.fit(
+            made,
+            guests(log),
+            epochs=1,
+            validation_data=self._data,
+            validation_steps=3,
+        )
+        note("validation", log=log.events)
+
+    def stops(self) -> None:
+        for lag in (0, 4):
+            ran: list[int] = []
+
+            def stop(context: Any, values: Any, ran: list[int] = ran) -> None:
+                ran.append(0)
+                if len(ran) == 3:
+                    context.request_stop()
+
+            self.fit(
+                self.model(mean_output, 0.1),
+                [Hook(after=stop)],
+                max_lag=lag,
+                epochs=1,
+                steps_per_epoch=60,
+            )
+            note(f"stop {lag}", ran=len(ran))
+
+    def rates(self) -> None:
+        made = self.model(mean_output, 0.0)
+        self.fit(made, [Setter(), Hook(lambda c: v1.train.SessionRunArgs("loss:0"))])
+        note("set rate", bias=float(made.layers[1].bias.numpy()[0]))
+        made, seen = self.model(mean_output, 0.125), []
+        fed = iter([0.5, 0.5, 0.25, 0.25, 0.0, None] * EPOCHS)
+
+        def feed(context: Any) -> Any:
+            rate = next(fed)
+            return v1.train.SessionRunArgs(
+                "learning_rate:0", None if rate is None else {"learning_rate:0": rate}
+            )
+
+        self.fit(made, [Hook(feed, lambda c, v: seen.append(float(v.results)))])
+        note("fed rate", bias=float(made.layers[1].bias.numpy()[0]), seen=seen)
+
+    def native_hooks(self) -> None:
+        made = self.model(mean_output, 0.125)
+        saver = v1.train.CheckpointSaverHook(str(FOLDER / "saved"), save_steps=4)
+        lines: list[Any] = []
+        hooks = [
+            saver,
+            v1.train.StepCounterHook(every_n_steps=3, output_dir=str(FOLDER / "rate")),
+            v1.train.LoggingTensorHook(
+                ["loss:0", "learning_rate:0"], 4, formatter=lines.append
+            ),
+            v1.train.NanTensorHook("loss:0"),
+            SummaryHook(),
+            v1.train.StopAtStepHook(num_steps=10),
+        ]
+        self.fit(made, hooks, max_lag=3)
+        logged = [{k: float(v) for k, v in line.items()} for line in lines]
+        note("native hooks", logged=logged, rate=0.125)
+        # Triggered by time: at any step, with others in flight.
+        timed = v1.train.CheckpointSaverHook(str(FOLDER / "timed"), save_secs=0.05)
+        made = self.model(mean_output, 0.125)
+        self.fit(made, [timed], epochs=1, steps_per_epoch=60)
+        note("timed saves")
+
+    def several_steps(self) -> None:
+        made, log = self.model(square_output, 0.0, steps_per_execution=3), Recorder()
+        self.fit(made, guests(log), epochs=1)
+        note("several steps", log=log.events)
+
+    def errors(self) -> None:
+        mine = ValueError("mine")
+
+        def fail(context: Any, values: Any) -> None:
+            raise mine
+
+        made, before = self.model(mean_output, 0.125), threading.enumerate()
+        raised: list[BaseException] = []
+        with tf.Graph().as_default():  # its writer wants one
+            profiler = v1.train.ProfilerHook(save_steps=1, output_dir=str(FOLDER))
+        for items in (
+            [Hook(after=fail)],
+            [Hook(lambda c: 1 / 0)],
+            [profiler],
+            [Hook(lambda c: v1.train.SessionRunArgs("no_such_tensor:0"))],
+            [Hook(lambda c: v1.train.SessionRunArgs(None, options=trace()))],
+        ):
+            try:
+                self.fit(made, items)
+            except Exception as e:
+                raised.append(e)
+        ran: list[int] = []
+        self.fit(made, [Hook(after=lambda c, v: ran.append(0))])
+        try:
+            made.evaluate(
+                self._data, steps=1, callbacks=hb.as_callbacks([Hook()]), verbose=0
+            )
+        except Exception as e:
+            raised.append(e)
+        note(
+            "errors",
+            unchanged=raised[0] is mine,
+            raised=[[type(e).__name__, str(e)] for e in raised],
+            ran_after=len(ran),
+            threads=[t.name for t in threading.enumerate() if t not in before],
+        )
+
+
+class SummaryHook(v1.train.SummarySaverHook):  # type: ignore[misc]
+    """A stock summary hook whose summary is made in `begin`, as in a model_fn."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            save_steps=2,
+            output_dir=str(FOLDER / "summaries"),
+            scaffold=v1.train.Scaffold(),
+        )
+
+    def begin(self) -> None:
+        graph = v1.get_default_graph()
+        v1.summary.scalar("bridged_loss", graph.get_tensor_by_name("loss:0"))
+        super().begin()
+        self._scaffold.finalize()
+
+
+def trace() -> Any:
+    return v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+
+
+def main() -> None:
+    note("keras 3", message=REFUSED)
+    job = Job(STRATEGY)
+    job.events()
+    job.stops()
+    job.rates()
+    job.native_hooks()
+    stock_callbacks(job)
+    job.several_steps()
+    job.errors()
+    note("done")
+
+
+if __name__ == "__main__":
+    main()

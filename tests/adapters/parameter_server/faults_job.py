@@ -1,0 +1,84 @@
+"""One `fit` that something happens to; the chief's story goes to `FOLDER`.
+
+TF_CONFIG=... python tests/adapters/parameter_server/faults_job.py FOLDER
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[2])]
+
+import tensorflow as tf  # noqa: E402
+from ps_guests import batches, keras, mean_output, model, note  # noqa: E402
+
+import hookbridge as hb  # noqa: E402
+
+v1: Any = tf.compat.v1
+FOLDER = Path(sys.argv[1])
+STEPS = int(os.environ.get("STEPS", "1000000"))
+
+
+class Counting(keras.callbacks.Callback):  # type: ignore[misc]
+    """Notes every 20th batch, and the end; counts them all."""
+
+    batches = 0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.batches += 1
+        if batch % 20 == 0:
+            note(f"batch {batch}", loss=logs["loss"])
+
+    def on_train_end(self, logs: Any = None) -> None:
+        note("on_train_end", batches=self.batches)
+
+
+class Watching(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Notes at which global step it starts and ends."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        note("begins", step=int(session.run(v1.train.get_global_step(session.graph))))
+
+    def before_run(self, run_context: Any) -> Any:
+        return v1.train.SessionRunArgs("loss:0")
+
+    def end(self, session: Any) -> None:
+        note("ends", step=int(session.run(v1.train.get_global_step(session.graph))))
+
+
+def main() -> None:
+    strategy = hb.loops.parameter_server_strategy()
+    with strategy.scope():
+        made = model(mean_output, 0.0078125)
+    saved = str(FOLDER / "saved")
+    if tf.train.latest_checkpoint(saved):
+        hb.checkpoints.restore(made, saved)
+    guests = [
+        Counting(),
+        Watching(),
+        v1.train.CheckpointSaverHook(saved, save_steps=100),
+    ]
+    try:
+        made.fit(
+            keras.utils.experimental.DatasetCreator(batches),
+            steps_per_epoch=STEPS,
+            callbacks=hb.as_callbacks(guests),
+            verbose=0,
+        )
+    except Exception as e:
+        note("failed", type=type(e).__name__, message=str(e), at=time.monotonic())
+        raise
+    note(
+        "fitted",
+        bias=float(made.layers[1].bias.numpy()[0]),
+        iterations=int(made.optimizer.iterations.numpy()),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Tasks that die, stop or come late, with real processes."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from ps_processes import Processes, cluster
+
+import hookbridge as hb
+from hookbridge.adapters.parameter_server.delivery import default_max_lag
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.tasks.local_cluster import LocalCluster, free_ports
+
+JOB = "faults_job.py"
+RATE = 0.0078125
+
+
+def secs_to_end(job: Processes, since: float) -> float:
+    """From `since` to the end of the last process."""
+    return max(job.ended.values()) - since
+
+
+def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
+    tmp_path: Path,
+) -> None:
+    with cluster(tmp_path, JOB) as job:
+        job.start()
+        job.wait_for("batch 40")
+        # Others go on at most `max_lag` steps while one stands still.
+        job.send("worker 0", signal.SIGSTOP)
+        time.sleep(2)
+        job.send("worker 0", signal.SIGCONT)
+        job.wait_for("batch 120")
+        job.send("worker 1", signal.SIGKILL)
+        done = len(job.notes())
+        job.wait_for("batch 400")
+        assert len(job.notes()) > done
+        assert not job.notes("failed")
+        killed = job.send("chief 0", signal.SIGKILL)
+        codes = job.wait()
+        assert secs_to_end(job, killed) < 15
+    assert codes == {
+        "chief 0": -signal.SIGKILL,
+        "worker 0": 0,
+        "worker 1": -signal.SIGKILL,
+        "ps 0": 0,
+    }
+
+
+def test_a_killed_parameter_server_is_a_clear_error(tmp_path: Path) -> None:
+    with cluster(tmp_path, JOB) as job:
+        job.start()
+        job.wait_for("batch 40")
+        killed = job.send("ps 0", signal.SIGKILL)
+        codes = job.wait()
+        failed = job.note("failed")
+        assert failed["type"] == "UnavailableError"
+        assert "/job:ps/replica:0/task:0" in failed["message"]
+        assert failed["at"] - killed < 60
+        assert secs_to_end(job, killed) < 75
+        assert not job.notes("ends") and not job.notes("on_train_end")
+    assert codes["chief 0"] == 1
+    assert codes["worker 0"] == codes["worker 1"] == 0
+
+
+def test_sigterm_saves_and_a_restart_goes_on_from_there(tmp_path: Path) -> None:
+    with cluster(tmp_path, JOB) as job:
+        job.start()
+        job.wait_for("batch 40")
+        told = job.send("chief 0", signal.SIGTERM)
+        assert set(job.wait().values()) == {0}, job.logs()
+        assert secs_to_end(job, told) < 20
+        step = job.note("ends")["step"]
+        assert job.note("on_train_end")["batches"] == step
+        assert job.note("fitted")
+    path = tf.train.latest_checkpoint(str(tmp_path / "saved"))
+    assert path.endswith(f"-{step}")
+    bias = tf.train.load_checkpoint(path).get_tensor("out/bias")[0]
+    assert bias == pytest.approx(-RATE * step)
+    (tmp_path / "events.jsonl").rename(tmp_path / "before.jsonl")
+    with cluster(tmp_path, JOB, STEPS="50") as job:
+        job.start("chief 0", "ps 0", "worker 0")
+        time.sleep(20)
+        assert not job.notes("begins")  # the chief waits for all
+        job.start("worker 1")
+        assert set(job.wait().values()) == {0}, job.logs()
+        assert job.note("begins")["step"] == step
+        assert job.note("ends")["step"] == step + 50
+        # The callback counts on from what it had counted.
+        assert job.note("on_train_end")["batches"] == step + 50
+        assert job.note("fitted")["bias"] == pytest.approx(-RATE * (step + 50))
+
+
+@pytest.mark.parametrize("task", ["chief", "worker", "ps"])
+def test_a_port_in_use_is_named(task: str) -> None:
+    (config,) = (
+        c
+        for c in LocalCluster(num_workers=1).configs()
+        if (c.task_type, c.task_index) == (task, 0)
+    )
+    port = int(config.cluster[task][0].rpartition(":")[2])
+    with socket.socket() as other:
+        other.bind(("localhost", port))
+        other.listen()
+        with pytest.raises(hb.errors.ClusterError, match=str(port)):
+            hb.loops.parameter_server_strategy(config)
+
+
+@pytest.mark.parametrize("missing", ["chief", "worker", "ps"])
+def test_a_cluster_without_a_role_is_refused(missing: str) -> None:
+    (config, *_) = LocalCluster(num_workers=1).configs()
+    rest = {job: hosts for job, hosts in config.cluster.items() if job != missing}
+    task = next(iter(rest))
+    with pytest.raises(hb.errors.InvalidArgumentError, match=repr(missing)):
+        hb.loops.parameter_server_strategy(ClusterConfig(rest, task, 0))
+
+
+@pytest.mark.parametrize("task", ["chief", "worker", "ps"])
+def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
+    task: str, tmp_path: Path
+) -> None:
+    config = next(
+        c for c in LocalCluster(num_workers=1).configs() if c.task_type == task
+    )
+    with tf.Graph().as_default():  # it makes its writer at once
+        hook = tf.compat.v1.train.ProfilerHook(save_steps=1, output_dir=str(tmp_path))
+    for guests in ([hook], hb.as_callbacks([hook])):
+        with pytest.raises(hb.errors.RefusedError, match="`ProfilerHook` cannot run"):
+            hb.loops.parameter_server_strategy(config, guests=guests)
+    # Nobody has begun to listen: a bad port would have been the next complaint.
+    host, _, port = config.cluster[task][0].rpartition(":")
+    with socket.socket() as other:
+        other.bind((host, int(port)))
+
+
+def test_other_roles_are_refused() -> None:
+    (config, *_) = LocalCluster(num_workers=1).configs()
+    other = ClusterConfig(config.cluster, "evaluator", 0)
+    with pytest.raises(hb.errors.InvalidArgumentError, match="evaluator"):
+        hb.loops.parameter_server_strategy(other)
+
+
+def test_a_chief_that_nobody_joins_names_who_is_missing() -> None:
+    (config, *_) = LocalCluster(num_workers=1).configs()
+    with pytest.raises(hb.errors.ClusterError, match=r"worker 0 .*ps 0"):
+        hb.loops.parameter_server_strategy(config, start_secs=0.1)
+
+
+def test_a_server_whose_chief_never_comes_ends() -> None:
+    addresses = [f"localhost:{port}" for port in free_ports(3)]
+    jobs = dict(zip(("chief", "worker", "ps"), ((a,) for a in addresses), strict=True))
+    with pytest.raises(SystemExit) as ended:
+        hb.loops.parameter_server_strategy(
+            ClusterConfig(jobs, "worker", 0), start_secs=0.1
+        )
+    assert addresses[0] in str(ended.value)
+
+
+@pytest.mark.parametrize("lag", [-1, 1.5, True, "3"])
+def test_a_bad_max_lag_is_refused(lag: object) -> None:
+    with pytest.raises(hb.errors.InvalidArgumentError, match="max_lag"):
+        hb.as_callbacks([], max_lag=lag)  # type: ignore[arg-type]
+
+
+def test_the_default_lag_leaves_no_worker_without_a_step() -> None:
+    assert [default_max_lag(workers) for workers in (1, 15, 16, 100)] == [
+        30,
+        30,
+        32,
+        200,
+    ]

@@ -1,0 +1,207 @@
+"""Where the entries of `logs` come from, and what an evaluation calls them."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from absl import logging
+from callback_loops import build, feeds
+from test_callback_estimator import (
+    KERAS2,
+    X,
+    estimators,
+    eval_input,
+    train_input,
+)
+
+import hookbridge as hb
+from hookbridge import errors
+from hookbridge.adapters.session_graph import logs as log_sources
+
+v1: Any = tf.compat.v1
+
+
+def minimize(loss: Any) -> Any:
+    optimizer = v1.train.GradientDescentOptimizer(0.0)
+    return optimizer.minimize(loss, v1.train.get_or_create_global_step())
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> Any:
+    """Metrics that are named otherwise than their ops, one of them Keras's."""
+    kernel = v1.get_variable("kernel", initializer=np.ones((2, 1), "float32"))
+    outputs = features @ kernel
+    data_loss = tf.reduce_mean(tf.square(outputs - labels))
+    penalty = 100.0 + 0.0 * tf.reduce_sum(kernel)
+    v1.summary.scalar("loss_1", data_loss)
+    v1.summary.scalar("loss_2", penalty)
+    metrics = {}
+    if mode == estimators.ModeKeys.EVAL:
+        metrics["pos"] = v1.metrics.mean(tf.cast(outputs > 0, tf.float32))
+        keras_metric = importlib.import_module(KERAS2).metrics.MeanAbsoluteError()
+        keras_metric.update_state(labels, outputs)
+        metrics["distance"] = keras_metric
+        metrics["acc"] = v1.metrics.accuracy(labels > 0, outputs > 0)
+    return estimators.EstimatorSpec(
+        mode,
+        loss=data_loss + penalty,
+        train_op=minimize(data_loss + penalty),
+        eval_metric_ops=metrics,
+    )
+
+
+KEYS = ["loss", "pos", "distance", "acc"]
+
+
+def test_loss(keras: Any, tmp_path: Path) -> None:
+    """An Estimator's is that of its spec, whatever the model_fn summarizes."""
+    history = keras.callbacks.History()
+    estimator = estimators.Estimator(model_fn, str(tmp_path))
+    hooks = hb.as_hooks(history, steps_per_epoch=6, epochs=1)
+    estimator.train(train_input, hooks=hooks)
+    expected = estimator.evaluate(eval_input)["loss"]
+    assert history.history["loss"] == [pytest.approx(float(expected))]
+
+
+@pytest.mark.parametrize("graph", ["term", "total", "terms", "numbered", "two"])
+def test_loss_of_a_bare_graph_with_numbered_summaries(graph: str) -> None:
+    with tf.Graph().as_default() as built:
+        weight = v1.get_variable("w", initializer=1.0)
+        if graph == "term":
+            term = weight * 2.0
+            v1.summary.scalar("loss_1", term)
+            loss = tf.add(term, 1.0, name="loss")
+        elif graph == "total":
+            loss = tf.multiply(weight, 2.0, name="loss") + 1.0
+            v1.summary.scalar("loss", loss)  # its tag is "loss_1"
+        elif graph == "terms":
+            v1.summary.scalar("loss_1", weight)
+            v1.summary.scalar("loss_2", weight * 2.0)
+            loss = tf.multiply(weight, 3.0, name="loss")
+        elif graph == "numbered":
+            loss = weight * 2.0
+            v1.summary.scalar("loss_1", loss)
+        else:
+            v1.summary.scalar("loss_1", weight * 2.0)
+            v1.summary.scalar("loss_2", weight * 3.0)
+            loss = None
+        assert log_sources.find_loss(built) is loss
+
+
+def test_numbers_of_unknown_rank_are_averaged(keras: Any) -> None:
+    history = keras.callbacks.History()
+    with tf.Graph().as_default():
+        counter = v1.train.get_or_create_global_step()
+        weight = v1.get_variable("w", initializer=1.0)
+        step = tf.numpy_function(np.float32, [counter.read_value()], tf.float32)
+        loss = tf.identity(step + weight, name="loss")
+        row = tf.numpy_function(lambda s: np.array([s, s]), [step], tf.float32)
+        train_op = minimize(loss)
+        hooks = hb.as_hooks(history, steps_per_epoch=3, epochs=2, logs={"row": row})
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            seen = []
+            while not session.should_stop():
+                seen.append(session.run([train_op, loss])[1])
+    assert loss.shape.rank is None
+    assert history.history["loss"] == [np.mean(seen[:3]), np.mean(seen[3:])]
+    assert [len(r) for r in history.history["row"]] == [2, 2]  # no number: as it is
+
+
+def test_names_of_an_evaluation_are_those_of_its_result(
+    keras: Any, tmp_path: Path
+) -> None:
+    """The loss first, then as the model_fn made them, in every event."""
+    batches: list[Any] = []
+    ends: list[Any] = []
+    history = keras.callbacks.History()
+
+    class Logs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+            batches.append(dict(logs))
+
+        def on_test_end(self, logs: Any = None) -> None:
+            ends.append(dict(logs))
+
+    estimator = estimators.Estimator(model_fn, str(tmp_path))
+    hooks = hb.as_hooks(
+        [Logs(), history],
+        steps_per_epoch=6,
+        epochs=1,
+        validation=(estimator, estimators.EvalSpec(eval_input, steps=None)),
+    )
+    estimator.train(train_input, hooks=hooks)
+    assert list(history.history) == ["loss", *(f"val_{key}" for key in KEYS)]
+    result = estimator.evaluate(eval_input, hooks=hb.as_hooks(Logs()))
+    result.pop("global_step")
+    assert len(ends) == 2
+    for logs in (*ends, *batches):
+        assert list(logs) == KEYS
+    for logs in (*ends, batches[-1], batches[len(batches) // 2 - 1]):
+        assert logs == pytest.approx({k: float(v) for k, v in result.items()})
+    # Running means, the first batch included.
+    first = X[:4] @ np.ones((2, 1), "float32")
+    assert batches[0]["pos"] == pytest.approx(np.mean(first > 0))
+    assert batches[0]["distance"] > 0
+
+
+def train_to_nan(callback: Any, steps: list[int], **options: Any) -> None:
+    with tf.Graph().as_default():
+        weight = v1.get_variable("w", initializer=1.0)
+        train_op = minimize(tf.multiply(weight, float("nan"), name="my_loss"))
+        hooks = hb.as_hooks(callback, steps_per_epoch=3, epochs=2, **options)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(train_op)
+                steps.append(1)
+
+
+def test_terminate_on_nan_needs_the_loss(keras: Any) -> None:
+    steps: list[int] = []
+    terminate = keras.callbacks.TerminateOnNaN
+    with pytest.raises(
+        errors.UnknownMetricError, match=r'(?s)TerminateOnNaN.*logs=\{"loss": <tensor'
+    ):
+        train_to_nan(terminate(), steps)
+    assert not steps
+    train_to_nan(terminate(), steps, logs={"loss": "my_loss"})
+    assert len(steps) == 1
+
+
+@pytest.mark.parametrize("name", ["loss", "d_loss", None])
+def test_loss_that_is_not_found_is_reported(
+    keras: Any, caplog: pytest.LogCaptureFixture, name: str | None
+) -> None:
+    logging.get_absl_logger().addHandler(caplog.handler)
+    try:
+        logs = {name: "my_loss"} if name else None
+        train_to_nan(keras.callbacks.History(), [], logs=logs)
+    finally:
+        logging.get_absl_logger().removeHandler(caplog.handler)
+    said = {id(r) for r in caplog.records if "the loss of this" in r.getMessage()}
+    assert len(said) == (name is None)
+
+
+def test_validation_by_a_function_runs_eagerly(keras: Any) -> None:
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    history = keras.callbacks.History()
+
+    def validate() -> dict[str, Any]:
+        assert tf.executing_eagerly()
+        inputs = np.ones((4, 2), "float32")
+        return {
+            "mean": float(tf.reduce_mean(tf.constant([1.0, 2.0]))),
+            "loss": model.evaluate(inputs, np.ones((4, 1), "float32"), verbose=0),
+        }
+
+    with tf.Graph().as_default():
+        net = build()
+        hooks = hb.as_hooks(history, steps_per_epoch=1, validation=validate)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            session.run(net.train_op, feeds(net, 0))
+    assert history.history["val_mean"] == [1.5]
+    assert np.isfinite(history.history["val_loss"])

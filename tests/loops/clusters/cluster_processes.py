@@ -1,0 +1,186 @@
+"""Starts the processes of a session cluster and ends all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from fork_server import ForkServer
+
+from hookbridge.loops.tasks.local_cluster import free_ports
+
+HERE = Path(__file__).resolve().parent
+ALL = ("ps 0", "worker 0", "worker 1")
+TIMEOUT_SECS = 100.0
+
+
+class Process(Protocol):
+    """One task: a `subprocess.Popen` or a `Forked`."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+@dataclass
+class Job:
+    """A cluster of real processes on this machine.
+
+    Attributes:
+      folder: `<task>.log` has what a task printed, `<task>.jsonl` its events.
+      script: what each process runs.
+      tasks: `"<type> <index>"`, each one process.
+      arguments: of the script: options as `name=value`.
+      own: further arguments of single tasks.
+      server: forks the tasks; None starts each from nothing.
+    """
+
+    folder: Path
+    script: str
+    tasks: Sequence[str]
+    arguments: Sequence[str]
+    own: Mapping[str, Sequence[str]]
+    server: ForkServer | None = None
+    processes: dict[str, Process] = field(default_factory=dict)
+    ended: dict[str, float] = field(default_factory=dict)
+    ports: dict[str, list[int]] = field(default_factory=dict)
+
+    def start(self, task: str) -> None:
+        """Starts a task, or starts it again."""
+        kind, _, index = task.partition(" ")
+        cluster = {
+            job: [f"127.0.0.1:{port}" for port in ports]
+            for job, ports in self.ports.items()
+        }
+        config = {"cluster": cluster, "task": {"type": kind, "index": int(index)}}
+        environment = {
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "CUDA_VISIBLE_DEVICES": "-1",
+            "TF_CONFIG": json.dumps(config),
+        }
+        arguments = [*self.arguments, *self.own.get(task, ())]
+        name = task.replace(" ", "_")
+        self.ended.pop(task, None)
+        path = self.folder / f"{name}.log"
+        command = [self.script, str(self.folder / f"{name}.jsonl"), *arguments]
+        if self.server is not None:
+            self.processes[task] = self.server.start(command, environment, path)
+            return
+        with path.open("ab") as log:
+            self.processes[task] = subprocess.Popen(
+                [sys.executable, str(HERE / command[0]), *command[1:]],
+                env={**os.environ, **environment},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def poll(self) -> None:
+        """Notes who has ended."""
+        for task, process in self.processes.items():
+            if process.poll() is not None:
+                self.ended.setdefault(task, time.monotonic())
+
+    def wait(
+        self, tasks: Sequence[str] | None = None, timeout_secs: float = TIMEOUT_SECS
+    ) -> dict[str, int | None]:
+        """Waits for tasks; exit codes of all, None for what still runs."""
+        deadline = time.monotonic() + timeout_secs
+        waited = self.processes if tasks is None else tasks
+        while time.monotonic() < deadline:
+            self.poll()
+            if all(task in self.ended for task in waited):
+                break
+            time.sleep(0.02)
+        return {task: process.poll() for task, process in self.processes.items()}
+
+    def wait_for(
+        self, task: str, event: str, timeout_secs: float = TIMEOUT_SECS
+    ) -> dict[str, Any]:
+        """Waits until a task noted an event."""
+        deadline = time.monotonic() + timeout_secs
+        while time.monotonic() < deadline:
+            for noted in self.events(task, event):
+                return noted
+            self.poll()
+            assert task not in self.ended, self.log(task)
+            time.sleep(0.02)
+        raise AssertionError(f"{task} never noted {event}: {self.log(task)}")
+
+    def events(self, task: str, event: str | None = None) -> list[dict[str, Any]]:
+        """What a task noted, in order."""
+        path = self.folder / f"{task.replace(' ', '_')}.jsonl"
+        if not path.exists():
+            return []
+        lines = path.read_text().split("\n")[:-1]  # the last may be in writing
+        noted = [json.loads(line) for line in lines]
+        return [n for n in noted if event is None or n["event"] == event]
+
+    def secs_to_end(self, since: float | None = None) -> float:
+        """From the last step of all (or `since`) to the end of the last process."""
+        steps = [n["at"] for task in self.tasks for n in self.events(task, "step")]
+        return max(self.ended.values()) - (max(steps) if since is None else since)
+
+    def send(self, task: str, number: int) -> None:
+        """Sends a signal."""
+        os.killpg(self.processes[task].pid, number)
+
+    def log(self, task: str) -> str:
+        """The end of what a task printed."""
+        path = self.folder / f"{task.replace(' ', '_')}.log"
+        return path.read_text(errors="replace")[-4000:]
+
+    def logs(self) -> str:
+        """The ends of what all printed."""
+        return "\n".join(f"== {task}\n{self.log(task)}" for task in self.processes)
+
+
+@contextlib.contextmanager
+def job(
+    folder: Path,
+    script: str,
+    *arguments: str,
+    tasks: Sequence[str] = ALL,
+    own: Mapping[str, Sequence[str]] | None = None,
+    start: Sequence[str] | None = None,
+    server: ForkServer | None = None,
+) -> Iterator[Job]:
+    """A started job; no process outlives the block.
+
+    Args:
+      folder: gets logs and events.
+      script: file beside this one.
+      *arguments: of the script.
+      tasks: the tasks of the cluster.
+      own: further arguments of single tasks.
+      start: those that are started; None starts all.
+      server: forks the tasks; None starts each from nothing.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    it = Job(folder, script, tasks, arguments, own or {}, server)
+    ports = iter(free_ports(len(tasks)))
+    for task in tasks:
+        kind = task.partition(" ")[0]
+        if kind != "evaluator":
+            it.ports.setdefault(kind, []).append(next(ports))
+    try:
+        for task in tasks if start is None else start:
+            it.start(task)
+        yield it
+    finally:
+        for process in it.processes.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)

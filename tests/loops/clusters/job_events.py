@@ -1,0 +1,104 @@
+"""What the tasks of the test clusters share: their options, events and guests."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge.adapters.guests import roles
+
+v1 = tf.compat.v1
+EVENTS = Path(sys.argv[1])
+OPTIONS = dict(each.split("=", 1) for each in sys.argv[2:] if "=" in each)
+
+
+def note(event: str, **values: Any) -> None:
+    """Writes an event, with a time that all processes of a machine share."""
+    with EVENTS.open("a") as file:
+        file.write(json.dumps({"event": event, "at": time.monotonic(), **values}))
+        file.write("\n")
+
+
+class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Notes steps; misbehaves as the options say."""
+
+    def begin(self) -> None:
+        self.step = v1.train.get_global_step()
+        self.runs = 0
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        note("session", step=int(session.run(self.step)))
+
+    def before_run(self, run_context: Any) -> Any:
+        return v1.train.SessionRunArgs(self.step)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.runs += 1
+        note("step", step=int(run_values.results), run=self.runs)
+        time.sleep(float(OPTIONS.get("step_secs", "0.02")))
+        if self.runs == int(OPTIONS.get("abort_at", "-1")):
+            raise tf.errors.AbortedError(None, None, "the session is lost")
+        if self.runs == int(OPTIONS.get("raise_at", "-1")):
+            raise ValueError("the hook of this worker fails")
+        if self.runs == int(OPTIONS.get("request_stop_at", "-1")):
+            run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        note("end", step=int(session.run(self.step)))
+
+
+class Stopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Counts, so that it has a state; stops the training where it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches = 0
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        note("train_begin", batches=self.batches)
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if self.batches == 0:
+            note("first_batch")
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.batches += 1
+        if self.batches == int(OPTIONS.get("stop_training_at", "-1")):
+            self.model.stop_training = True
+
+    def on_train_end(self, logs: Any = None) -> None:
+        note("train_end", batches=self.batches)
+
+
+class Role(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Notes once each what a callback of its role is told in this process."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__()
+        self.role = role
+        self.seen: set[str] = set()
+
+    def _note(self, event: str) -> None:
+        if event not in self.seen:
+            self.seen.add(event)
+            note("role", role=self.role, told=event)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._note("train")
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self._note("train_end")
+
+    def on_test_end(self, logs: Any = None) -> None:
+        self._note("test_end")
+
+
+def one_of_each_role() -> list[Any]:
+    """A callback for each role."""
+    return [hb.set_role(Role(role), role) for role in roles.ROLES]

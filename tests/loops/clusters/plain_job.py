@@ -1,0 +1,70 @@
+"""One task of a cluster on plain TensorFlow, to see it hang.
+
+TF_CONFIG=... python tests/loops/clusters/plain_job.py EVENTS [name=value ...]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[2])]
+
+import tensorflow as tf  # noqa: E402
+from job_events import OPTIONS, Steps, note  # noqa: E402
+
+import hookbridge as hb  # noqa: E402
+
+v1 = tf.compat.v1
+
+
+def main() -> None:
+    """Runs the task that `TF_CONFIG` names; `group_stop=1` adds the one hook."""
+    config = json.loads(os.environ["TF_CONFIG"])
+    kind, index = config["task"]["type"], config["task"]["index"]
+    server = tf.distribute.Server(config["cluster"], job_name=kind, task_index=index)
+    if kind == "ps":
+        server.join()
+    chief = index == 0
+    time.sleep(float(OPTIONS.get("late_secs", "0")))
+    workers = len(config["cluster"]["worker"])
+    filters = ["/job:ps", f"/job:worker/task:{index}"]
+    place = v1.train.replica_device_setter(
+        cluster=config["cluster"], worker_device=filters[1]
+    )
+    with tf.Graph().as_default(), v1.device(place):
+        slope = v1.get_variable("slope", [], initializer=v1.zeros_initializer())
+        step = v1.train.get_or_create_global_step()
+        hooks: list[Any] = [Steps()]
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        if "aggregate" in OPTIONS:
+            optimizer = v1.train.SyncReplicasOptimizer(
+                optimizer, int(OPTIONS["aggregate"]), total_num_replicas=workers
+            )
+        train_op = optimizer.minimize((slope - 1.0) ** 2, global_step=step)
+        if "aggregate" in OPTIONS:
+            hooks.append(optimizer.make_session_run_hook(chief))
+        if "last_step" in OPTIONS:
+            hooks.append(v1.train.StopAtStepHook(last_step=int(OPTIONS["last_step"])))
+        if "group_stop" in OPTIONS:
+            hooks.append(hb.loops.GroupStopHook())
+        note("waiting")
+        with v1.train.MonitoredTrainingSession(
+            server.target,
+            is_chief=chief,
+            hooks=hooks,
+            config=v1.ConfigProto(device_filters=filters),
+        ) as session:
+            while not session.should_stop():
+                session.run(train_op)
+            note("stopped")
+    note("left")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""One task of a small between-graph cluster; started by the tests beside it.
+
+TF_CONFIG=... python tests/loops/clusters/session_job.py EVENTS [name=value ...]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[2])]
+
+import tensorflow as tf  # noqa: E402
+from job_events import OPTIONS, Steps, Stopper, note  # noqa: E402
+
+import hookbridge as hb  # noqa: E402
+
+v1 = tf.compat.v1
+
+
+def build(cluster: Any) -> tuple[Any, list[Any]]:
+    """A line through two points; returns the train op and the hooks it needs."""
+    x, y = tf.constant([1.0, 2.0]), tf.constant([3.0, 5.0])
+    if "batches" in OPTIONS:  # an iterator can hold up the end: docs/decisions/0005
+        dataset = tf.data.Dataset.from_tensors((x, y)).repeat(int(OPTIONS["batches"]))
+        iterator = v1.data.make_initializable_iterator(dataset)
+        v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+        x, y = iterator.get_next()
+    if "nan" in OPTIONS:
+        y = y / float(OPTIONS["nan"])
+    slope = v1.get_variable("slope", [], initializer=v1.zeros_initializer())
+    offset = v1.get_variable("offset", [], initializer=v1.zeros_initializer())
+    loss = tf.identity(tf.reduce_mean((x * slope + offset - y) ** 2), name="loss")
+    v1.losses.add_loss(loss)
+    optimizer = v1.train.AdamOptimizer(0.01)
+    hooks: list[Any] = []
+    if "aggregate" in OPTIONS:
+        optimizer = v1.train.SyncReplicasOptimizer(
+            optimizer, int(OPTIONS["aggregate"]), total_num_replicas=cluster.num_workers
+        )
+    step = v1.train.get_or_create_global_step()
+    train_op = optimizer.minimize(loss, global_step=step)
+    if "aggregate" in OPTIONS:
+        hooks.append(optimizer.make_session_run_hook(cluster.is_chief))
+    if "nan" in OPTIONS:
+        hooks.append(v1.train.NanTensorHook(loss))
+    return train_op, hooks
+
+
+def train(cluster: Any) -> None:
+    """Trains on this task until something ends it."""
+    with tf.Graph().as_default(), v1.device(cluster.device_setter()):
+        train_op, hooks = build(cluster)
+        guests = [Steps(), Stopper()]
+        if "last_step" in OPTIONS:
+            last = int(OPTIONS["last_step"])
+            guests.append(v1.train.StopAtStepHook(last_step=last))
+        hooks += hb.as_hooks(guests, steps_per_epoch=10)
+        names = sorted(v.op.name for v in v1.global_variables())
+        note("variables", names=names)
+        with cluster.training_session(
+            hooks,
+            checkpoint_dir=OPTIONS.get("dir"),
+            save_checkpoint_steps=int(OPTIONS.get("save_steps", "1000000")),
+        ) as session:
+            while not session.should_stop():
+                session.run(train_op)
+
+
+def evaluate() -> None:
+    """Reads each checkpoint until the job is over."""
+    for path in hb.loops.checkpoints_until_stop(OPTIONS["dir"]):
+        note("evaluated", step=int(path.rpartition("-")[2]))
+    note("left")
+
+
+def main() -> None:
+    """Runs the task that `TF_CONFIG` names."""
+    time.sleep(float(OPTIONS.get("late_secs", "0")))
+    note("start", pid=os.getpid())
+    if json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "evaluator":
+        evaluate()
+        return
+    with hb.loops.SessionCluster(
+        lost_secs=float(OPTIONS.get("lost_secs", "8"))
+    ) as cluster:
+        if cluster.is_server:
+            cluster.serve()
+        else:
+            train(cluster)
+    note("left", reason=cluster.stop_reason)
+
+
+if __name__ == "__main__":
+    main()

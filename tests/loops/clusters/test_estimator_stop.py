@@ -1,0 +1,150 @@
+"""Estimator's `train_and_evaluate`: one stop ends chief, worker, server, evaluator."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from cluster_processes import Job, job
+from old_checkpoint import OLD_STEP, write_checkpoint
+
+from hookbridge import errors
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.group_stop.evaluator import JobEnd, write_marker
+from hookbridge.loops.group_stop.member import LATE_SECS, GroupStop, GroupStopped
+from hookbridge.loops.group_stop.outside import stop_from_outside
+from hookbridge.loops.tasks.local_cluster import free_ports
+
+TASKS = ("ps 0", "chief 0", "worker 0", "evaluator 0")
+# Which roles are told what in which process; `worker` and `split` differ at the end.
+TOLD = {
+    "chief 0": {
+        "train": {"split", "chief", "worker", "all"},
+        "train_end": {"split", "chief", "worker", "all"},
+    },
+    "worker 0": {
+        "train": {"split", "worker", "all"},
+        "train_end": {"worker", "all"},
+    },
+    "evaluator 0": {"test_end": {"split", "chief", "evaluator", "all"}},
+    "ps 0": {},
+}
+
+
+def told(it: Job, task: str) -> dict[str, set[str]]:
+    """What callbacks of which roles were told in a process."""
+    found: dict[str, set[str]] = {}
+    for noted in it.events(task, "role"):
+        found.setdefault(noted["told"], set()).add(noted["role"])
+    return found
+
+
+@pytest.mark.slow
+def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
+    tmp_path: Path,
+) -> None:
+    model_dir = tmp_path / "model"
+    # Of plain TensorFlow, as every checkpoint before there was a common stop.
+    names = write_checkpoint(model_dir)
+    reached = OLD_STEP
+    # The second run finds the stop of the first one in the directory.
+    for name, own in (
+        ("first", {"worker 0": ["stop_training_at=30"]}),
+        ("second", {"chief 0": ["request_stop_at=30"]}),
+        ("third", {"evaluator 0": ["stop_in_test=2"]}),
+    ):
+        arguments = ("aggregate=2", f"dir={model_dir}")
+        with job(
+            tmp_path / name, "estimator_job.py", *arguments, tasks=TASKS, own=own
+        ) as it:
+            codes = it.wait(timeout_secs=80)
+        assert set(codes.values()) == {0}, it.logs()
+        assert it.secs_to_end() <= 10, it.logs()
+        assert it.events("chief 0", "session")[0]["step"] == reached
+        assert it.events("worker 0", "end") and it.events("chief 0", "train_end")
+        checkpoint = tf.train.latest_checkpoint(str(model_dir))
+        before, reached = reached, int(checkpoint.rpartition("-")[2])
+        # The evaluator stops the job after the second checkpoint that it sees, which
+        # is the first one of this run.
+        assert reached >= before + (20 if name != "third" else 1)
+        assert it.events("evaluator 0", "left")[0]["evaluated"] == reached
+        # The variables are those of the model, and no more.
+        (graph,) = it.events("chief 0", "variables")
+        saved = [name for name, _ in tf.train.list_variables(checkpoint)]
+        assert saved == graph["names"] == names
+        assert {task: told(it, task) for task in TASKS} == TOLD
+        for task in TASKS:
+            assert "Traceback" not in it.log(task), it.log(task)
+
+
+@pytest.mark.slow
+def test_a_stop_of_the_evaluator_before_the_job_begins(tmp_path: Path) -> None:
+    model_dir = tmp_path / "model"
+    write_checkpoint(model_dir)
+    with job(
+        tmp_path,
+        "estimator_job.py",
+        f"dir={model_dir}",
+        tasks=TASKS,
+        own={"evaluator 0": ["stop_in_test=1"]},
+        start=["evaluator 0"],
+    ) as it:
+        it.wait_for("evaluator 0", "stop_in_test", timeout_secs=40)
+        for task in TASKS[:-1]:
+            it.start(task)
+        codes = it.wait(timeout_secs=60)
+    assert set(codes.values()) == {0}, it.logs()
+    marker = json.loads((model_dir / "hookbridge_stop.json").read_text())
+    assert "evaluator: a callback has set `stop_training`" in marker["reason"]
+
+
+@pytest.mark.slow
+def test_a_worker_that_sleeps_until_the_job_is_over(tmp_path: Path) -> None:
+    arguments = (f"dir={tmp_path / 'model'}", "last_step=1", "delay_secs=15")
+    tasks = ("ps 0", "chief 0", "worker 0", "worker 1")
+    with job(tmp_path, "estimator_job.py", *arguments, tasks=tasks) as it:
+        codes = it.wait(timeout_secs=60)
+    assert set(codes.values()) == {0}, it.logs()
+    assert it.ended["worker 1"] - it.ended["chief 0"] > 5
+    # The server was there for it: without it there would be no such end.
+    assert it.ended["ps 0"] > it.ended["worker 1"] - 5
+    assert it.events("worker 1", "left"), it.log("worker 1")
+
+
+def test_a_worker_whose_servers_have_left(tmp_path: Path) -> None:
+    jobs = ("ps", "chief", "worker")
+    ports = free_ports(len(jobs))
+    addresses = {
+        job: (f"127.0.0.1:{port}",) for job, port in zip(jobs, ports, strict=True)
+    }
+    config = ClusterConfig(addresses, "worker", 0)
+    write_marker(str(tmp_path), "an earlier run's")
+    group = GroupStop(config, start_secs=LATE_SECS + 1)
+    group.is_over = JobEnd(str(tmp_path), config).is_marked
+    with pytest.raises(errors.ClusterError, match=f"`ps` 0 .*{ports[0]}"):
+        group.connect("grpc://" + addresses["worker"][0])
+    began = time.monotonic()
+    timer = threading.Timer(1, write_marker, (str(tmp_path), "this run's"))
+    timer.start()
+    with pytest.raises(GroupStopped):
+        group.connect("grpc://" + addresses["worker"][0])
+    timer.join()
+    assert time.monotonic() - began < LATE_SECS + 1
+    assert "the job was over" in (group.reason or "")
+
+
+def test_a_stop_from_outside_ends_with_a_chief_that_is_gone(tmp_path: Path) -> None:
+    (server,) = free_ports(1)
+    with socket.create_server(("127.0.0.1", 0)) as chief:
+        ports = {"ps": server, "chief": chief.getsockname()[1]}
+        cluster = {job: (f"127.0.0.1:{port}",) for job, port in ports.items()}
+        config = ClusterConfig(cluster, "evaluator", 0)
+        end = JobEnd(str(tmp_path), config, lost_secs=1)
+        assert not end.is_over()  # it was there
+    with pytest.raises(errors.ClusterError, match="The chief is gone for 1 s"):
+        stop_from_outside(config, "evaluator: for this test", end)

@@ -1,0 +1,180 @@
+"""Processes that are killed, preempted, late or slow."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from cluster_processes import ALL, Job, job
+from fork_server import ForkServer, fork_server
+from old_checkpoint import OLD_STEP, variables, write_checkpoint
+
+from hookbridge.loops.clusters.serve import AFTER_CHIEF_UNSEEN_SECS, LOOK_SECS
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    with fork_server() as started:
+        yield started
+
+
+def wait_for_steps(it: Job) -> None:
+    """Returns when both workers are in the middle of it."""
+    for task in ("worker 0", "worker 1"):
+        it.wait_for(task, "first_batch")
+    time.sleep(0.5)
+
+
+@pytest.mark.slow
+def test_killed_worker_stalls_nobody_and_comes_back(
+    tmp_path: Path, server: ForkServer
+) -> None:
+    arguments = ("aggregate=2", "last_step=250", "lost_secs=3")
+    with job(tmp_path, "session_job.py", *arguments, server=server) as it:
+        wait_for_steps(it)
+        it.send("worker 1", signal.SIGKILL)
+        it.wait(["worker 1"])
+        before = len(it.events("worker 0", "step"))
+        # Both gradients of each step come from the chief now.
+        deadline = time.monotonic() + 30
+        while len(it.events("worker 0", "step")) < before + 20:
+            assert time.monotonic() < deadline, it.logs()
+            time.sleep(0.1)
+        it.start("worker 1")
+        codes = it.wait(timeout_secs=60)
+    assert set(codes.values()) == {0}, it.logs()
+    assert len(it.events("worker 1", "session")) == 2
+    assert it.secs_to_end() <= 10, it.logs()
+
+
+@pytest.mark.slow
+def test_a_server_does_not_wait_for_a_worker_that_was_killed_for_good(
+    tmp_path: Path, server: ForkServer
+) -> None:
+    with job(tmp_path, "session_job.py", server=server) as it:
+        wait_for_steps(it)
+        time.sleep(LOOK_SECS)  # the server has seen it
+        it.send("worker 1", signal.SIGKILL)
+        it.wait(["worker 1"])
+        it.send("worker 0", signal.SIGTERM)
+        codes = it.wait(timeout_secs=60)
+    assert codes == {"ps 0": 0, "worker 0": 0, "worker 1": -signal.SIGKILL}, it.logs()
+    chief_left, served = (
+        it.events(task, "left")[0]["at"] for task in ("worker 0", "ps 0")
+    )
+    assert served - chief_left < AFTER_CHIEF_UNSEEN_SECS, it.logs()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", ["ps 0", "worker 0"])
+def test_without_server_or_chief_everybody_ends_with_an_error(
+    tmp_path: Path, killed: str, server: ForkServer
+) -> None:
+    with job(
+        tmp_path, "session_job.py", "aggregate=2", "lost_secs=3", server=server
+    ) as it:
+        wait_for_steps(it)
+        it.send(killed, signal.SIGKILL)
+        since = time.monotonic()
+        codes = it.wait(timeout_secs=60)
+    assert codes.pop(killed) == -signal.SIGKILL
+    assert set(codes.values()) == {1}, it.logs()
+    assert it.secs_to_end(since) <= 60
+    name = killed.replace(" ", "` ")
+    for task in codes:
+        assert "hookbridge.errors.ClusterError" in it.log(task)
+        assert f"`{name}" in it.log(task)
+
+
+@pytest.mark.slow
+def test_preempted_chief_saves_and_the_next_run_goes_on(
+    tmp_path: Path, server: ForkServer
+) -> None:
+    saved = tmp_path / "saved"
+    names = write_checkpoint(saved)
+    arguments = ("aggregate=2", f"dir={saved}")
+    with job(tmp_path / "first", "session_job.py", *arguments, server=server) as first:
+        wait_for_steps(first)
+        first.send("worker 0", signal.SIGTERM)
+        codes = first.wait(timeout_secs=60)
+    assert set(codes.values()) == {0}, first.logs()
+    assert first.events("worker 0", "session")[0]["step"] == OLD_STEP
+    (left,) = first.events("worker 1", "left")
+    assert "worker 0: it received SIGTERM" in left["reason"]
+    ended = first.events("worker 0", "end")[0]["step"]
+    batches = first.events("worker 0", "train_end")[0]["batches"]
+    reached = int(tf.train.latest_checkpoint(str(saved)).rpartition("-")[2])
+    # The chief's thread may apply gradients that had come while hooks end.
+    assert ended - 1 <= reached <= ended
+    assert variables(saved) == names
+
+    last = f"last_step={reached + 15}"
+    with job(
+        tmp_path / "second", "session_job.py", *arguments, last, server=server
+    ) as second:
+        codes = second.wait(timeout_secs=60)
+    assert set(codes.values()) == {0}, second.logs()
+    assert second.events("worker 0", "session")[0]["step"] == reached
+    steps = second.events("worker 0", "end")[0]["step"] - reached
+    # The callback counts on from what it had counted.
+    assert second.events("worker 0", "train_end")[0]["batches"] > max(steps, batches)
+
+
+@pytest.mark.slow
+def test_killed_chief_comes_back_and_lost_sessions_do(
+    tmp_path: Path, server: ForkServer
+) -> None:
+    own = {"worker 0": ["abort_at=25"], "worker 1": ["abort_at=15"]}
+    arguments = ("aggregate=2", "last_step=250", "save_steps=10", f"dir={tmp_path}/m")
+    with job(tmp_path, "session_job.py", *arguments, own=own, server=server) as it:
+        wait_for_steps(it)
+        it.send("worker 0", signal.SIGKILL)
+        it.wait(["worker 0"])
+        it.start("worker 0")
+        codes = it.wait(timeout_secs=80)
+    assert set(codes.values()) == {0}, it.logs()
+    assert it.secs_to_end() <= 10, it.logs()
+    # Started again it goes on from its last checkpoint, and so after the loss.
+    first, again, third = (noted["step"] for noted in it.events("worker 0", "session"))
+    assert first == 0 < again <= third
+    assert len(it.events("worker 1", "session")) == 2
+    assert it.events("worker 0", "end")[0]["step"] >= 250
+
+
+@pytest.mark.slow
+def test_late_and_slow_worker(tmp_path: Path, server: ForkServer) -> None:
+    own = {"worker 0": ["step_secs=0.1"], "worker 1": ["late_secs=20", "step_secs=0.5"]}
+    arguments = ("aggregate=2", "last_step=120", "lost_secs=3")
+    with job(tmp_path, "session_job.py", *arguments, own=own, server=server) as it:
+        with taken_port() as port:  # of a task that somebody starts meanwhile
+            it.ports["worker"].append(port)
+            it.start("worker 2")
+            it.wait(["worker 2"], timeout_secs=15)
+            assert "worker 2" in it.ended
+        codes = it.wait(timeout_secs=80)
+    assert codes.pop("worker 2") == 1
+    assert f"ClusterError: Port {port} of `worker` 2" in it.log("worker 2")
+    assert codes == dict.fromkeys(ALL, 0), it.logs()
+    late = it.events("worker 1", "start")[0]["at"]
+    assert late - it.events("worker 0", "start")[0]["at"] > 15
+    # The chief began without it.
+    assert it.events("worker 0", "session")[0]["at"] < late - 10
+    # Not the 30 seconds that TensorFlow's own worker waits, and it took part.
+    assert it.events("worker 1", "session")[0]["at"] - late < 20
+    assert len(it.events("worker 1", "step")) > 1
+    assert it.secs_to_end() <= 10, it.logs()
+
+
+@contextlib.contextmanager
+def taken_port() -> Iterator[int]:
+    """A port that somebody else listens on."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        yield int(other.getsockname()[1])

@@ -1,0 +1,75 @@
+"""A session that cannot be closed at once does not hold its process up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from hookbridge.loops.group_stop.close import limit_close
+
+v1 = tf.compat.v1
+BUSY_SECS = 4.0
+
+
+@pytest.mark.parametrize("kind", ["server", "local"])
+def test_close_returns_before_a_step_that_nothing_can_end(kind: str) -> None:
+    target = tf.distribute.Server.create_local_server().target
+    began, ended = threading.Event(), []
+
+    def busy() -> float:
+        began.set()
+        time.sleep(BUSY_SECS)
+        return 0.0
+
+    with tf.Graph().as_default():
+        step = v1.py_func(busy, [], tf.float32)
+        other = tf.constant(1.0)
+        session = v1.Session(target if kind == "server" else "")
+        limit_close(session, limit_secs=0.5)
+
+        def run() -> None:
+            with pytest.raises((tf.errors.OpError, RuntimeError)):
+                session.run(step)
+                session.run(other)  # if the first one was let go well
+            ended.append(time.monotonic())
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert began.wait(20)
+        before = time.monotonic()
+        session.close()
+        assert time.monotonic() - before < BUSY_SECS - 1
+        assert not ended
+        thread.join(20)
+    assert ended and ended[0] - before > 1  # TensorFlow's own `close` waited for it
+
+
+SCRIPT = """
+import tensorflow as tf
+from hookbridge.loops.group_stop.close import limit_close
+
+with tf.Graph().as_default():
+    sessions = [tf.compat.v1.Session() for _ in range(2)]
+for session in sessions:
+    limit_close(session)
+    session.cycle = session
+sessions[0].close()
+print("closed")
+"""
+
+
+def test_process_ends_whether_its_session_was_closed_or_not(repo_root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=repo_root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr

@@ -1,0 +1,169 @@
+"""Steps with feeds in callable sessions: as `Session.run`, and faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge.loops.sessions import fed_callable
+from hookbridge.loops.sessions.callable_session import CallableSession
+
+v1: Any = tf.compat.v1
+
+
+@pytest.fixture
+def graph() -> Iterator[Any]:
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was fed through a callable."""
+    made: list[Any] = []
+    original = fed_callable.FedCallable.run
+
+    def run(self: Any, arrays: list[Any]) -> Any:
+        made.append(arrays)
+        return original(self, arrays)
+
+    monkeypatch.setattr(fed_callable.FedCallable, "run", run)
+    return made
+
+
+def adopted() -> Any:
+    session = v1.Session()
+    assert CallableSession.adopt(session)
+    return session
+
+
+VALUES: list[Any] = [
+    np.ones([2, 3], "float32"),
+    np.arange(6, dtype="float32").reshape(3, 2).T,  # not contiguous
+    np.ones([5, 3], "float64"),
+    np.ones([0, 3], "int8"),
+    [[1, 2, 3]],
+    ((1.5, 2.5, 3.5),),
+    np.ones([4, 6], "float32")[:, ::2],
+]
+
+
+def test_every_kind_of_value_gives_what_run_gives(graph: Any, fast: list[Any]) -> None:
+    x = v1.placeholder(tf.float32, [None, 3])
+    rate = v1.placeholder_with_default(1.0, [])
+    count = v1.placeholder(tf.int64, [])
+    flag = v1.placeholder(tf.bool, [])
+    fetches = {
+        "sum": tf.reduce_sum(x, 0) * rate,
+        "more": (x + 1.0, [tf.where(flag, count, -count)]),
+        "op": tf.no_op(),
+    }
+    with adopted() as session, v1.Session() as plain:
+        for number, value in enumerate(VALUES * 2):
+            feeds = {x: value, rate: 0.5, count: number, flag: number % 2 == 0}
+            ours, theirs = session.run(fetches, feeds), plain.run(fetches, feeds)
+            tf.nest.assert_same_structure(ours, theirs)
+            for a, b in zip(
+                tf.nest.flatten(ours), tf.nest.flatten(theirs), strict=True
+            ):
+                np.testing.assert_array_equal(a, b)
+                assert type(a) is type(b)
+                assert getattr(a, "dtype", None) == getattr(b, "dtype", None)
+    assert len(fast) == 2 * len(VALUES) - 1
+
+
+def test_mistakes_are_those_of_run(graph: Any) -> None:
+    x = v1.placeholder(tf.float32, [2], name="x")
+    n = v1.placeholder(tf.int32, [])
+    y = tf.identity(v1.verify_tensor_all_finite(x, "not finite", name="bad"))
+    bad: list[tuple[Any, Any]] = [
+        (y, {x: [1.0, 2.0, 3.0]}),
+        (y, {x: "text"}),
+        (y, {x: tf.constant([1.0, 2.0])}),
+        (y, {x: [np.nan, 1.0]}),
+        (y, {x: None}),
+        (n + 1, {n: 1.5}),
+        (n + 1, {n: 2**40}),
+        (n + 1, {n: np.float32(1.5)}),
+    ]
+    good = {id(y): {x: [1.0, 2.0]}}
+    with adopted() as session, v1.Session() as plain:
+        for fetches, feeds in bad:
+            for _ in range(2):  # the callable is there from the second run on
+                session.run(fetches, good.get(id(fetches), {n: 1}))
+            results: list[Any] = []
+            for each in (plain, session):
+                try:
+                    results.append(("value", float(np.sum(each.run(fetches, feeds)))))
+                except (ValueError, TypeError, tf.errors.OpError) as e:
+                    results.append((type(e).__name__, str(e)))
+            assert results[0] == results[1], feeds
+
+
+def test_what_is_fed_and_fetched_and_what_is_no_number(
+    graph: Any, fast: list[Any]
+) -> None:
+    x = v1.placeholder_with_default(1.0, [], name="x")
+    text = v1.placeholder(tf.string, [])
+    sparse = v1.sparse_placeholder(tf.float32, [2])
+    value = v1.SparseTensorValue([[0]], [2.0], [2])
+    with adopted() as session:
+        for _ in range(3):
+            assert session.run([x, x + 1.0], {x: 5.0}) == [5.0, 6.0]
+            assert session.run(x + 1.0, {"x:0": 2.0}) == 3.0
+            assert session.run(tf.strings.length(text), {text: "abc"}) == 3
+            dense = session.run(v1.sparse_tensor_to_dense(sparse), {sparse: value})
+            assert dense.tolist() == [2.0, 0.0]
+    assert not fast
+
+
+def test_hooks_of_a_fed_loop_see_everything(graph: Any, fast: list[Any]) -> None:
+    """Feeds of user and hook are merged, clashes raise, options go round it."""
+    x = v1.placeholder(tf.float32, [], name="x")
+    rate = v1.placeholder_with_default(0.0, [], name="learning_rate")
+    step = v1.train.get_or_create_global_step()
+    train = v1.assign_add(step, 1).op
+    product = x * rate
+    seen: list[Any] = []
+
+    class Rate(v1.train.SessionRunHook):  # type: ignore[misc]
+        def before_run(self, run_context: Any) -> Any:
+            seen.append(run_context.original_args.feed_dict)
+            return v1.train.SessionRunArgs([product, step], {rate: len(seen)})
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            seen[-1] = (seen[-1], float(run_values.results[0]))
+
+    stop = v1.train.StopAtStepHook(last_step=4)
+    with hb.loops.training_session([Rate(), stop], log_step_count_steps=0) as session:
+        turn = 0
+        while not session.should_stop():
+            session.run(train, {x: float(turn)})
+            turn += 1
+    assert seen == [({x: float(n)}, n * (n + 1.0)) for n in range(4)]
+    assert len(fast) == 3
+    with (
+        hb.loops.training_session([Rate()], log_step_count_steps=0) as session,
+        pytest.raises(RuntimeError, match="fed by a SessionRunHook and user"),
+    ):
+        session.run(train, {x: 1.0, rate: 2.0})
+
+
+def test_error_of_a_fed_step_names_the_operation(graph: Any, fast: list[Any]) -> None:
+    x = v1.placeholder(tf.float32, [])
+    y = v1.verify_tensor_all_finite(x, "not finite", name="bad")
+    with adopted() as session:
+        session.run(y, {x: 1.0})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not finite") as e:
+            session.run(y, {x: np.nan})
+    assert fast and e.value.op is not None
+    session = adopted()
+    session.run(y, {x: 1.0}), session.run(y, {x: 1.0})
+    session.close()
+    with pytest.raises(RuntimeError, match="Attempted to use a closed Session"):
+        session.run(y, {x: 1.0})

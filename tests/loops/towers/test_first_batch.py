@@ -1,0 +1,114 @@
+"""A batch whose size only the data know is looked at before the training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import testing
+from hookbridge.loops import TowerLoop, TowerSpec
+from hookbridge.loops.towers.first_batch import check_first_batch
+from hookbridge.loops.towers.inputs import next_training_batch
+
+v1 = tf.compat.v1
+X = np.arange(8, dtype=np.float32)
+
+
+def plain() -> Any:
+    return tf.data.Dataset.from_tensor_slices((X, {"y": X})).batch(8)
+
+
+def generated() -> Any:
+    def examples() -> Iterator[Any]:
+        yield from zip(X, X, strict=True)
+
+    shapes = (tf.TensorShape([]), tf.TensorShape([]))
+    return tf.data.Dataset.from_generator(
+        examples, (tf.float32, tf.float32), shapes
+    ).batch(8)
+
+
+def looked_up() -> Any:
+    """The table's initializer has to run first."""
+    keys = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2]))
+    table = tf.lookup.StaticHashTable(keys, default_value=0)
+    words = tf.data.Dataset.from_tensor_slices(["a", "b", "a", "b", "a"])
+    return words.map(table.lookup).batch(5)
+
+
+def of_any_rank() -> Any:
+    def any_rank(x: Any) -> Any:
+        return tf.numpy_function(lambda value: value, [x], tf.float32)
+
+    return tf.data.Dataset.from_tensor_slices(X).batch(8).map(any_rank)
+
+
+@pytest.mark.parametrize("data", [plain, generated, looked_up, of_any_rank])
+def test_a_batch_that_does_not_divide(data: Callable[[], Any]) -> None:
+    with tf.Graph().as_default() as graph:
+        # As in a cluster, whose devices are not there yet.
+        with tf.device("/job:worker/task:0/device:CPU:0"):
+            batch = next_training_batch(data())
+        before = len(graph.get_operations())
+        with pytest.raises(
+            hb.errors.InvalidArgumentError, match="examples for 3 towers"
+        ):
+            check_first_batch(batch, 3)
+        check_first_batch(batch, 1)
+        assert len(graph.get_operations()) == before
+
+
+def test_what_divides_and_what_is_not_known_pass() -> None:
+    with tf.Graph().as_default():
+        check_first_batch(next_training_batch(plain()), 4)
+        nothing = tf.data.Dataset.from_tensor_slices(X).take(0).batch(8)
+        check_first_batch(next_training_batch(nothing), 3)
+        check_first_batch({"scalar": tf.constant(1.0), "none": None}, 3)
+        broken = plain().map(lambda x, _: tf.debugging.check_numerics(x / 0.0, "no"))
+        check_first_batch(next_training_batch(broken), 3)
+        # Its queue would be waited for.
+        names = v1.train.string_input_producer(["file"], num_epochs=1)
+        check_first_batch(v1.placeholder_with_default(names.dequeue_many(8), [None]), 3)
+
+
+def test_a_known_size_is_not_read() -> None:
+    read: list[int] = []
+
+    def note(x: Any) -> Any:
+        read.append(len(x))
+        return x
+
+    def data(drop_remainder: bool) -> Any:
+        dataset = tf.data.Dataset.from_tensor_slices(X).batch(8, drop_remainder)
+        noted = dataset.map(lambda x: (x, tf.numpy_function(note, [x], tf.float32)))
+        return noted.map(lambda x, y: (x, tf.ensure_shape(y, x.shape)))
+
+    with tf.Graph().as_default():
+        check_first_batch(next_training_batch(data(drop_remainder=True)), 4)
+        assert read == []
+        check_first_batch(next_training_batch(data(drop_remainder=False)), 4)
+        assert read == [8]
+
+
+def test_a_tower_loop_refuses_it_before_its_session() -> None:
+    def model(features: Any, labels: Any, mode: str) -> TowerSpec:
+        weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer())
+        return TowerSpec(loss=tf.reduce_mean((features * weight - labels["y"]) ** 2))
+
+    loop = TowerLoop(
+        model,
+        optimizer=v1.train.GradientDescentOptimizer,
+        learning_rate=0.1,
+        num_towers=3,
+    )
+    log = testing.EventLog()
+    with pytest.raises(
+        hb.errors.InvalidArgumentError, match="batch of 8 examples for 3 towers"
+    ):
+        loop.train(plain, guests=testing.RecordingHook(log, "hook"))
+    assert not log.counts("hook")

@@ -1,0 +1,340 @@
+"""A replicated model function computes what the model function computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import testing
+from hookbridge.loops.towers.batches import split_batch
+
+v1 = tf.compat.v1
+
+GPUS = len(tf.config.list_physical_devices("GPU"))
+BATCH, STEPS, EXAMPLES, WORDS, CLASSES = 8, 5, 40, 13, 3
+
+
+def examples() -> tuple[dict[str, Any], Any]:
+    rng = np.random.default_rng(2)
+    features = {
+        "x": rng.normal(size=(EXAMPLES, 4)).astype(np.float32),
+        "words": rng.integers(0, WORDS, size=(EXAMPLES, 3)),
+    }
+    return features, rng.integers(0, CLASSES, size=EXAMPLES)
+
+
+def training_input() -> Any:
+    dataset = tf.data.Dataset.from_tensor_slices(examples())
+    return dataset.batch(BATCH, drop_remainder=True)
+
+
+def evaluation_input(batch_size: int) -> Any:
+    return lambda: tf.data.Dataset.from_tensor_slices(examples()).batch(batch_size)
+
+
+OPTIMIZERS = {
+    "sgd": lambda: v1.train.GradientDescentOptimizer(0.2),
+    "adam": lambda: v1.train.AdamOptimizer(0.05),
+    "momentum": lambda: v1.train.MomentumOptimizer(0.1, 0.9),
+    "ftrl": lambda: v1.train.FtrlOptimizer(0.3),
+}
+
+
+def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+    """Dense and sparse gradients, update ops, and averages after the update."""
+    table = v1.get_variable(
+        "table", [WORDS, 5], initializer=v1.glorot_uniform_initializer(seed=1)
+    )
+    words = tf.reduce_mean(tf.nn.embedding_lookup(table, features["words"]), axis=1)
+    with v1.variable_scope(None, default_name="dense"):
+        kernel = v1.get_variable(
+            "kernel", [9, CLASSES], initializer=v1.glorot_uniform_initializer(seed=2)
+        )
+    seen = v1.get_variable(
+        "seen", [], initializer=v1.zeros_initializer(), trainable=False
+    )
+    inputs = tf.concat([features["x"], words], axis=1)
+    logits = tf.matmul(inputs, kernel, name="logits")
+    predictions = {"logits": logits, "class": tf.argmax(logits, axis=1)}
+    spec = hb.estimator.EstimatorSpec
+    if mode == "infer":
+        output = hb.estimator.export.PredictOutput(predictions)
+        return spec(
+            mode, predictions=predictions, export_outputs={"serving_default": output}
+        )
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=labels, logits=logits
+    )
+    reduce = tf.reduce_sum if params.get("sum") else tf.reduce_mean
+    loss = reduce(losses)
+    if mode == "eval":
+        metrics = {
+            "accuracy": v1.metrics.accuracy(labels, predictions["class"]),
+            "mean_loss": v1.metrics.mean(losses),
+            "recall": v1.metrics.recall_at_k(labels, logits, k=2),
+        }
+        return spec(mode, loss=loss, eval_metric_ops=metrics, predictions=predictions)
+    one = tf.cast(tf.reduce_sum(features["x"]) > -1e9, tf.float32)
+    v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, seen.assign_add(one))
+    optimizer = OPTIMIZERS[params.get("optimizer", "sgd")]()
+    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+        update = optimizer.minimize(loss, global_step=v1.train.get_global_step())
+    average = tf.train.ExponentialMovingAverage(0.5)
+    with tf.control_dependencies([update]):  # has to see the updated kernel
+        train_op = average.apply([kernel])
+    return spec(mode, loss=loss, train_op=train_op)
+
+
+def estimator(function: Any, model_dir: Path, towers: int = 4, **params: Any) -> Any:
+    config = hb.estimator.RunConfig(
+        model_dir=str(model_dir),
+        tf_random_seed=1,
+        session_config=hb.loops.session_config(hb.loops.tower_devices(towers)),
+    )
+    return hb.estimator.Estimator(function, config=config, params=params or None)
+
+
+def trained(function: Any, model_dir: Path, **params: Any) -> dict[str, Any]:
+    job = estimator(function, model_dir, **params)
+    job.train(training_input)
+    return {name: job.get_variable_value(name) for name in job.get_variable_names()}
+
+
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+def test_towers_give_the_weights_of_the_model_function(
+    optimizer: str, tmp_path: Path
+) -> None:
+    plain = trained(model_fn, tmp_path / "plain", optimizer=optimizer)
+    assert plain["seen"] == STEPS == plain["global_step"]
+    assert "table" in plain and any("ExponentialMoving" in name for name in plain)
+    for towers in (1, 2, 4):
+        replicated = hb.replicate_model_fn(model_fn, num_towers=towers)
+        ours = trained(replicated, tmp_path / str(towers), optimizer=optimizer)
+        assert ours.keys() == plain.keys()
+        for name, value in plain.items():
+            np.testing.assert_allclose(
+                ours[name], value, rtol=1e-4, atol=1e-6, err_msg=f"{towers} {name}"
+            )
+
+
+def test_a_summed_loss_adds_losses_and_gradients(tmp_path: Path) -> None:
+    plain = trained(model_fn, tmp_path / "plain", sum=True)
+    replicated = hb.replicate_model_fn(model_fn, num_towers=2, loss_reduction="sum")
+    ours = trained(replicated, tmp_path / "two", sum=True)
+    for name, value in plain.items():
+        np.testing.assert_allclose(ours[name], value, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("batch_size", [8, 7, 3])  # 40 = 5 * 7 + 5 = 13 * 3 + 1
+def test_metrics_and_predictions_are_those_of_the_whole_batch(
+    batch_size: int, tmp_path: Path
+) -> None:
+    plain = estimator(model_fn, tmp_path)
+    plain.train(training_input)
+    wanted = plain.evaluate(evaluation_input(batch_size))
+    assert 0 < wanted["accuracy"] < 1
+    classes = [p["class"] for p in plain.predict(evaluation_input(batch_size))]
+    for towers in (2, 4):
+        replicated = hb.replicate_model_fn(model_fn, num_towers=towers)
+        ours = estimator(replicated, tmp_path)
+        result = ours.evaluate(evaluation_input(batch_size))
+        assert result == pytest.approx(wanted, rel=1e-5)
+        found = [p["class"] for p in ours.predict(evaluation_input(batch_size))]
+        assert found == classes
+
+
+def test_predictions_may_be_a_single_tensor(tmp_path: Path) -> None:
+    def only_classes(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        spec = model_fn(features, labels, mode, params)
+        if mode == "train":
+            return spec
+        return spec._replace(predictions=spec.predictions["class"], export_outputs=None)
+
+    job = estimator(hb.replicate_model_fn(only_classes, num_towers=2), tmp_path)
+    job.train(training_input)
+    assert "accuracy" in job.evaluate(evaluation_input(6))
+    one = estimator(model_fn, tmp_path, towers=1)
+    expected = [each["class"] for each in one.predict(evaluation_input(6))]
+    assert list(job.predict(evaluation_input(6))) == expected
+
+
+def test_a_saved_model_of_the_towers_serves_any_batch(tmp_path: Path) -> None:
+    job = estimator(hb.replicate_model_fn(model_fn, num_towers=2), tmp_path / "job")
+    job.train(training_input)
+    features, _ = examples()
+
+    def receiver() -> Any:
+        inputs = {
+            "x": v1.placeholder(tf.float32, [None, 4]),
+            "words": v1.placeholder(tf.int64, [None, 3]),
+        }
+        return hb.estimator.export.ServingInputReceiver(inputs, inputs)
+
+    path = job.export_saved_model(str(tmp_path / "export"), receiver)
+    serve = tf.saved_model.load(path.decode()).signatures["serving_default"]
+    wanted = [p["logits"] for p in job.predict(evaluation_input(8))]
+    for size in (1, 5):
+        served = serve(
+            x=tf.constant(features["x"][:size]),
+            words=tf.constant(features["words"][:size]),
+        )
+        np.testing.assert_allclose(served["logits"], wanted[:size], rtol=1e-4)
+
+
+def test_a_bare_session_loop_takes_a_replicated_model_function() -> None:
+    replicated = hb.replicate_model_fn(model_fn, num_towers=2)
+    config = hb.loops.session_config(hb.loops.tower_devices(2))
+    losses = []
+    with tf.Graph().as_default() as graph:
+        v1.train.create_global_step()
+        features, labels = v1.data.make_one_shot_iterator(training_input()).get_next()
+        spec = replicated(features, labels, "train", params={})
+        assert graph.get_operation_by_name("logits").device.endswith("CPU:0")
+        assert graph.get_operation_by_name("tower_1/logits").device.endswith("CPU:1")
+        with v1.train.MonitoredTrainingSession(
+            hooks=hb.as_hooks(tf.keras.callbacks.EarlyStopping("loss"),
+                              steps_per_epoch=1, logs={"loss": spec.loss}),
+            config=config,
+        ) as session:  # fmt: skip
+            while not session.should_stop():
+                losses.append(session.run([spec.loss, spec.train_op])[0])
+    assert 1 <= len(losses) <= STEPS
+
+
+def test_callbacks_and_hooks_drive_the_replicated_estimator(tmp_path: Path) -> None:
+    log = testing.EventLog()
+    watch = testing.RecordingCallback(log, "watch")
+    fetch = testing.RecordingHook(log, "fetch", fetches="logits:0")
+    job = estimator(hb.replicate_model_fn(model_fn, num_towers=2), tmp_path)
+    job.train(training_input, hooks=hb.as_hooks([watch, fetch], steps_per_epoch=2))
+    assert log.counts("watch")["on_train_batch_end"] == STEPS
+    assert [value.shape for value in fetch.results()] == [(BATCH // 2, CLASSES)] * STEPS
+
+
+def test_a_keras_model_and_optimizer_are_shared_by_the_towers(
+    keras2: Any, tmp_path: Path
+) -> None:
+    def keras_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        start = keras2.initializers.GlorotUniform(seed=3)
+        layers = [  # without names: each call gives other ones
+            keras2.layers.Dense(6, activation="tanh", kernel_initializer=start),
+            keras2.layers.Dense(CLASSES, kernel_initializer=start),
+        ]
+        model = keras2.Sequential(layers)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=model(features["x"], training=True)
+        )
+        optimizer = keras2.optimizers.legacy.SGD(0.5)
+        optimizer.iterations = v1.train.get_or_create_global_step()
+        loss = tf.reduce_mean(losses)
+        (update,) = optimizer.get_updates(loss, model.trainable_weights)
+        return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=update)
+
+    plain = trained(keras_fn, tmp_path / "plain")
+    layers = [np.shape(value) for value in plain.values() if np.ndim(value)]
+    assert sorted(layers) == [(3,), (4, 6), (6,), (6, 3)]
+    ours = trained(hb.replicate_model_fn(keras_fn, num_towers=2), tmp_path / "two")
+    assert ours.keys() == plain.keys()
+    for name, value in plain.items():
+        np.testing.assert_allclose(ours[name], value, rtol=1e-4, atol=1e-6)
+
+
+def no_update(features: Any, labels: Any, mode: str, params: Any) -> Any:
+    spec = model_fn(features, labels, "eval", params)
+    return hb.estimator.EstimatorSpec("train", loss=spec.loss, train_op=tf.no_op())
+
+
+def call(function: Any, batch: int = BATCH) -> Any:
+    with tf.Graph().as_default():
+        v1.train.create_global_step()
+        features, labels = examples()
+        return function(
+            {key: tf.constant(value[:batch]) for key, value in features.items()},
+            tf.constant(labels[:batch]),
+            "train",
+            params={},
+        )
+
+
+def test_the_class_methods_are_themselves_again_afterwards() -> None:
+    before = v1.train.Optimizer.apply_gradients
+    call(hb.replicate_model_fn(model_fn, num_towers=2))
+    assert v1.train.Optimizer.apply_gradients is before
+
+    def fails(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        call(hb.replicate_model_fn(fails, num_towers=2))
+    assert v1.train.Optimizer.apply_gradients is before
+
+
+BAD: dict[str, tuple[Callable[[], Any], str]] = {
+    "function": (lambda: hb.replicate_model_fn(3), "model_fn=3"),  # type: ignore[arg-type]
+    "reduction": (
+        lambda: hb.replicate_model_fn(model_fn, loss_reduction="max"),  # type: ignore[arg-type]
+        "'mean' or 'sum'",
+    ),
+    "devices": (
+        lambda: hb.replicate_model_fn(model_fn, ["/device:CPU:0"], num_towers=2),
+        "one device for each tower",
+    ),
+    "device_string": (
+        lambda: hb.replicate_model_fn(model_fn, "/cpu:0"),
+        "devices='/cpu:0'; expected a list",
+    ),
+    "device_number": (
+        lambda: hb.replicate_model_fn(model_fn, 2),  # type: ignore[arg-type]
+        "devices=2; expected a list",
+    ),
+    "device_name": (
+        lambda: hb.replicate_model_fn(model_fn, ["/cpu:x"]),
+        "Received the device '/cpu:x'",
+    ),
+    "device_kind": (
+        lambda: hb.replicate_model_fn(model_fn, [0, 1]),  # type: ignore[list-item]
+        "Received the device 0 in `devices`",
+    ),
+    "no_device": (lambda: hb.replicate_model_fn(model_fn, ["bogus"]), "device 'bogus'"),
+    "no_such_device": (
+        lambda: hb.replicate_model_fn(model_fn, [f"/device:GPU:{GPUS}"]),
+        "expected one that is here",
+    ),
+    "ragged": (
+        lambda: split_batch(tf.ragged.constant([[1.0], []]), 2),
+        "ragged input .* `to_tensor`",
+    ),
+    "more_towers_than_examples": (
+        lambda: call(hb.replicate_model_fn(model_fn, num_towers=9)),
+        "at most 8 towers",
+    ),
+    "no_update": (
+        lambda: call(hb.replicate_model_fn(no_update, num_towers=2)),
+        "applied no gradients",
+    ),
+    "no_spec": (
+        lambda: call(
+            hb.replicate_model_fn(
+                lambda features, labels, mode, params: None, num_towers=2
+            )
+        ),
+        "expected an `EstimatorSpec`",
+    ),
+    "batch": (
+        lambda: call(hb.replicate_model_fn(model_fn, num_towers=3)),
+        "batch of 8 examples for 3 towers",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_bad_input_is_refused(case: str) -> None:
+    function, message = BAD[case]
+    with pytest.raises(hb.errors.InvalidArgumentError, match=message):
+        function()

@@ -1,0 +1,178 @@
+"""Every optimizer and every way to use a replicated model function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from test_replicate_model_fn import estimator, training_input
+
+import hookbridge as hb
+from hookbridge import compat
+from hookbridge.cli import main
+from hookbridge.loops.towers.results import FinalValuesHook
+
+v1 = tf.compat.v1
+STEPS = 5
+
+JOB = '''
+import numpy as np
+import tensorflow as tf
+import hookbridge as hb
+
+v1 = tf.compat.v1
+WORDS = 6
+make = lambda: v1.train.AdamOptimizer(0.1)
+total = False
+
+def model_fn(features, labels, mode):
+    """A sparse gradient, a dense one, and one that is both."""
+    table, both = (
+        v1.get_variable(name, [WORDS, 2], initializer=v1.ones_initializer())
+        for name in ("table", "both"))
+    kernel = v1.get_variable("kernel", [2, 1], initializer=v1.ones_initializer())
+    rows = [tf.nn.embedding_lookup(each, features["word"]) for each in (table, both)]
+    outputs = tf.matmul(rows[0] * rows[1] + tf.reduce_mean(both), kernel)
+    losses = (outputs[:, 0] * features["x"] - labels) ** 2
+    loss = (tf.reduce_sum if total else tf.reduce_mean)(losses)
+    step = v1.train.get_global_step()
+    return hb.estimator.EstimatorSpec(
+        mode, loss=loss, train_op=make().minimize(loss, global_step=step))
+
+def train_input_fn():
+    rng = np.random.default_rng(1)
+    x, word = rng.normal(size=40), rng.integers(0, WORDS, size=40)
+    data = ({"x": x.astype(np.float32), "word": word}, (x * word).astype(np.float32))
+    return tf.data.Dataset.from_tensor_slices(data).repeat().batch(8)
+'''
+OPTIMIZERS: dict[str, Callable[[], Any]] = {
+    "sgd": lambda: v1.train.GradientDescentOptimizer(0.02),
+    "momentum": lambda: v1.train.MomentumOptimizer(0.02, 0.9, use_nesterov=True),
+    "adam": lambda: v1.train.AdamOptimizer(0.05),
+    "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
+    "adagrad_da": lambda: v1.train.AdagradDAOptimizer(
+        0.1, v1.train.get_or_create_global_step()
+    ),
+    "adadelta": lambda: v1.train.AdadeltaOptimizer(1.0),
+    "rmsprop": lambda: v1.train.RMSPropOptimizer(0.05, centered=True),
+    "ftrl": lambda: v1.train.FtrlOptimizer(0.1),
+    "proximal_sgd": lambda: v1.train.ProximalGradientDescentOptimizer(0.02),
+    "proximal_adagrad": lambda: v1.train.ProximalAdagradOptimizer(0.1),
+}
+
+
+def job(**changes: Any) -> dict[str, Any]:
+    """The job's functions; `changes` replace its settings."""
+    found: dict[str, Any] = {}
+    exec(JOB, found)
+    found.update(changes)
+    return found
+
+
+def trained(made: dict[str, Any], replicate: Any = None) -> tuple[list[float], Any]:
+    """Losses and variables of a session loop."""
+    model_fn = made["model_fn"] if replicate is None else replicate(made["model_fn"])
+    config = hb.loops.session_config(hb.loops.tower_devices(4))
+    losses: list[float] = []
+    with tf.Graph().as_default():
+        v1.train.create_global_step()
+        data = made["train_input_fn"]()
+        features, labels = v1.data.make_one_shot_iterator(data).get_next()
+        spec = model_fn(features, labels, "train")
+        final = FinalValuesHook()
+        hooks = [v1.train.StopAtStepHook(last_step=STEPS), final]
+        with hb.loops.training_session(hooks, config=config) as session:
+            while not session.should_stop() and len(losses) < STEPS:
+                losses.append(float(session.run([spec.loss, spec.train_op])[0]))
+    return losses, final.variables
+
+
+def assert_same(ours: Any, plain: Any) -> None:
+    assert ours[1].keys() == plain[1].keys()
+    np.testing.assert_allclose(ours[0], plain[0], rtol=1e-4)
+    for name, value in plain[1].items():
+        np.testing.assert_allclose(
+            ours[1][name], value, rtol=1e-4, atol=1e-6, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+def test_towers_give_the_losses_and_weights_of_one(optimizer: str) -> None:
+    made = job(make=OPTIMIZERS[optimizer])
+    plain = trained(made)
+    assert len(plain[0]) == STEPS
+    assert np.abs(plain[1]["table"] - 1).max() > 1e-3  # it did train
+    for towers in (1, 2, 4):
+        ours = trained(made, lambda f, n=towers: hb.replicate_model_fn(f, num_towers=n))
+        assert_same(ours, plain)
+
+
+@pytest.mark.parametrize("towers", [1, 2, 4])
+def test_a_loss_that_is_a_sum(towers: int) -> None:
+    made = job(total=True, make=OPTIMIZERS["adagrad"])
+
+    def replicate(function: Any) -> Any:
+        return hb.replicate_model_fn(function, num_towers=towers, loss_reduction="sum")
+
+    assert_same(trained(made, replicate), trained(made))
+
+
+def test_optimizers_of_keras_2_that_are_no_legacy_ones(keras2: Any) -> None:
+    class Adagrad:
+        def minimize(self, loss: Any, global_step: Any) -> Any:
+            variables = v1.trainable_variables()
+            pairs = zip(tf.gradients(loss, variables), variables, strict=True)
+            return keras2.optimizers.Adagrad(0.1).apply_gradients(list(pairs))
+
+    made = job(make=Adagrad)
+    plain = trained(made)
+    assert plain[0][-1] != plain[0][0]
+    for towers in (1, 2, 4):
+        ours = trained(made, lambda f, n=towers: hb.replicate_model_fn(f, num_towers=n))
+        assert_same(ours, plain)
+
+
+def test_hookbridge_train_with_1_2_and_4_towers(tmp_path: Path) -> None:
+    path = tmp_path / "job.py"
+    path.write_text(JOB)
+    _, wanted = trained(job(make=lambda: v1.train.AdamOptimizer(0.1)))
+    for towers in (1, 2, 4):
+        model_dir = tmp_path / str(towers)
+        flags = [f"--num_towers={towers}", f"--model_dir={model_dir}"]
+        flags.append(f"--max_steps={STEPS}")
+        assert main(["train", *flags, str(path)]) == 0
+        reader = tf.train.load_checkpoint(str(model_dir))
+        assert set(reader.get_variable_to_shape_map()) == set(wanted)
+        for name, value in wanted.items():
+            np.testing.assert_allclose(
+                reader.get_tensor(name), value, rtol=1e-4, atol=1e-6, err_msg=name
+            )
+
+
+def test_optimizers_of_keras_3_are_refused_by_name(keras: Any, tmp_path: Path) -> None:
+    is_keras_3 = compat.is_keras3(keras)
+    adam = keras.optimizers.Adam if is_keras_3 else keras.optimizers.legacy.Adam
+    own = vars(adam).get("apply"), vars(adam.__mro__[1]).get("apply")
+
+    def with_adam(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        weight = v1.get_variable("weight", [])
+        loss = tf.reduce_mean(features["x"]) * weight
+        pairs = [(tf.gradients(loss, weight)[0], weight)]
+        optimizer = adam(0.1)
+        if not is_keras_3:
+            optimizer.iterations = v1.train.get_global_step()
+        update = optimizer.apply_gradients(pairs)
+        return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=update)
+
+    job = estimator(hb.replicate_model_fn(with_adam, num_towers=2), tmp_path)
+    if is_keras_3:
+        with pytest.raises(hb.errors.RefusedError, match="Keras 3 optimizer `Adam`"):
+            job.train(training_input)
+    else:
+        job.train(training_input)
+        assert job.get_variable_value("global_step") == STEPS
+    assert own == (vars(adam).get("apply"), vars(adam.__mro__[1]).get("apply"))

@@ -1,0 +1,161 @@
+"""Clusters from the resolvers that TensorFlow ships."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.cluster import ClusterConfig
+
+resolvers = tf.distribute.cluster_resolver
+
+
+def test_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "SLURM_PROCID": "2",
+        "SLURM_STEP_NUM_TASKS": "4",
+        "SLURM_STEP_NODELIST": "node[07-08]",
+        "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
+    }.items():
+        monkeypatch.setenv(name, value)
+    resolver = resolvers.SlurmClusterResolver(
+        jobs={"chief": 1, "ps": 1, "worker": 2}, gpus_per_node=2, auto_set_gpu=False
+    )
+    config = ClusterConfig.from_resolver(resolver)
+    assert config == ClusterConfig(
+        {
+            "chief": ("node07:8888",),
+            "ps": ("node07:8889",),
+            "worker": ("node08:8888", "node08:8889"),
+        },
+        "worker",
+        0,
+    )
+    assert not config.is_chief
+
+
+class Pods:
+    """As much of the Kubernetes client as TensorFlow's resolver asks for."""
+
+    def list_pod_for_all_namespaces(self, label_selector: str) -> Any:
+        numbers = {"job-name=train-ps": [20], "job-name=train-worker": [10, 11]}
+        return SimpleNamespace(
+            items=[
+                SimpleNamespace(
+                    metadata=SimpleNamespace(name=f"pod{number}"),
+                    status=SimpleNamespace(phase="Running", host_ip=f"10.0.0.{number}"),
+                )
+                for number in numbers[label_selector]
+            ]
+        )
+
+
+def kubernetes() -> Any:
+    return resolvers.KubernetesClusterResolver(
+        job_to_label_mapping={
+            "worker": ["job-name=train-worker"],
+            "ps": ["job-name=train-ps"],
+        },
+        override_client=Pods(),
+    )
+
+
+def test_kubernetes() -> None:
+    resolver = kubernetes()
+    resolver.task_type, resolver.task_id = "ps", 0
+    config = ClusterConfig.from_resolver(resolver)
+    assert config.cluster == {
+        "worker": ("10.0.0.10:8470", "10.0.0.11:8470"),
+        "ps": ("10.0.0.20:8470",),
+    }
+    assert (config.task_type, config.task_index) == ("ps", 0)
+
+
+def test_a_resolver_that_does_not_know_its_task() -> None:
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        ClusterConfig.from_resolver(kubernetes())
+    message = str(caught.value)
+    assert "KubernetesClusterResolver has task_type=None" in message
+    assert "Set `resolver.task_type`" in message
+
+
+def test_a_task_that_the_cluster_does_not_have() -> None:
+    resolver = kubernetes()
+    resolver.task_type, resolver.task_id = "worker", 2
+    with pytest.raises(
+        errors.InvalidArgumentError,
+        match=r"KubernetesClusterResolver task\['index'\] is 2; expected less than 2",
+    ):
+        ClusterConfig.from_resolver(resolver)
+
+
+class Instances:
+    """As much of the Compute Engine client as TensorFlow's resolver asks for."""
+
+    def instanceGroups(self) -> Instances:
+        return self
+
+    instances = instanceGroups
+
+    def listInstances(self, **_: Any) -> Any:
+        return Answer({"items": [{"instance": f".../instances/vm{i}"} for i in (0, 1)]})
+
+    def listInstances_next(self, *_: Any, **__: Any) -> None:
+        return None
+
+    def get(self, *, instance: str, **_: Any) -> Any:
+        address = {"vm0": "10.1.0.1", "vm1": "10.1.0.2"}[instance]
+        return Answer({"networkInterfaces": [{"networkIP": address}], "name": instance})
+
+
+class Answer:
+    """A request that has its answer."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def execute(self) -> Any:
+        return self._value
+
+
+def test_gce() -> None:
+    resolver = resolvers.GCEClusterResolver(
+        project="p",
+        zone="z",
+        instance_group="g",
+        port=2222,
+        task_type="worker",
+        task_id=1,
+        credentials=None,
+        service=Instances(),
+    )
+    config = ClusterConfig.from_resolver(resolver)
+    assert config.cluster == {"worker": ("10.1.0.1:2222", "10.1.0.2:2222")}
+    assert (config.task_type, config.task_index) == ("worker", 1)
+
+
+def test_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = {
+        "cluster": {"chief": ["a:1"], "worker": ["b:1"]},
+        "task": {"type": "chief", "index": 0},
+    }
+    monkeypatch.setenv("TF_CONFIG", json.dumps(written))
+    config = ClusterConfig.from_resolver(resolvers.TFConfigClusterResolver())
+    assert config == ClusterConfig.from_environment()
+    assert config.is_chief
+
+
+def test_without_tf_config_the_job_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    resolver = resolvers.TFConfigClusterResolver()
+    assert ClusterConfig.from_resolver(resolver) == ClusterConfig()
+
+
+def test_what_is_no_resolver() -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="resolver='worker'"):
+        ClusterConfig.from_resolver("worker")

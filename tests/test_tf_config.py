@@ -1,0 +1,163 @@
+"""`TF_CONFIG`, read and checked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import hookbridge as hb
+from hookbridge.cluster import ClusterConfig
+
+CLUSTER = {
+    "chief": ["a:1"],
+    "worker": ["b:1", "b:2"],
+    "ps": ["c:1"],
+}
+
+
+def config(cluster: Any = CLUSTER, task: Any = None) -> str:
+    return json.dumps(
+        {"cluster": cluster, "task": task or {"type": "worker", "index": 1}}
+    )
+
+
+def test_a_good_configuration_is_read_and_written_back() -> None:
+    found = ClusterConfig.from_environment({"TF_CONFIG": config()})
+    assert found.cluster == {job: tuple(hosts) for job, hosts in CLUSTER.items()}
+    assert (found.task_type, found.task_index) == ("worker", 1)
+    assert ClusterConfig.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize("text", ["", "  ", "{}", '{"environment": "cloud"}'])
+def test_without_a_cluster_the_job_is_local(text: str) -> None:
+    found = ClusterConfig.from_environment({"TF_CONFIG": text})
+    assert found == ClusterConfig() == ClusterConfig.from_environment({})
+    assert found.is_chief
+
+
+@pytest.mark.parametrize(
+    ("cluster", "task", "chief"),
+    [
+        (CLUSTER, ("chief", 0), True),
+        (CLUSTER, ("worker", 0), False),
+        (CLUSTER, ("ps", 0), False),
+        (CLUSTER, ("evaluator", 0), False),
+        ({"worker": ["a:1", "a:2"]}, ("worker", 0), True),
+        ({"worker": ["a:1", "a:2"]}, ("worker", "1"), False),
+        ({"master": ["a:1"]}, ("master", 0), True),
+    ],
+)
+def test_who_is_the_chief(cluster: Any, task: tuple[str, Any], chief: bool) -> None:
+    text = config(cluster, {"type": task[0], "index": task[1]})
+    assert ClusterConfig.from_json(text).is_chief is chief
+
+
+@pytest.mark.parametrize(
+    "address", ["localhost:1", "10.0.0.1:2222", "[::1]:65535", "my_host-0.svc.local:80"]
+)
+def test_addresses(address: str) -> None:
+    text = config({"worker": [address]}, {"type": "worker", "index": 0})
+    assert ClusterConfig.from_json(text).cluster["worker"] == (address,)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "grpc://localhost:2222",
+        "localhost:2222/x",
+        "no such host:2222",
+        "localhost:0",
+        "localhost:65536",
+        "localhost:99999",
+        "localhost:2222\n",
+        "::1:2222",
+        ":2222",
+        2222,
+    ],
+)
+def test_what_is_no_address(address: Any) -> None:
+    with pytest.raises(
+        hb.errors.InvalidArgumentError,
+        match=r"\['cluster'\]\['ps'\] is .*expected an address `host:port` with a port",
+    ):
+        ClusterConfig.from_json(config({**CLUSTER, "ps": [address]}))
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        (("worker", 0), ("chief", 0)),
+        (("worker", 1), ("worker", 0)),
+        (("ps", 0), ("ps", 0)),
+        (("evaluator", 0), ("evaluator", 0)),
+    ],
+)
+def test_the_first_worker_as_chief(
+    task: tuple[str, int], expected: tuple[str, int]
+) -> None:
+    cluster = {"worker": ("b:1", "b:2"), "ps": ("c:1",)}
+    assert ClusterConfig(cluster, *task).with_chief() == ClusterConfig(
+        {"chief": ("b:1",), "worker": ("b:2",), "ps": ("c:1",)}, *expected
+    )
+
+
+def test_a_chief_stays_the_chief() -> None:
+    for found in (ClusterConfig(), ClusterConfig.from_json(config())):
+        assert found.with_chief() is found
+
+
+BAD = {
+    "no_json": ("{cluster", r"TF_CONFIG is '{cluster'; expected JSON"),
+    "nested_too_deeply": ("[" * 100_000, r"TF_CONFIG is '\[{299}\.\.\.; expected JSON"),
+    "two_chief_keys": (
+        '{"cluster": {"chief": ["a:1"], "chief": ["a:2"]}}',
+        r"expected JSON \(it has the key 'chief' twice",
+    ),
+    "no_object": ("[1]", "expected a JSON object"),
+    "no_cluster": (
+        '{"task": {"type": "worker", "index": 0}}',
+        "expected the key `cluster`",
+    ),
+    "no_task": (json.dumps({"cluster": CLUSTER}), "expected the key `task`"),
+    "cluster_list": (config(["a:1"]), r"TF_CONFIG\['cluster'\] is \['a:1'\]"),
+    "unknown_job": (config({"wroker": ["a:1"]}), "has the job 'wroker'"),
+    "no_addresses": (config({"worker": []}), r"\['cluster'\]\['worker'\] is \[\]"),
+    "bad_address": (config({"worker": ["host"]}), "expected an address `host:port`"),
+    "same_address": (config({"worker": ["a:1", "a:1"]}), "address of its own"),
+    "two_chiefs": (config({"chief": ["a:1", "a:2"]}), "has 2 chiefs"),
+    "chief_and_master": (
+        config({"chief": ["a:1"], "master": ["a:2"]}),
+        r"has 2 chiefs \(chief, master\)",
+    ),
+    "task_list": (config(task=[1]), r"TF_CONFIG\['task'\] is \[1\]"),
+    "unknown_type": (
+        config(task={"type": "boss", "index": 0}),
+        r"\['type'\] is 'boss'; expected one of chief",
+    ),
+    "nobodys_role": (
+        config({"worker": ["a:1"]}, {"type": "ps", "index": 0}),
+        r"is 'ps', which TF_CONFIG\['cluster'\] does not have",
+    ),
+    "index_range": (
+        config(task={"type": "worker", "index": 2}),
+        r"\['index'\] is 2; expected less than 2",
+    ),
+    "index_missing": (config(task={"type": "worker"}), r"\['index'\] is None"),
+    "index_no_number": (
+        config(task={"type": "worker", "index": "²"}),
+        r"\['index'\] is '²'",
+    ),
+    "index_negative": (
+        config(task={"type": "worker", "index": -1}),
+        r"\['index'\] is -1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_a_bad_configuration_is_refused_by_its_key(case: str) -> None:
+    text, message = BAD[case]
+    with pytest.raises(hb.errors.InvalidArgumentError, match=message):
+        ClusterConfig.from_json(text)
