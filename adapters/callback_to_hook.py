@@ -14,7 +14,10 @@ from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.run import SessionRun
 
 
-class CallbackToHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+class CallbackToHook(
+    guests.Wrapper,
+    tf.compat.v1.train.SessionRunHook,  # type: ignore[misc]
+):
     """Runs an unmodified Keras callback in a session loop.
 
     For `MonitoredTrainingSession`, `Estimator.train`, `evaluate` and `predict`; which

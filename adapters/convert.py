@@ -8,8 +8,7 @@ from typing import Any
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.fit_loop import states as fit_states
 from hookbridge.adapters.guests import kinds as guests
-from hookbridge.adapters.guests import skipped_callback as skipped
-from hookbridge.adapters.guests.skipped_hook import unless_skipped
+from hookbridge.adapters.guests import skipped
 from hookbridge.adapters.session_loop import last_step as last_epoch
 
 
@@ -71,20 +70,11 @@ def as_hooks(
         guest is both a hook and a callback.
       errors.InvalidArgumentError: an argument has a bad value.
     """
-    from hookbridge.adapters.parameter_server.callback import DeferredCallback
-
     flat = [
-        item.callback
-        if isinstance(item, (DeferredCallback, skipped.SkippedCallback))
-        else item
+        item if guests.is_hook(item) else guests.unwrapped(item)
         for item in guests.flatten(items)
     ]
-    foreign = [
-        item
-        for item in flat
-        if not guests.is_hook(item)
-        and not isinstance(item, hook_to_callback.HookToCallback)
-    ]
+    foreign = [item for item in flat if not guests.is_hook(item)]
     wrapped = iter(
         callback_to_hook.wrap_callbacks(
             foreign,
@@ -100,10 +90,8 @@ def as_hooks(
     hooks: list[Any] = []
     for item in flat:
         guests.check_kind(item)
-        if isinstance(item, hook_to_callback.HookToCallback):
-            item = item.hook
         if guests.is_hook(item):
-            hooks.append(unless_skipped(item))
+            hooks.append(skipped.hook_unless_skipped(item))
         else:
             hooks.append(next(wrapped))
     if epochs is not None and steps_per_epoch is not None:
@@ -163,30 +151,23 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     defers: bool | None = True if max_lag is not None else None
     for item in guests.flatten(items):
         guests.check_kind(item)
-        if isinstance(item, callback_to_hook.CallbackToHook):
-            item = item.callback
+        if guests.is_hook(item):
+            item = guests.unwrapped(item)
         if guests.is_hook(item):
             item = hook_to_callback.HookToCallback(
-                unless_skipped(item), max_lag=max_lag
+                skipped.hook_unless_skipped(item), max_lag=max_lag
             )
-        elif not isinstance(
-            item,
-            (
-                hook_to_callback.HookToCallback,
-                ps.DeferredCallback,
-                skipped.SkippedCallback,
-            ),
-        ):
+        elif not isinstance(item, guests.Wrapper):
             if defers is None:
                 defers = ps.in_sight()
-            item = skipped.unless_skipped(item)
+            item = skipped.callback_unless_skipped(item)
             if defers and ps.is_batch_level(item):
                 item = ps.DeferredCallback(item, max_lag=max_lag)
         callbacks.append(item)
     plain = [
-        item.callback
-        if isinstance(item, (ps.DeferredCallback, skipped.SkippedCallback))
-        else item
+        item
+        if isinstance(item, hook_to_callback.HookToCallback)
+        else guests.unwrapped(item)
         for item in callbacks
     ]
     for place, item in enumerate(plain):

@@ -9,7 +9,7 @@ from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.guests import kinds as guests
 
 
-class HookToCallback(any_flavour.AnyFlavour):
+class HookToCallback(guests.Wrapper, any_flavour.AnyFlavour):
     """Runs an unmodified `SessionRunHook` in `fit`, `evaluate` and `predict`.
 
     All hooks of one `fit` share one live graph and one live session and are

@@ -103,39 +103,21 @@ def explain(items: Any, host: Host = "session") -> Report:
         raise errors.InvalidArgumentError(
             f"Received `host={host!r}`; expected one of {', '.join(HOSTS)}."
         )
-    from hookbridge.adapters import callback_to_hook, hook_to_callback
-    from hookbridge.adapters.guests import kinds as guests
-    from hookbridge.adapters.guests.skipped_callback import SkippedCallback
-    from hookbridge.adapters.guests.skipped_hook import SkippedHook
-    from hookbridge.adapters.parameter_server.callback import DeferredCallback
+    from hookbridge.adapters.guests import kinds
 
-    wrapped_callbacks = (
-        callback_to_hook.CallbackToHook,
-        DeferredCallback,
-        SkippedCallback,
-    )
-    reports = []
-    for item in guests.flatten(items):
-        guest = item
-        if isinstance(item, wrapped_callbacks):
-            guest = item.callback
-        elif isinstance(item, hook_to_callback.HookToCallback):
-            guest = item.hook
-        if isinstance(guest, SkippedHook):
-            guest = guest.hook
-        reports.append(_explain_one(guest, host))
-    return Report(host, tuple(reports))
+    guests = [kinds.unwrapped(item) for item in kinds.flatten(items)]
+    callbacks = [g for g in guests if not kinds.is_hook(g)]
+    return Report(host, tuple(_explain_one(g, host, callbacks) for g in guests))
 
 
-def _explain_one(guest: Any, host: Host) -> GuestReport:
-    from hookbridge.adapters.guests import kinds as guests
-    from hookbridge.adapters.guests import roles
+def _explain_one(guest: Any, host: Host, callbacks: list[Any]) -> GuestReport:
+    from hookbridge.adapters.guests import kinds, roles
     from hookbridge.adapters.parameter_server import (
         callback as parameter_server_callback,
     )
 
-    kind: lifecycle.Guest = "hook" if guests.is_hook(guest) else "callback"
-    name = guests.name_of(guest)
+    kind: lifecycle.Guest = "hook" if kinds.is_hook(guest) else "callback"
+    name = kinds.name_of(guest)
     role = roles.role_of(guest) if host == "session" else roles.role_in_fit(guest)
     runs_on = roles.MEANING[role]
     if host == "parameter_server" and role != "evaluator":
@@ -148,7 +130,8 @@ def _explain_one(guest: Any, host: Host) -> GuestReport:
         kind == "hook" or parameter_server_callback.is_batch_level(guest)
     )
     rows = []
-    for event in lifecycle.overridden(guest, kind):
+    beside = callbacks if kind == "callback" else []
+    for event in lifecycle.overridden(guest, kind, beside):
         facts = lifecycle.EVENTS[event]
         when = facts.native if is_native else facts.bridged
         if is_late and event in _LATE:

@@ -1,1 +1,5 @@
-"""What an item is, which events it overrides, and which process calls it."""
+"""What an item is, where it writes, and which process calls it.
+
+Read `kinds`, `roles`, `skipped`, then `any_flavour` and `paths`. Which events a guest
+overrides is `hookbridge.lifecycle.overrides`.
+"""

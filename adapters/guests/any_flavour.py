@@ -1,4 +1,4 @@
-"""What makes an object a callback of every Keras flavour at once."""
+"""A base class whose objects are callbacks of every Keras flavour at once."""
 
 from __future__ import annotations
 

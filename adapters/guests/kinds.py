@@ -1,13 +1,16 @@
-"""What an item is: a hook, a callback, or neither."""
+"""What an item is: a hook, a callback (of which Keras), or neither."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from hookbridge import compat, errors
 
+Flavour = Literal["keras2", "keras3"]
+KERAS = ("keras", "tf_keras")
 HOOK_METHODS = ("begin", "after_create_session", "before_run", "after_run", "end")
 # The methods every Keras flavour calls on every callback whatever it overrides.
 CALLBACK_METHODS = (
@@ -59,6 +62,24 @@ def is_callback_list(item: Any) -> bool:
     )
 
 
+def flavour_of(callback: Any) -> Flavour:
+    """Which Keras a callback was written for; Keras 2 covers tf.keras 2.15 too."""
+    for base in type(callback).__mro__:
+        root = base.__module__.partition(".")[0]
+        if root in KERAS:
+            module = importlib.import_module(root)
+            return "keras3" if compat.is_keras3(module) else "keras2"
+    return "keras2"
+
+
+def stock_name(callback: Any) -> str:
+    """The name of the Keras callback class that a callback is or derives from."""
+    for base in type(callback).__mro__:
+        if base.__module__.partition(".")[0] in KERAS and base.__name__ != "Callback":
+            return base.__name__
+    return ""
+
+
 def check_kind(guest: Any) -> None:
     """Refuses a guest that is a hook and a callback at once.
 
@@ -77,6 +98,23 @@ def check_kind(guest: Any) -> None:
             "classes of it, whose objects share what both need, and give both: "
             f"`[{name}Hook(shared), {name}Callback(shared)]`."
         )
+
+
+class Wrapper:
+    """Base class of the objects that take the place of a guest in a host."""
+
+    @property
+    def guest(self) -> Any:
+        """The guest: what the attribute `callback` or `hook` holds."""
+        held = vars(self)
+        return held["callback"] if "callback" in held else held["hook"]
+
+
+def unwrapped(item: Any) -> Any:
+    """The guest that a user gave, out of everything that it was wrapped in."""
+    while isinstance(item, Wrapper):
+        item = item.guest
+    return item
 
 
 def flatten(items: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Where callbacks write, looked at before training."""
+"""The files that callbacks will write, checked before training."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import tempfile
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import kinds
 
 
 def written_paths(callback: Any, name: str) -> list[tuple[str, bool]]:
-    """What a callback of Keras will write: `(path, whether it is a directory)`.
+    """The paths that a stock callback will write: `(path, is a directory)`.
 
     Args:
       callback: of any flavour.
-      name: the class of Keras that it is or derives from.
+      name: the Keras class that it is or derives from, see `kinds.stock_name`.
 
     Raises:
       errors.UnwritableError: a directory that the callback does not make is missing.
@@ -31,7 +31,7 @@ def written_paths(callback: Any, name: str) -> list[tuple[str, bool]]:
         folder = os.path.dirname(path) or "."
         if "://" not in path and not os.path.isdir(folder):
             raise errors.UnwritableError(
-                f"`CSVLogger` is to write `{path}`, but the directory `{folder}` "
+                f"`CSVLogger` will write `{path}`, but the directory `{folder}` "
                 "does not exist and the callback does not make it. Make it first."
             )
         return [(path, False)]
@@ -42,30 +42,26 @@ def check_writable(callback: Any, path: str, *, is_folder: bool) -> None:
     """Refuses a path that cannot be written; leaves nothing behind.
 
     Raises:
-      errors.UnwritableError: names the first directory that stands in the way.
+      errors.UnwritableError: names the first directory that cannot be written.
     """
     if "://" in path:
         return
     folder = path if is_folder else os.path.dirname(path)
     folder = os.path.abspath(folder.split("{")[0] or ".")
-    if (
-        not is_folder
-        and os.path.isdir(path)
-        and guests.name_of(callback) == "CSVLogger"
-    ):
+    if not is_folder and os.path.isdir(path) and kinds.name_of(callback) == "CSVLogger":
         raise errors.UnwritableError(
-            f"`CSVLogger` is to write the file `{path}`, which is a directory. Give "
+            f"`CSVLogger` will write the file `{path}`, which is a directory. Give "
             "the path of a file."
         )
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
     try:
-        # Asking for permission bits would not see a read-only file system.
+        # Permission bits do not show a read-only file system.
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as e:
         raise errors.UnwritableError(
-            f"`{guests.name_of(callback)}` is to write `{path}`, but `{folder}` "
+            f"`{kinds.name_of(callback)}` will write `{path}`, but `{folder}` "
             f"cannot be written: {e.strerror or e}. Give a path in a directory that "
             "can be written, or change its permissions."
         ) from e

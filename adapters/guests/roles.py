@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import kinds
 
 Role = Literal["split", "chief", "worker", "evaluator", "all"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -25,7 +25,7 @@ MEANING: dict[Role, str] = {
 }
 
 _KERAS = ("keras", "tf_keras")
-# What writes files or talks to a server does so once.
+# They write files or talk to a server, which must happen once.
 _WRITERS = (
     "ModelCheckpoint",
     "BackupAndRestore",
@@ -35,7 +35,7 @@ _WRITERS = (
     "ProgbarLogger",
     "SidecarEvaluatorModelExport",
 )
-# Where evaluation results meet: on the chief, which alone validates, and once.
+# Delivered once, on the chief, which alone validates.
 _ONCE = ("on_train_end", "on_test_begin", "on_test_end")
 _ONCE_BATCH = ("on_test_batch_begin", "on_test_batch_end")
 _MARK = "_hookbridge_role"
@@ -44,16 +44,16 @@ _MARK = "_hookbridge_role"
 def default_role(guest: Any) -> Role:
     """Where a guest runs unless told otherwise.
 
-    A hook runs in every process that it is given to, as in TensorFlow. Callbacks of
-    Keras that write run on the chief, and so do those that say so with Keras's own
-    `_chief_worker_only` and those that watch a `val_*` value, which the chief alone
-    has. All others are split as in ElasticDL's design: batch and epoch events on
-    every worker, `on_test_*` where evaluation results meet, `on_train_end` once.
+    A hook runs in every process that it is given to, as in TensorFlow. On the chief
+    run: Keras callbacks that write, callbacks with Keras's own mark
+    `_chief_worker_only`, and callbacks that monitor a `val_*` value, which the chief
+    alone has. All others are split as in ElasticDL's design: batch and epoch events on
+    every worker, `on_test_*` and `on_train_end` on the chief.
 
     Args:
       guest: a hook, or a callback of any flavour.
     """
-    if guests.is_hook(guest):
+    if kinds.is_hook(guest):
         return "all"
     for base in type(guest).__mro__:
         if base.__name__ in _WRITERS and base.__module__.partition(".")[0] in _KERAS:
@@ -83,11 +83,11 @@ def set_role(guest: Any, role: Role) -> Any:
       errors.NotAGuestError: `guest` is neither a hook nor a callback.
       errors.InvalidArgumentError: there is no such role for this guest.
     """
-    (guest,) = guests.flatten([guest])
+    (guest,) = kinds.flatten([guest])
     role = check_role(role)
-    if role == "split" and guests.is_hook(guest):
+    if role == "split" and kinds.is_hook(guest):
         raise errors.InvalidArgumentError(
-            f"Received role='split' for the hook `{guests.name_of(guest)}`, whose "
+            f"Received role='split' for the hook `{kinds.name_of(guest)}`, whose "
             "events belong to one session; expected 'chief', 'worker', 'evaluator' "
             "or 'all'."
         )
@@ -109,9 +109,9 @@ def role_of(guest: Any) -> Role:
 def role_in_fit(guest: Any) -> Role:
     """Where `fit`, `evaluate` and `predict` call a guest.
 
-    There callbacks keep to Keras's own rules, which know no chief: each process that
-    calls `fit` calls them all, unless `set_role` says otherwise. Nothing is split: each
-    process has the whole `fit`, its validation too.
+    Keras's own rules know no chief: each process that calls `fit` calls all its
+    callbacks, unless `set_role` says otherwise. Nothing is split: each process runs
+    the whole `fit` with its validation.
     """
     role = given_role(guest)
     return "all" if role is None or role == "split" else role
@@ -163,7 +163,7 @@ def say_skipped(guest: Any, role: Role) -> None:
     logging.info(
         "hookbridge: `%s` has the role %r (%s); this process is the %s and skips it. "
         '`hb.set_role(guest, "all")` makes it run here too.',
-        guests.name_of(guest),
+        kinds.name_of(guest),
         role,
         MEANING[role],
         task_of(),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from absl import logging
 
-from hookbridge.adapters.guests import calls as guest_calls
+from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.session_graph import variables as session_variables
 
 _GROUP = "hookbridge_session"
@@ -25,7 +25,7 @@ def paths(callbacks: Iterable[Any]) -> frozenset[str]:
     return frozenset(
         str(callback._weights_path)
         for callback in callbacks
-        if guest_calls.stock_name(callback) == "BackupAndRestore"
+        if kinds.stock_name(callback) == "BackupAndRestore"
         and hasattr(callback, "_weights_path")
     )
 

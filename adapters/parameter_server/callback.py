@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge import compat, errors
 from hookbridge.adapters.fit_loop import refusals
-from hookbridge.adapters.guests import any_flavour
+from hookbridge.adapters.guests import any_flavour, kinds
 from hookbridge.adapters.parameter_server.values import to_python
 
 BATCH_KINDS = ("train", "test", "predict")
@@ -39,7 +39,7 @@ def in_sight() -> bool:
     )
 
 
-class DeferredCallback(any_flavour.AnyFlavour):
+class DeferredCallback(kinds.Wrapper, any_flavour.AnyFlavour):
     """Delivers batch events of an unmodified callback in order, with real logs.
 
     Under `ParameterServerStrategy` Keras schedules steps and refuses callbacks with

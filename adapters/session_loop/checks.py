@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hookbridge import errors
-from hookbridge.adapters.guests import calls as guest_calls
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.guests import paths as callback_paths
 from hookbridge.adapters.live_model import weight_files, weight_options
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop import monitors as monitor_checks
+from hookbridge.lifecycle.overrides import overrides
 
 if TYPE_CHECKING:
     from hookbridge.adapters.session_loop.group import CallbackGroup
@@ -58,7 +58,7 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
       errors.UnwritableError: it writes to where it cannot.
       errors.MissingExtraError: `TensorBoard` without the package `tensorboard`.
     """
-    name = guest_calls.stock_name(callback)
+    name = guests.stock_name(callback)
     if name in _NEVER:
         raise _refuse(callback, *_NEVER[name])
     if name == "TensorBoard" and importlib.util.find_spec("tensorboard") is None:
@@ -89,7 +89,7 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
                 "no Keras model",
                 "leave it out, or give `as_hooks(..., model=model)`",
             )
-        if guest_calls.flavour_of(callback) == "keras3":
+        if guests.flavour_of(callback) == "keras3":
             raise _refuse(
                 callback,
                 "it looks for Embedding layers of Keras 3 to write its "
@@ -144,6 +144,10 @@ def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
             )
 
 
+def _needs_epochs(callback: Any) -> bool:
+    return overrides(callback, "on_epoch_begin") or overrides(callback, "on_epoch_end")
+
+
 def needs_epochs_only(callback: Any) -> bool:
     """Whether a callback would be useless without epochs in any kind of session."""
     other = [
@@ -151,8 +155,8 @@ def needs_epochs_only(callback: Any) -> bool:
         for mode in ("test", "predict")
         for part in ("begin", "batch_begin", "batch_end", "end")
     ]
-    return guest_calls.needs_epochs(callback) and not any(
-        guest_calls.overrides(callback, event) for event in other
+    return _needs_epochs(callback) and not any(
+        overrides(callback, event) for event in other
     )
 
 
@@ -190,12 +194,12 @@ def check_training(
       errors.UnknownMetricError: it monitors what the loop does not produce.
       errors.RefusedError: it sets a learning rate that the graph does not have.
     """
-    if group.steps_per_epoch is None and guest_calls.needs_epochs(callback):
+    if group.steps_per_epoch is None and _needs_epochs(callback):
         raise epochs_undefined(callback)
     monitor_checks.check_monitor(callback, group, metrics, validation)
     if (
         not_cloned
-        and guest_calls.stock_name(callback)
+        and guests.stock_name(callback)
         in ("ModelCheckpoint", "SidecarEvaluatorModelExport")
         and not callback.save_weights_only
     ):
@@ -206,7 +210,7 @@ def check_training(
             "give the model a `get_config()` from which `from_config` makes it anew, "
             "or construct the callback with `save_weights_only=True`",
         )
-    if guest_calls.stock_name(callback) in _RATE_SETTERS:
+    if guests.stock_name(callback) in _RATE_SETTERS:
         _check_rate(callback, rates)
 
 

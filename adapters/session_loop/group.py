@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.guests import calls as guest_calls
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.live_model import clone as shadow_model
@@ -56,7 +55,7 @@ class CallbackGroup:
         self.validation = validation
         self.learning_rate = learning_rate
         self.params = _mapping("params", params)
-        self.flavours = frozenset(map(guest_calls.flavour_of, callbacks))
+        self.flavours = frozenset(map(guests.flavour_of, callbacks))
         self.run: SessionRun | None = None
         self._skipped: set[str] = set()
         self._check()

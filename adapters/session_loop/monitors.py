@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.guests import calls as guest_calls
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.session_loop import values
+from hookbridge.lifecycle.overrides import overrides
 
 if TYPE_CHECKING:
     from hookbridge.adapters.session_loop.group import CallbackGroup
@@ -30,7 +30,7 @@ def monitored(callbacks: Iterable[Any]) -> list[str]:
 
 def _uses_monitor(callback: Any) -> str | None:
     monitor = getattr(callback, "monitor", None)
-    name = guest_calls.stock_name(callback)
+    name = guests.stock_name(callback)
     if name == _LOSS_ONLY:
         return "loss"
     if not isinstance(monitor, str) or not name:
@@ -76,19 +76,17 @@ def _may_be_added(callback: Any, monitor: str, group: CallbackGroup) -> bool:
     """Whether a callback that comes earlier may put the key into `logs`."""
     if monitor in _ADDED_KEYS:
         return True
-    watches_batches = guest_calls.stock_name(callback) == _LOSS_ONLY
+    watches_batches = guests.stock_name(callback) == _LOSS_ONLY
     event = "on_train_batch_end" if watches_batches else "on_epoch_end"
     for other in group.callbacks:
         if other is callback:
             return False
         stock = (
-            guest_calls.stock_name(other)
-            if type(other).__module__.split(".")[0] in guest_calls.KERAS
+            guests.stock_name(other)
+            if type(other).__module__.split(".")[0] in guests.KERAS
             else ""
         )
-        if (not stock or stock == "LambdaCallback") and guest_calls.overrides(
-            other, event
-        ):
+        if (not stock or stock == "LambdaCallback") and overrides(other, event):
             return True
     return False
 
@@ -104,7 +102,7 @@ def unknown_metric(
         else f'Add it: `as_hooks(..., logs={{"{monitor.removeprefix("val_")}": '
         "<tensor or name>})`"
     )
-    if guest_calls.stock_name(callback) != _LOSS_ONLY:
+    if guests.stock_name(callback) != _LOSS_ONLY:
         way_out += ", or monitor one of those"
     return errors.UnknownMetricError(
         f'`{guests.name_of(callback)}` monitors "{monitor}", which this loop does not '

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookbridge import compat
-from hookbridge.adapters.guests import calls as guest_calls
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.live_model import build as session_model
 from hookbridge.adapters.live_model.model import LiveModel
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.metrics import MetricValues
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback, lender_of
+from hookbridge.adapters.session_loop.delivery import Calls
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class SessionRun:
         self._streaming: MetricValues | None = None
         self.started = False
         self.finished = False
-        self.calls: dict[str, guest_calls.Calls] = {}
+        self.calls: dict[str, Calls] = {}
         self.model: LiveModel
 
     # --- the session's events ------------------------------------------------------
@@ -202,7 +202,7 @@ class SessionRun:
             callbacks = [
                 m.called for m in self._active if roles.delivers(m.role, event)
             ]
-            self.calls[event] = guest_calls.Calls(callbacks, event)
+            self.calls[event] = Calls(callbacks, event)
 
     def validates_here(self) -> bool:
         """Whether a validation in mid-training runs in this process.

@@ -16,7 +16,7 @@ from callback_loops import STEPS, session_loop
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.skipped_hook import SkippedHook
+from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.loops.tasks.local_cluster import free_ports
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 

@@ -1,0 +1,102 @@
+"""What `explain` says a callback overrides is what a session delivers to it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from callback_loops import session_loop
+
+import hookbridge as hb
+
+# What a training without validation gives; `on_batch_*` are called by Keras's own
+# `on_train_batch_*`.
+_DELIVERED = {
+    "on_train_begin",
+    "on_epoch_begin",
+    "on_train_batch_begin",
+    "on_train_batch_end",
+    "on_batch_begin",
+    "on_batch_end",
+    "on_epoch_end",
+    "on_train_end",
+}
+
+
+def _noting(guest: Any, *events: str) -> Any:
+    for event in events:
+        setattr(guest, event, functools.partial(_note, guest, event))
+    return guest
+
+
+def _note(guest: Any, event: str, *args: Any, **kwargs: Any) -> None:
+    guest.seen = {*getattr(guest, "seen", ()), event}
+
+
+def _on_the_class(keras: Any) -> Any:
+    def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
+        _note(self, "on_epoch_end")
+
+    return type("Own", (keras.callbacks.Callback,), {"on_epoch_end": on_epoch_end})()
+
+
+def _the_empty_method_again(keras: Any) -> Any:
+    base = keras.callbacks.Callback
+    body = {"on_epoch_end": base.on_epoch_end, "on_batch_end": base.on_batch_end}
+    return _noting(type("Again", (base,), body)(), "on_epoch_begin")
+
+
+def _around_the_empty_method(keras: Any) -> Any:
+    guest = keras.callbacks.Callback()
+    below = guest.on_train_begin
+
+    @functools.wraps(below, updated=())
+    def on_train_begin(logs: Any = None) -> None:
+        _note(guest, "on_train_begin")
+        below(logs)
+
+    guest.on_train_begin = on_train_begin
+    return guest
+
+
+def _wants_no_batches(keras: Any) -> Any:
+    class Quiet(keras.callbacks.Callback):  # type: ignore[misc]
+        def _implements_train_batch_hooks(self) -> bool:
+            return False
+
+    return _noting(Quiet(), "on_train_batch_end", "on_epoch_end")
+
+
+def _of_no_class(keras: Any) -> Any:
+    class Duck:
+        def set_params(self, params: Any) -> None: ...
+        def set_model(self, model: Any) -> None: ...
+
+    return _noting(Duck(), *(e for e in _DELIVERED if "on_batch" not in e))
+
+
+GUESTS: dict[str, Callable[[Any], list[Any]]] = {
+    "class": lambda k: [_on_the_class(k)],
+    "alias": lambda k: [_noting(k.callbacks.Callback(), "on_batch_end")],
+    "empty method again": lambda k: [_the_empty_method_again(k)],
+    "around an empty method": lambda k: [_around_the_empty_method(k)],
+    "wants no batches": lambda k: [_wants_no_batches(k)],
+    "wants none beside one that does": lambda k: [
+        _wants_no_batches(k),
+        _noting(k.callbacks.Callback(), "on_train_batch_begin"),
+    ],
+    "no class": lambda k: [_of_no_class(k)],
+    "no method at all": lambda k: [k.callbacks.Callback()],
+}
+
+
+@pytest.mark.parametrize("name", GUESTS)
+def test_explained_is_delivered(name: str, keras: Any) -> None:
+    guests = GUESTS[name](keras)
+    report = hb.explain(guests, host="session")
+    session_loop(guests, epochs=2)
+    for guest, told in zip(guests, report.guests, strict=True):
+        explained = {e.event for e in told.events} & _DELIVERED
+        assert explained == getattr(guest, "seen", set())
