@@ -7,7 +7,7 @@ import pkgutil
 import sys
 
 import pytest
-from test_revival import REVIVED, only_revived, run
+from revived import REVIVED, only_revived, run
 
 import hookbridge as hb
 from hookbridge.estimator import places

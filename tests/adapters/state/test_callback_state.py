@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, session_loop
+from callback_loops import STEPS, interrupted, session_loop
 
 import hookbridge as hb
 from hookbridge import errors
@@ -22,20 +22,6 @@ def stopping(keras: Any) -> Any:
     return keras.callbacks.EarlyStopping(
         "loss", min_delta=100.0, patience=4, restore_best_weights=True
     )
-
-
-def interrupted(keras: Any, make: Any, folder: Path, at: int, **options: Any) -> Any:
-    """A run that ends after `at` steps and is started again with new objects."""
-    kept: dict[str, Any] = {
-        "session_options": {
-            "checkpoint_dir": str(folder),
-            "save_checkpoint_steps": 1,
-            "save_summaries_steps": None,
-            "save_summaries_secs": None,
-        }
-    }
-    session_loop(make(keras), max_steps=at, **kept, **options)
-    return session_loop(make(keras), **kept, **options)
 
 
 def test_early_stopping_goes_on_counting(keras: Any, tmp_path: Path) -> None:

@@ -74,13 +74,17 @@ class Job:
         name = task.replace(" ", "_")
         self.ended.pop(task, None)
         path = self.folder / f"{name}.log"
-        command = [self.script, str(self.folder / f"{name}.jsonl"), *arguments]
+        command = [
+            str(HERE / self.script),
+            str(self.folder / f"{name}.jsonl"),
+            *arguments,
+        ]
         if self.server is not None:
             self.processes[task] = self.server.start(command, environment, path)
             return
         with path.open("ab") as log:
             self.processes[task] = subprocess.Popen(
-                [sys.executable, str(HERE / command[0]), *command[1:]],
+                [sys.executable, *command],
                 env={**os.environ, **environment},
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from test_replicate_model_fn import BATCH, STEPS, estimator, examples, model_fn
+from replicated_model import BATCH, STEPS, estimator, examples, model_fn
 
 import hookbridge as hb
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from test_replicate_model_fn import estimator, training_input
+from replicated_model import estimator, training_input
 
 import hookbridge as hb
 from hookbridge import compat

@@ -3,7 +3,7 @@
 `tests/traces/data/keras_*.json` hold 37 scenarios, recorded on tf.keras 2.15,
 Keras 3.15 and tf_keras 2.21: which callback was called with which index, optimizer
 step, stop flag, keys and types of `logs`; what was raised; what escaped. A scenario
-that is not in `DIFFERENCES` is *same*. `python tests/adapters/keras_recordings.py`
+that is not in `DIFFERENCES` is *same*. Run as a script, this file
 writes the table of `docs/callbacks_in_sessions.md` anew.
 """
 
@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 PAGE = _ROOT / "docs" / "callbacks_in_sessions.md"
-BEGIN = "<!-- recorded scenarios: tests/adapters/keras_recordings.py -->\n"
+BEGIN = "<!-- recorded scenarios: tests/adapters/helpers/keras_recordings.py -->\n"
 END = "<!-- end of the recorded scenarios -->\n"
 
 Events = list[list[Any]]

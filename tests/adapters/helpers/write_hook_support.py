@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import hook_support as support  # noqa: E402 - needs the path
@@ -16,7 +16,7 @@ Each cell is a run of `tests/adapters/fit_loop/test_hook_support.py`: *carried* 
 that the hook ran to its end and that its effect (files, stop, values) was there;
 *refused* means a `hb.errors.RefusedError` before the first step. `MirroredStrategy`
 runs over two logical CPUs. The page is written by
-`tests/adapters/write_hook_support.py`.
+`tests/adapters/helpers/write_hook_support.py`.
 
 {support.table()}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from test_callback_estimator import bare_model_fn, estimators, train_input
+from estimator_models import bare_model_fn, estimators, train_input
 
 import hookbridge as hb
 from hookbridge import errors

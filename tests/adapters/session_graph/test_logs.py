@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 from absl import logging
 from callback_loops import build, feeds
-from test_callback_estimator import (
+from estimator_models import (
     KERAS2,
     X,
     estimators,

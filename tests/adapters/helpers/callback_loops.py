@@ -233,3 +233,17 @@ def native_and_bridged(
     return sorted(os.listdir(tmp_path / "fit")), sorted(
         os.listdir(tmp_path / "session")
     )
+
+
+def interrupted(keras: Any, make: Any, folder: Path, at: int, **options: Any) -> Any:
+    """A run that ends after `at` steps and is started again with new objects."""
+    kept: dict[str, Any] = {
+        "session_options": {
+            "checkpoint_dir": str(folder),
+            "save_checkpoint_steps": 1,
+            "save_summaries_steps": None,
+            "save_summaries_secs": None,
+        }
+    }
+    session_loop(make(keras), max_steps=at, **kept, **options)
+    return session_loop(make(keras), **kept, **options)

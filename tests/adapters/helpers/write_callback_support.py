@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).parent)]
+sys.path[:0] = [str(Path(__file__).resolve().parents[3]), str(Path(__file__).parent)]
 
 import callback_support as support  # noqa: E402 - needs the path
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Forked:
@@ -80,7 +80,7 @@ class ForkServer:
         """Starts a script; what it prints is added to `log`.
 
         Args:
-          arguments: the script, beside this file, and its arguments.
+          arguments: the path of the script, and its arguments.
           environment: what is set besides this process's environment.
           log: a file.
         """
@@ -120,15 +120,15 @@ def _run(order: Mapping[str, Any]) -> None:
             os.dup2(log.fileno(), number)
         os.dup2(nothing.fileno(), 0)
     os.environ.update(order["env"])
-    script = str(HERE / order["argv"][0])
-    sys.argv = [script, *order["argv"][1:]]
-    runpy.run_path(script, run_name="__main__")
+    sys.argv = order["argv"]
+    sys.path.insert(0, str(Path(sys.argv[0]).parent))
+    runpy.run_path(sys.argv[0], run_name="__main__")
     sys.exit(0)
 
 
 def main() -> None:
     """Forks as it is told, until its standard input is closed."""
-    sys.path[:0] = [str(HERE), str(HERE.parents[2])]
+    sys.path[0] = str(ROOT)
     import tensorflow  # noqa: F401
 
     import hookbridge as hb

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, session_loop
-from test_callback_state import interrupted
+from callback_loops import STEPS, interrupted, session_loop
 
 import hookbridge as hb
 

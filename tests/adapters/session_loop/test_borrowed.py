@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from test_callback_estimator import (
+from estimator_models import (
     STEPS,
     bare_model_fn,
     estimators,

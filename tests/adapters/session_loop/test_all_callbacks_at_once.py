@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from callback_support import REFUSED, STOCK, stock_of
-from test_callback_estimator import (
+from estimator_models import (
     MODEL,
     STEPS,
     bare_model_fn,

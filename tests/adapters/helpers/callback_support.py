@@ -222,7 +222,7 @@ _RUNS: dict[str, tuple[Callable[[list[Any], Path], Any], list[str]]] = dict(
 )
 
 
-TABLE = Path(__file__).resolve().parents[2] / "docs" / "callbacks_in_sessions.md"
+TABLE = Path(__file__).resolve().parents[3] / "docs" / "callbacks_in_sessions.md"
 
 
 def table_of(keras: Any, outcomes: dict[str, dict[str, str]]) -> str:

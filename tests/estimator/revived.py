@@ -1,0 +1,36 @@
+"""Where the Estimator is revived, and what fresh interpreters say about it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from hookbridge.estimator import revive
+
+VERSION = tuple(map(int, importlib.metadata.version("tensorflow").split(".")[:2]))
+REVIVED = VERSION > revive.LAST_WITH_ESTIMATOR
+only_revived = pytest.mark.skipif(
+    not REVIVED, reason="TensorFlow 2.15 has its own Estimator; nothing is revived"
+)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(code: str, **environment: str) -> str:
+    """Runs `code` in a fresh interpreter and returns what it printed last."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.strip().splitlines()[-1]

@@ -1,0 +1,95 @@
+"""A model function with all kinds of updates, and its data: for towers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import hookbridge as hb
+
+v1 = tf.compat.v1
+
+BATCH, STEPS, EXAMPLES, WORDS, CLASSES = 8, 5, 40, 13, 3
+
+
+def examples() -> tuple[dict[str, Any], Any]:
+    rng = np.random.default_rng(2)
+    features = {
+        "x": rng.normal(size=(EXAMPLES, 4)).astype(np.float32),
+        "words": rng.integers(0, WORDS, size=(EXAMPLES, 3)),
+    }
+    return features, rng.integers(0, CLASSES, size=EXAMPLES)
+
+
+def training_input() -> Any:
+    dataset = tf.data.Dataset.from_tensor_slices(examples())
+    return dataset.batch(BATCH, drop_remainder=True)
+
+
+def evaluation_input(batch_size: int) -> Any:
+    return lambda: tf.data.Dataset.from_tensor_slices(examples()).batch(batch_size)
+
+
+OPTIMIZERS = {
+    "sgd": lambda: v1.train.GradientDescentOptimizer(0.2),
+    "adam": lambda: v1.train.AdamOptimizer(0.05),
+    "momentum": lambda: v1.train.MomentumOptimizer(0.1, 0.9),
+    "ftrl": lambda: v1.train.FtrlOptimizer(0.3),
+}
+
+
+def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+    """Dense and sparse gradients, update ops, and averages after the update."""
+    table = v1.get_variable(
+        "table", [WORDS, 5], initializer=v1.glorot_uniform_initializer(seed=1)
+    )
+    words = tf.reduce_mean(tf.nn.embedding_lookup(table, features["words"]), axis=1)
+    with v1.variable_scope(None, default_name="dense"):
+        kernel = v1.get_variable(
+            "kernel", [9, CLASSES], initializer=v1.glorot_uniform_initializer(seed=2)
+        )
+    seen = v1.get_variable(
+        "seen", [], initializer=v1.zeros_initializer(), trainable=False
+    )
+    inputs = tf.concat([features["x"], words], axis=1)
+    logits = tf.matmul(inputs, kernel, name="logits")
+    predictions = {"logits": logits, "class": tf.argmax(logits, axis=1)}
+    spec = hb.estimator.EstimatorSpec
+    if mode == "infer":
+        output = hb.estimator.export.PredictOutput(predictions)
+        return spec(
+            mode, predictions=predictions, export_outputs={"serving_default": output}
+        )
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=labels, logits=logits
+    )
+    reduce = tf.reduce_sum if params.get("sum") else tf.reduce_mean
+    loss = reduce(losses)
+    if mode == "eval":
+        metrics = {
+            "accuracy": v1.metrics.accuracy(labels, predictions["class"]),
+            "mean_loss": v1.metrics.mean(losses),
+            "recall": v1.metrics.recall_at_k(labels, logits, k=2),
+        }
+        return spec(mode, loss=loss, eval_metric_ops=metrics, predictions=predictions)
+    one = tf.cast(tf.reduce_sum(features["x"]) > -1e9, tf.float32)
+    v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, seen.assign_add(one))
+    optimizer = OPTIMIZERS[params.get("optimizer", "sgd")]()
+    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+        update = optimizer.minimize(loss, global_step=v1.train.get_global_step())
+    average = tf.train.ExponentialMovingAverage(0.5)
+    with tf.control_dependencies([update]):  # has to see the updated kernel
+        train_op = average.apply([kernel])
+    return spec(mode, loss=loss, train_op=train_op)
+
+
+def estimator(function: Any, model_dir: Path, towers: int = 4, **params: Any) -> Any:
+    config = hb.estimator.RunConfig(
+        model_dir=str(model_dir),
+        tf_random_seed=1,
+        session_config=hb.loops.session_config(hb.loops.tower_devices(towers)),
+    )
+    return hb.estimator.Estimator(function, config=config, params=params or None)
