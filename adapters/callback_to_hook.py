@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds as guests
-from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests import kinds, roles
+from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.run import SessionRun
 
 
 class CallbackToHook(
-    guests.Wrapper,
+    kinds.Wrapper,
     tf.compat.v1.train.SessionRunHook,  # type: ignore[misc]
 ):
     """Runs an unmodified Keras callback in a session loop.
@@ -44,6 +44,7 @@ class CallbackToHook(
       validation: see there.
       learning_rate: see there.
       params: see there.
+      group: what the hooks of one `as_hooks` call share; it has the options then.
 
     Attributes:
       callback: the guest.
@@ -68,52 +69,49 @@ class CallbackToHook(
         validation: Any = None,
         learning_rate: Any = None,
         params: Mapping[str, Any] | None = None,
+        group: CallbackGroup | None = None,
     ) -> None:
-        if not guests.is_callback(callback):
+        if not kinds.is_callback(callback):
             raise errors.NotAGuestError(
                 f"CallbackToHook received {callback!r}; expected an instance of a "
                 "Keras callback."
             )
         self.callback = callback
-        # Whether it, or one beside it, has set `stop_training` in an evaluation that
-        # is no part of a training.
-        self.asked_to_stop = False
+        self._role = roles.role_of(callback)
+        self._group = group or CallbackGroup(
+            SessionConfig(
+                callbacks=[callback],
+                steps_per_epoch=steps_per_epoch,
+                epochs=epochs,
+                model=model,
+                logs=logs,
+                validation=validation,
+                learning_rate=learning_rate,
+                params=params,
+            )
+        )
+        self.called = self._group.called_for(callback)
         self._run: SessionRun | None = None
         self._outer: SessionRun | None = None
-        self._group = group = CallbackGroup(
-            [callback],
-            steps_per_epoch=steps_per_epoch,
-            epochs=epochs,
-            model=model,
-            logs=logs,
-            validation=validation,
-            learning_rate=learning_rate,
-            params=params,
-        )
-        self.called = group.callbacks[0]
-        self._role = roles.role_of(callback)
-
-    @classmethod
-    def _member(
-        cls, callback: Any, called: Any, group: CallbackGroup
-    ) -> CallbackToHook:
-        hook = cls.__new__(cls)
-        hook.callback = callback
-        hook.called = called
-        hook._role = roles.role_of(callback)
-        hook._run = None
-        hook._outer = None
-        hook._group = group
-        return hook
+        # This hook's part of each run of the session.
+        self._before: Callable[[Any], Any] = self._not_begun
+        self._after: Callable[[Any, Any], Any] = self._not_begun
 
     def __repr__(self) -> str:
-        return f"CallbackToHook({guests.name_of(self.callback)})"
+        return f"CallbackToHook({kinds.name_of(self.callback)})"
 
     @property
     def last_step(self) -> int | None:
         """The global step at the end of the last epoch; None without `epochs`."""
-        epochs, per_epoch = self._group.epochs, self._group.steps_per_epoch
-        return None if epochs is None or per_epoch is None else epochs * per_epoch
+        return self._group.config.last_step
+
+    @property
+    def asked_to_stop(self) -> bool:
+        """Whether a callback has set `stop_training` in the last evaluation.
+
+        It may be another callback of the same call: they share a model.
+        """
+        return self._run is not None and self._run.asked_to_stop
 
     @property
     def role(self) -> roles.Role:
@@ -129,20 +127,18 @@ class CallbackToHook(
     def role(self, role: roles.Role) -> None:
         self._role = roles.check_role(role)
 
-    def _unused(self) -> errors.LiveSessionError:
-        return errors.LiveSessionError(
+    def _not_begun(self, *args: Any) -> Any:
+        raise errors.LiveSessionError(
             f"{self!r} was used in a session that never called its `begin()` or "
             "`after_create_session()`. Give it to MonitoredTrainingSession or an "
             "Estimator as one of `hooks`."
         )
 
     def _running(self) -> SessionRun:
-        if self._run is None:
-            raise self._unused()
-        return self._run
+        return self._run or self._not_begun()  # type: ignore[no-any-return]
 
     def begin(self) -> None:
-        """Joins the run state of the graph that is being built."""
+        """Joins the run of the graph that is being built."""
         # An evaluation may begin in mid-training with the same hooks, as in
         # `train_and_evaluate`; the training goes on after its `end`.
         outer = self._run
@@ -152,67 +148,19 @@ class CallbackToHook(
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Delivers `on_train_begin`, `on_test_begin` or `on_predict_begin`."""
         self._running().enter(self, session, coord)
+        self._before, self._after = self._running().part_of(self)
 
-    # Within a session the run state puts its own functions over these two.
     def before_run(self, run_context: Any) -> Any:
         """Delivers the begin events of a step."""
-        raise self._unused()
+        return self._before(run_context)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Delivers the end events of a step."""
-        raise self._unused()
+        self._after(run_context, run_values)
 
     def end(self, session: Any) -> None:
         """Delivers the end of the run."""
         self._running().leave(self, session)
         if self._outer is not None:
             self._run, self._outer = self._outer, None
-            self._run.resume()
-
-
-def wrap_callbacks(
-    callbacks: Sequence[Any],
-    *,
-    steps_per_epoch: int | None,
-    epochs: int | None,
-    model: Any,
-    logs: Mapping[str, Any] | None,
-    validation: Any,
-    learning_rate: Any,
-    params: Mapping[str, Any] | None,
-) -> list[CallbackToHook]:
-    """Hooks that carry `callbacks` as one group.
-
-    Args:
-      callbacks: callbacks of any flavour.
-      steps_per_epoch: see `hookbridge.as_hooks`, also for the others.
-      epochs: see there.
-      model: see there.
-      logs: see there.
-      validation: see there.
-      learning_rate: see there.
-      params: see there.
-
-    Returns:
-      A hook for each callback, in order.
-
-    Raises:
-      errors.RefusedError: a callback cannot be carried into a session loop.
-      errors.EpochsUndefinedError: one needs epochs and there are none.
-      errors.InvalidArgumentError: an argument has a bad value.
-      errors.UnwritableError: a callback writes to where it cannot.
-    """
-    group = CallbackGroup(
-        callbacks,
-        steps_per_epoch=steps_per_epoch,
-        epochs=epochs,
-        model=model,
-        logs=logs,
-        validation=validation,
-        learning_rate=learning_rate,
-        params=params,
-    )
-    return [
-        CallbackToHook._member(callback, called, group)
-        for callback, called in zip(callbacks, group.callbacks, strict=True)
-    ]
+            self._before, self._after = self._run.part_of(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from hookbridge.adapters.fit_loop import states as fit_states
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.guests import skipped
 from hookbridge.adapters.session_loop import last_step as last_epoch
+from hookbridge.adapters.session_loop.config import SessionConfig
+from hookbridge.adapters.session_loop.group import CallbackGroup
 
 
 def as_hooks(
@@ -50,7 +53,7 @@ def as_hooks(
         that returns `{metric: value}` (the prefix is added) and runs eagerly, a pair
         `(estimator, eval_spec)`, or an object with a method
         `run(session, report)`, which evaluates on the live variables and reports
-        each batch (`hookbridge.adapters.session_loop.validation.Validation`).
+        each batch (`hookbridge.validation.Validation`).
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`
         stands for; found through the optimizer's update ops when None.
       params: further entries of `callback.params`.
@@ -70,14 +73,9 @@ def as_hooks(
         guest is both a hook and a callback.
       errors.InvalidArgumentError: an argument has a bad value.
     """
-    flat = [
-        item if guests.is_hook(item) else guests.unwrapped(item)
-        for item in guests.flatten(items)
-    ]
-    foreign = [item for item in flat if not guests.is_hook(item)]
-    wrapped = iter(
-        callback_to_hook.wrap_callbacks(
-            foreign,
+    return hooks_for(
+        items,
+        SessionConfig(
             steps_per_epoch=steps_per_epoch,
             epochs=epochs,
             model=model,
@@ -85,19 +83,28 @@ def as_hooks(
             validation=validation,
             learning_rate=learning_rate,
             params=params,
-        )
+        ),
     )
+
+
+def hooks_for(items: Any, config: SessionConfig) -> list[Any]:
+    """`as_hooks` with its options as one object; `config.callbacks` is not used."""
+    flat = [
+        item if guests.is_hook(item) else guests.unwrapped(item)
+        for item in guests.flatten(items)
+    ]
+    foreign = [item for item in flat if not guests.is_hook(item)]
+    group = CallbackGroup(dataclasses.replace(config, callbacks=foreign))
     hooks: list[Any] = []
     for item in flat:
         guests.check_kind(item)
         if guests.is_hook(item):
             hooks.append(skipped.hook_unless_skipped(item))
         else:
-            hooks.append(next(wrapped))
-    if epochs is not None and steps_per_epoch is not None:
-        last_step = int(epochs) * int(steps_per_epoch)
-        if not any(_ends(hook, last_step) for hook in hooks):
-            hooks.append(last_epoch.LastEpochHook(last_step))
+            hooks.append(callback_to_hook.CallbackToHook(item, group=group))
+    last_step = config.last_step
+    if last_step is not None and not any(_ends(hook, last_step) for hook in hooks):
+        hooks.append(last_epoch.LastEpochHook(last_step))
     return hooks
 
 

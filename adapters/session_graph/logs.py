@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack
 from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.adapters.session_loop import values
+from hookbridge.names import nearest
 
 
 class LogSource(NamedTuple):
@@ -119,7 +119,7 @@ def tensor_named(name: str, graph: Any, where: str) -> Any:
         return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
     except (KeyError, ValueError):
         known = [t.name for op in graph.get_operations() for t in op.outputs]
-        near = ", ".join(f'"{n}"' for n in values.nearest(name, known))
+        near = ", ".join(f'"{n}"' for n in nearest(name, known))
         raise errors.UnknownTensorError(
             f'{where} names the tensor "{name}", which the graph does not have. '
             f"Expected the name of one of its tensors; the nearest: {near}."

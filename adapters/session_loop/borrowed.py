@@ -8,12 +8,19 @@ trains, nothing changes for a callback; here it has to be given back as it was.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.run import SessionRun
+from typing import Any, Protocol
 
 _MISSING = object()
+
+
+class Lender(Protocol):
+    """The training run that a callback is borrowed from."""
+
+    started: bool
+    finished: bool
+
+    def stop_from_within(self) -> None:
+        """Ends the training; called by an evaluation in its midst."""
 
 
 class BorrowedCallback:
@@ -27,7 +34,7 @@ class BorrowedCallback:
       lender: the run that it is in.
     """
 
-    def __init__(self, callback: Any, lender: SessionRun) -> None:
+    def __init__(self, callback: Any, lender: Lender) -> None:
         self._callback = callback
         self._lender = lender
         self._before = dict(vars(callback))
@@ -57,8 +64,8 @@ class BorrowedCallback:
                 now.pop(name, None)
 
 
-def lender_of(callback: Any) -> SessionRun | None:
+def lender_of(callback: Any) -> Lender | None:
     """The run under way that a callback is in, or None."""
     run_of = getattr(getattr(callback, "model", None), "_live_run", None)
-    run: SessionRun | None = run_of() if callable(run_of) else None
+    run: Lender | None = run_of() if callable(run_of) else None
     return run if run is not None and run.started and not run.finished else None

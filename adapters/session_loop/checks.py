@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.guests import paths as callback_paths
 from hookbridge.adapters.live_model import weight_files, weight_options
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
-from hookbridge.adapters.session_loop import monitors as monitor_checks
+from hookbridge.adapters.session_loop import monitors
+from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.lifecycle.overrides import overrides
-
-if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.group import CallbackGroup
-    from hookbridge.adapters.session_loop.validation_run import ValidationRun
 
 # Class name -> (reason, way out), for classes of Keras only.
 _NEVER: dict[str, tuple[str, str]] = {
@@ -41,7 +38,7 @@ _RATE_SETTERS = ("LearningRateScheduler", "ReduceLROnPlateau")
 
 def _refuse(callback: Any, reason: str, way_out: str) -> errors.RefusedError:
     return errors.RefusedError(
-        f"`{guests.name_of(callback)}` cannot run in a session loop: {reason}. "
+        f"`{kinds.name_of(callback)}` cannot run in a session loop: {reason}. "
         f"Instead, {way_out}."
     )
 
@@ -58,7 +55,7 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
       errors.UnwritableError: it writes to where it cannot.
       errors.MissingExtraError: `TensorBoard` without the package `tensorboard`.
     """
-    name = guests.stock_name(callback)
+    name = kinds.stock_name(callback)
     if name in _NEVER:
         raise _refuse(callback, *_NEVER[name])
     if name == "TensorBoard" and importlib.util.find_spec("tensorboard") is None:
@@ -89,7 +86,7 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
                 "no Keras model",
                 "leave it out, or give `as_hooks(..., model=model)`",
             )
-        if guests.flavour_of(callback) == "keras3":
+        if kinds.flavour_of(callback) == "keras3":
             raise _refuse(
                 callback,
                 "it looks for Embedding layers of Keras 3 to write its "
@@ -120,7 +117,7 @@ def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
     """Refuses callbacks on a graph whose variables `tf.distribute` mirrors.
 
     Args:
-      callbacks: the guests.
+      callbacks: the kinds.
       variables: the global step and the trained variables of the graph.
 
     Raises:
@@ -163,7 +160,7 @@ def needs_epochs_only(callback: Any) -> bool:
 def epochs_undefined(callback: Any) -> errors.EpochsUndefinedError:
     """The error for a callback that needs epochs where there are none."""
     return errors.EpochsUndefinedError(
-        f"`{guests.name_of(callback)}` acts by epoch, and a session loop has none of "
+        f"`{kinds.name_of(callback)}` acts by epoch, and a session loop has none of "
         "its own. Say how many training steps make one: "
         "`as_hooks(..., steps_per_epoch=<examples // batch size>)`."
     )
@@ -171,10 +168,9 @@ def epochs_undefined(callback: Any) -> errors.EpochsUndefinedError:
 
 def check_training(
     callback: Any,
-    group: CallbackGroup,
+    config: SessionConfig,
     *,
-    metrics: Sequence[str],
-    validation: ValidationRun,
+    produced: monitors.Produced,
     rates: Sequence[LearningRate],
     not_cloned: str,
 ) -> None:
@@ -182,9 +178,8 @@ def check_training(
 
     Args:
       callback: the guest.
-      group: what `as_hooks` was given.
-      metrics: entries of `logs`.
-      validation: what makes `val_*`.
+      config: what `as_hooks` was given.
+      produced: what the loop puts into `logs`.
       rates: the learning rates of the graph.
       not_cloned: why the graph's Keras model has no eager clone; empty if it has, or
         if there is no model.
@@ -194,12 +189,12 @@ def check_training(
       errors.UnknownMetricError: it monitors what the loop does not produce.
       errors.RefusedError: it sets a learning rate that the graph does not have.
     """
-    if group.steps_per_epoch is None and _needs_epochs(callback):
+    if config.steps_per_epoch is None and _needs_epochs(callback):
         raise epochs_undefined(callback)
-    monitor_checks.check_monitor(callback, group, metrics, validation)
+    monitors.check_monitor(callback, config, produced)
     if (
         not_cloned
-        and guests.stock_name(callback)
+        and kinds.stock_name(callback)
         in ("ModelCheckpoint", "SidecarEvaluatorModelExport")
         and not callback.save_weights_only
     ):
@@ -210,7 +205,7 @@ def check_training(
             "give the model a `get_config()` from which `from_config` makes it anew, "
             "or construct the callback with `save_weights_only=True`",
         )
-    if guests.stock_name(callback) in _RATE_SETTERS:
+    if kinds.stock_name(callback) in _RATE_SETTERS:
         _check_rate(callback, rates)
 
 

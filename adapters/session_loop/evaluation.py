@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_graph import learning_rate
@@ -10,33 +10,30 @@ from hookbridge.adapters.session_graph.data_pulls import DataPulls
 from hookbridge.adapters.session_graph.metrics import MetricValues
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.adapters.session_loop import values
+from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_loop.run import SessionRun
 
-if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.group import CallbackGroup
 
-
-class TestRun(SessionRun):
+class EvaluationRun(SessionRun):
     """A run on an evaluation graph: every eval step is a test batch.
 
     Args:
-      group: the configuration.
+      config: what `as_hooks` was given.
       graph: the graph, not finalized.
       counter: the global step, or None.
       steps: which runs are eval steps.
     """
 
-    __test__ = False  # not a test case
     borrows = True
 
     def __init__(
-        self, group: CallbackGroup, graph: Any, counter: Any, steps: StepGraph
+        self, config: SessionConfig, graph: Any, counter: Any, steps: StepGraph
     ) -> None:
-        super().__init__(group, graph)
+        super().__init__(config, graph)
         self._counter = counter
         self._steps = steps
-        self._sources = eval_log_sources.find(group.logs, graph)
+        self._sources = eval_log_sources.find(config.logs, graph)
         self.make_model(
             [s.key for s in self._sources],
             learning_rate.find(graph, None),
@@ -91,8 +88,7 @@ class TestRun(SessionRun):
         if self.model.stop_training:
             # `evaluate` of Keras goes on; a `fit` around it reads the flag.
             self.model.stop_training = False
-            for member in self.members:
-                member.asked_to_stop = True
+            self.asked_to_stop = True
             self.stop_lenders()
 
     def finish(self) -> None:
@@ -108,20 +104,20 @@ class TestRun(SessionRun):
         self._pass_stop_on()
 
 
-class PredictRun(SessionRun):
+class PredictionRun(SessionRun):
     """A run on a graph that neither trains nor evaluates: every run that returns
     something is a predict batch.
 
     Args:
-      group: the configuration.
+      config: what `as_hooks` was given.
       graph: the graph, not finalized.
       counter: the global step, or None.
     """
 
     borrows = True
 
-    def __init__(self, group: CallbackGroup, graph: Any, counter: Any) -> None:
-        super().__init__(group, graph)
+    def __init__(self, config: SessionConfig, graph: Any, counter: Any) -> None:
+        super().__init__(config, graph)
         self._counter = counter
         self.make_model([], [], None)
         self._batch = 0

@@ -1,112 +1,50 @@
-"""The callbacks of one `as_hooks` call: configuration that outlives any session."""
+"""The callbacks of one `as_hooks` call: they share one run in each session."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from hookbridge import errors
-from hookbridge.adapters.guests import kinds as guests
-from hookbridge.adapters.guests import roles
-from hookbridge.adapters.live_model import clone as shadow_model
+from hookbridge.adapters.guests import kinds, roles
 from hookbridge.adapters.session_graph.steps import StepGraph
-from hookbridge.adapters.session_loop import checks as callback_checks
-from hookbridge.adapters.session_loop import v1_tensorboard as stand_ins
-from hookbridge.adapters.session_loop.evaluation import PredictRun, TestRun
+from hookbridge.adapters.session_loop import checks, v1_tensorboard
+from hookbridge.adapters.session_loop.config import SessionConfig
+from hookbridge.adapters.session_loop.evaluation import EvaluationRun, PredictionRun
 from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.training import TrainRun
-from hookbridge.adapters.session_loop.validation import as_validation
+from hookbridge.adapters.session_loop.validations import as_validation
 
 
 class CallbackGroup:
-    """What `as_hooks` was given for its callbacks.
+    """Makes the runs of its callbacks: one in each session's first `begin`.
 
-    It makes a new run state in each session's first `begin`, so that the same hooks
-    serve one `train` after the other, and `evaluate` in between.
+    The same hooks serve one `train` after the other, and `evaluate` in between.
 
     Args:
-      callbacks: the guests, in order.
-      steps_per_epoch: training steps in an epoch.
-      epochs: the run stops after this many.
-      model: the Keras 2 model of the graph, or a function that returns it.
-      logs: entries of `logs`.
-      validation: see `hookbridge.adapters.session_loop.validation.as_validation`.
-      learning_rate: tensor, variable or name.
-      params: further entries of `callback.params`.
+      config: what `as_hooks` was given.
+
+    Raises:
+      errors.RefusedError: a callback cannot be carried into a session loop.
+      errors.EpochsUndefinedError: one needs epochs and there are none.
+      errors.UnwritableError: a callback writes to where it cannot.
+      errors.InvalidArgumentError: `validation` has a bad value.
     """
 
-    def __init__(
-        self,
-        callbacks: Sequence[Any],
-        *,
-        steps_per_epoch: int | None,
-        epochs: int | None,
-        model: Any,
-        logs: Mapping[str, Any] | None,
-        validation: Any,
-        learning_rate: Any,
-        params: Mapping[str, Any] | None,
-    ) -> None:
-        self.callbacks = [stand_ins.effective(c) for c in callbacks]
-        self.steps_per_epoch = _positive("steps_per_epoch", steps_per_epoch)
-        self.epochs = _positive("epochs", epochs)
-        self.model = model
-        self.logs = _mapping("logs", logs)
-        self.validation = validation
-        self.learning_rate = learning_rate
-        self.params = _mapping("params", params)
-        self.flavours = frozenset(map(guests.flavour_of, callbacks))
+    def __init__(self, config: SessionConfig) -> None:
+        callbacks = [v1_tensorboard.effective(c) for c in config.callbacks]
+        self.config = replace(config, callbacks=tuple(callbacks))
+        self._called = dict(zip(map(id, config.callbacks), callbacks, strict=True))
         self.run: SessionRun | None = None
         self._skipped: set[str] = set()
-        self._check()
+        as_validation(config.validation)
+        for callback in callbacks:
+            checks.check_guest(callback, has_model=config.model is not None)
+            if config.steps_per_epoch is None and checks.needs_epochs_only(callback):
+                raise checks.epochs_undefined(callback)
 
-    def _check(self) -> None:
-        if self.epochs is not None and self.steps_per_epoch is None:
-            raise errors.EpochsUndefinedError(
-                f"`epochs={self.epochs}` was given without `steps_per_epoch`; expected "
-                "both: `as_hooks(..., steps_per_epoch=..., epochs=...)`."
-            )
-        if self.model is not None and not _is_provider(self.model):
-            shadow_model.check(self.model)
-        as_validation(self.validation)
-        for callback in self.callbacks:
-            callback_checks.check_guest(callback, has_model=self.model is not None)
-            if self.steps_per_epoch is None and callback_checks.needs_epochs_only(
-                callback
-            ):
-                raise callback_checks.epochs_undefined(callback)
-
-    def keras_model(self, graph: Any) -> Any:
-        """The Keras model of a graph, or None.
-
-        Raises:
-          errors.RefusedError: it is a Keras 3 model.
-          errors.InvalidArgumentError: it is no Keras model, or of another graph.
-        """
-        model = self.model() if _is_provider(self.model) else self.model
-        if model is None:
-            return None
-        shadow_model.check(model)
-        for weight in model.weights:
-            if getattr(weight, "graph", graph) is not graph:
-                raise errors.InvalidArgumentError(
-                    f"`model` is `{model.name}`, whose weight `{weight.name}` is not "
-                    "in the graph of this session. Build the model inside the "
-                    "session's graph, or give a function that returns the model of "
-                    "the present graph."
-                )
-            break
-        return model
-
-    def takes_part(self, member: Any) -> bool:
-        """Whether a member's callback is called on this worker."""
-        if roles.runs_here(member.role):
-            return True
-        name = guests.name_of(member.callback)
-        if name not in self._skipped:
-            self._skipped.add(name)
-            roles.say_skipped(member.callback, member.role)
-        return False
+    def called_for(self, callback: Any) -> Any:
+        """The object whose methods are called for a callback of this group."""
+        return self._called[id(callback)]
 
     def begin(self, member: Any) -> SessionRun:
         """`begin` of a member: joins the session's run or starts a new one."""
@@ -122,47 +60,32 @@ class CallbackGroup:
             or any(m is member for m in run.members)
         ):
             run = self.run = self._new_run(graph)
-        run.join(member)
+        run.join(member, is_called=self._takes_part(member))
         return run
+
+    def _takes_part(self, member: Any) -> bool:
+        """Whether a member's callback is called on this worker."""
+        if roles.runs_here(member.role):
+            return True
+        name = kinds.name_of(member.callback)
+        if name not in self._skipped:
+            self._skipped.add(name)
+            roles.say_skipped(member.callback, member.role)
+        return False
 
     def _new_run(self, graph: Any) -> SessionRun:
         import tensorflow as tf
 
+        config, keys = self.config, tf.compat.v1.GraphKeys
         counter = tf.compat.v1.train.get_global_step(graph)
-        trained = graph.get_collection(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)
-        callback_checks.check_variables(self.callbacks, [counter, *trained])
-        eval_steps = graph.get_collection(tf.compat.v1.GraphKeys.EVAL_STEP)
+        trained = graph.get_collection(keys.TRAINABLE_VARIABLES)
+        checks.check_variables(config.callbacks, [counter, *trained])
+        eval_steps = graph.get_collection(keys.EVAL_STEP)
         if eval_steps:
-            return TestRun(self, graph, counter, StepGraph(graph, eval_steps[0]))
+            return EvaluationRun(
+                config, graph, counter, StepGraph(graph, eval_steps[0])
+            )
         steps = StepGraph(graph, counter)
         if steps.trains:
-            return TrainRun(self, graph, counter, steps)
-        return PredictRun(self, graph, counter)
-
-
-def _is_provider(model: Any) -> bool:
-    return callable(model) and shadow_model.keras_of(model) is None
-
-
-def _positive(name: str, value: Any) -> int | None:
-    if value is None:
-        return None
-    try:
-        good = not isinstance(value, bool) and int(value) == value and value >= 1
-    except (TypeError, ValueError, OverflowError):
-        good = False  # no number, NaN, infinite
-    if not good:
-        raise errors.InvalidArgumentError(
-            f"`{name}` is {value!r}; expected an integer of at least 1, or None."
-        )
-    return int(value)
-
-
-def _mapping(name: str, value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
-        raise errors.InvalidArgumentError(
-            f"`{name}` is {value!r}; expected a dict with string keys."
-        )
-    return dict(value)
+            return TrainRun(config, graph, counter, steps)
+        return PredictionRun(config, graph, counter)

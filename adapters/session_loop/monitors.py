@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds as guests
-from hookbridge.adapters.session_loop import values
+from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.lifecycle.overrides import overrides
-
-if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.group import CallbackGroup
-    from hookbridge.adapters.session_loop.validation_run import ValidationRun
+from hookbridge.names import nearest
 
 # What stock callbacks add to `logs` themselves.
 _ADDED_KEYS = ("lr", "learning_rate")
 # Looks at the loss of each batch and has no `monitor` to name another entry.
 _LOSS_ONLY = "TerminateOnNaN"
+
+
+class Produced(NamedTuple):
+    """The names of what a training loop puts into `logs`.
+
+    Attributes:
+      metrics: those of the training.
+      validates: whether there is a validation.
+      val_metrics: those of the validation, without `val_`; None if only the first
+        validation shows them.
+    """
+
+    metrics: Sequence[str]
+    validates: bool = False
+    val_metrics: Sequence[str] | None = None
 
 
 def monitored(callbacks: Iterable[Any]) -> list[str]:
@@ -30,7 +42,7 @@ def monitored(callbacks: Iterable[Any]) -> list[str]:
 
 def _uses_monitor(callback: Any) -> str | None:
     monitor = getattr(callback, "monitor", None)
-    name = guests.stock_name(callback)
+    name = kinds.stock_name(callback)
     if name == _LOSS_ONLY:
         return "loss"
     if not isinstance(monitor, str) or not name:
@@ -40,50 +52,42 @@ def _uses_monitor(callback: Any) -> str | None:
     return monitor
 
 
-def check_monitor(
-    callback: Any,
-    group: CallbackGroup,
-    metrics: Sequence[str],
-    validation: ValidationRun,
-) -> None:
+def check_monitor(callback: Any, config: SessionConfig, produced: Produced) -> None:
     """Refuses a callback that monitors what the loop does not produce.
 
     Args:
       callback: the guest.
-      group: what `as_hooks` was given.
-      metrics: entries of `logs`.
-      validation: what makes `val_*`.
+      config: what `as_hooks` was given.
+      produced: what the loop produces.
 
     Raises:
       errors.UnknownMetricError: for such a callback.
     """
     monitor = _uses_monitor(callback)
-    if monitor is None or _may_be_added(callback, monitor, group):
+    if monitor is None or _may_be_added(callback, monitor, config):
         return
-    known = list(metrics)
-    if validation:
-        names = validation.metric_names
-        if names is None:
-            if monitor.startswith("val_"):
-                return  # the first validation tells
-        else:
-            known += [f"val_{n}" for n in names]
+    known = list(produced.metrics)
+    if produced.validates:
+        if produced.val_metrics is not None:
+            known += [f"val_{n}" for n in produced.val_metrics]
+        elif monitor.startswith("val_"):
+            return  # the first validation tells
     if monitor not in known:
-        raise unknown_metric(callback, monitor, known, bool(validation))
+        raise unknown_metric(callback, monitor, known, produced.validates)
 
 
-def _may_be_added(callback: Any, monitor: str, group: CallbackGroup) -> bool:
+def _may_be_added(callback: Any, monitor: str, config: SessionConfig) -> bool:
     """Whether a callback that comes earlier may put the key into `logs`."""
     if monitor in _ADDED_KEYS:
         return True
-    watches_batches = guests.stock_name(callback) == _LOSS_ONLY
+    watches_batches = kinds.stock_name(callback) == _LOSS_ONLY
     event = "on_train_batch_end" if watches_batches else "on_epoch_end"
-    for other in group.callbacks:
+    for other in config.callbacks:
         if other is callback:
             return False
         stock = (
-            guests.stock_name(other)
-            if type(other).__module__.split(".")[0] in guests.KERAS
+            kinds.stock_name(other)
+            if type(other).__module__.split(".")[0] in kinds.KERAS
             else ""
         )
         if (not stock or stock == "LambdaCallback") and overrides(other, event):
@@ -95,26 +99,26 @@ def unknown_metric(
     callback: Any, monitor: str, known: Sequence[str], validation: bool
 ) -> errors.UnknownMetricError:
     """The error for a monitor that does not exist; lists those that do."""
-    near = values.nearest(monitor, known)
+    near = nearest(monitor, known)
     way_out = (
         "Give `as_hooks(..., validation=...)`, which makes `val_*` logs"
         if monitor.startswith("val_") and not validation
         else f'Add it: `as_hooks(..., logs={{"{monitor.removeprefix("val_")}": '
         "<tensor or name>})`"
     )
-    if guests.stock_name(callback) != _LOSS_ONLY:
+    if kinds.stock_name(callback) != _LOSS_ONLY:
         way_out += ", or monitor one of those"
     return errors.UnknownMetricError(
-        f'`{guests.name_of(callback)}` monitors "{monitor}", which this loop does not '
+        f'`{kinds.name_of(callback)}` monitors "{monitor}", which this loop does not '
         f"produce. It produces: {', '.join(known) or 'nothing'}"
         + (f' (nearest: "{near[0]}")' if near else "")
         + f". {way_out}."
     )
 
 
-def warn_without_loss(group: CallbackGroup) -> None:
+def warn_without_loss(config: SessionConfig) -> None:
     """Says that `logs` has no loss, unless the user named losses of other names."""
-    if not any("loss" in key for key in group.logs):
+    if not any("loss" in key for key in config.logs):
         logging.warning(
             "hookbridge: the loss of this training graph was not found, so `logs` of "
             "its callbacks is without it (no EstimatorSpec is there, no scalar summary "
@@ -123,19 +127,19 @@ def warn_without_loss(group: CallbackGroup) -> None:
         )
 
 
-def check_val_monitors(group: CallbackGroup, metrics: Sequence[str]) -> None:
+def check_val_monitors(config: SessionConfig, metrics: Sequence[str]) -> None:
     """Refuses, after the first validation, a `val_*` monitor that it did not make.
 
     Raises:
       errors.UnknownMetricError: for such a callback.
     """
     known = [f"val_{m}" for m in metrics]
-    for callback in group.callbacks:
+    for callback in config.callbacks:
         monitor = _uses_monitor(callback)
         if (
             monitor is not None
             and monitor.startswith("val_")
             and monitor not in known
-            and not _may_be_added(callback, monitor, group)
+            and not _may_be_added(callback, monitor, config)
         ):
             raise unknown_metric(callback, monitor, known, True)

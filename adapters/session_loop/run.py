@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hookbridge import compat
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.live_model import build as session_model
+from hookbridge.adapters.live_model.build import build_model
 from hookbridge.adapters.live_model.model import LiveModel
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.metrics import MetricValues
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback, lender_of
+from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.delivery import Calls
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 
-if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.group import CallbackGroup
-
-# Takes the place of `before_run` and of `after_run` where they have nothing to do. Of
-# all that can be called with what they get, it takes the least time.
+# A do-nothing hook method; `{}.get` is the cheapest callable that accepts both
+# signatures.
 _NOTHING = {}.get  # type: ignore[var-annotated]
 
 
@@ -27,7 +26,7 @@ class SessionRun:
     """Run state: made in the first `begin` on a graph, gone with the session.
 
     Args:
-      group: the configuration.
+      config: what `as_hooks` was given.
       graph: the graph of the session, not finalized.
 
     Attributes:
@@ -37,14 +36,15 @@ class SessionRun:
       step: the global step as far as it is known.
       started: whether training, evaluation or prediction has begun.
       finished: whether its `end` was reached.
+      asked_to_stop: whether a callback has set `stop_training` in an evaluation.
     """
 
     # Whether it may run within a training, with callbacks of that training.
     borrows = False
 
-    def __init__(self, group: CallbackGroup, graph: Any) -> None:
+    def __init__(self, config: SessionConfig, graph: Any) -> None:
         self._borrowed: list[BorrowedCallback] = []
-        self.group = group
+        self.config = config
         self.graph = graph
         self.members: list[Any] = []
         self.called: list[Any] = []
@@ -55,15 +55,21 @@ class SessionRun:
         self._streaming: MetricValues | None = None
         self.started = False
         self.finished = False
+        self.asked_to_stop = False
         self.calls: dict[str, Calls] = {}
         self.model: LiveModel
 
     # --- the session's events ------------------------------------------------------
 
-    def join(self, member: Any) -> None:
-        """`begin` of one member."""
+    def join(self, member: Any, *, is_called: bool) -> None:
+        """`begin` of one member.
+
+        Args:
+          member: the hook.
+          is_called: whether its role lets its callback run in this process.
+        """
         self.members.append(member)
-        if not self.group.takes_part(member):
+        if not is_called:
             return
         self._active.append(member)
         self.called.append(member.called)
@@ -72,9 +78,7 @@ class SessionRun:
         borrowed = BorrowedCallback(member.called, lender) if lender else None
         with compat.private("eager_mode")():
             member.called.set_model(self.model)
-            member.called.set_params(
-                session_model.params_for(self.group, member.called)
-            )
+            member.called.set_params(self.config.params_for(member.called))
         if borrowed is not None:
             borrowed.taken()
             self._borrowed.append(borrowed)
@@ -93,25 +97,20 @@ class SessionRun:
         if member is self.members[-1]:
             if not self.calls:
                 self._collect_calls()
-            self._bind()
             self.created(coord)
 
-    def _bind(self) -> None:
-        """Puts each member's part of a run where the session calls it.
+    def part_of(self, member: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """A member's part of each run of the session: its `before_run`, `after_run`.
 
-        A session calls `before_run` and `after_run` of every hook at every run. The
-        first member acts for all before it and the last one after it; for the others
-        nothing is left but the call.
+        The first member acts for all members before the run, the last one after it.
         """
-        for member in self.members:
-            member.before_run = member.after_run = _NOTHING
         first, last = self.members[0], self.members[-1]
-        first.before_run = self.before_step
+        before = self.before_step if member is first else _NOTHING
         if first is last:
-            first.after_run = self._take_and_step
-        else:
-            first.after_run = self._take
-            last.after_run = self._step
+            return before, self._take_and_step
+        if member is first:
+            return before, self._take
+        return before, self._step if member is last else _NOTHING
 
     def _take(self, run_context: Any, run_values: Any) -> None:
         del run_context
@@ -148,10 +147,6 @@ class SessionRun:
             self.model._live_weights.mirrors.end_event()
             for borrowed in self._borrowed:
                 borrowed.give_back()
-
-    def resume(self) -> None:
-        """Another session with the same members is over: this one is theirs again."""
-        self._bind()
 
     def stop_from_within(self) -> None:
         """An evaluation within this run asks for its end."""
@@ -221,4 +216,13 @@ class SessionRun:
         evaluate: Callable[[], Mapping[str, float]] | None,
     ) -> None:
         """Builds the live model of this run."""
-        self.model = session_model.make_model(self, metrics, rates, evaluate)
+        self.model = build_model(
+            self.config,
+            self.graph,
+            session=lambda: self.session,
+            step=lambda: self.step,
+            metrics=metrics,
+            rates=rates,
+            evaluate=evaluate,
+        )
+        self.model._live_run = weakref.ref(self)

@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from absl import logging
 
 from hookbridge.adapters.session_graph import variables as session_variables
 from hookbridge.adapters.session_loop import restores as restored_from
+from hookbridge.adapters.session_loop.loop_state import LoopState
 from hookbridge.adapters.state import files as callback_state
 
-if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.training import TrainRun
+
+class Kept(Protocol):
+    """What the keeper asks of its training run.
+
+    Attributes:
+      called: the callbacks that are called in this process.
+    """
+
+    graph: Any
+    session: Any
+    step: int
+    called: list[Any]
+
+    @property
+    def in_step(self) -> bool:
+        """Whether a training step is running whose events are not all delivered."""
+
+    def loop_state(self) -> Any:
+        """What belongs to a checkpoint beside the callbacks' own state."""
+
+    def parse_loop_state(self, document: Any) -> LoopState:
+        """Reads what `loop_state` returned; raises if it is damaged."""
+
+    def go_on_from(self, state: LoopState | None) -> None:
+        """Goes on where the session is, after a restart or a recovery."""
 
 
 class StateKeeper:
@@ -29,7 +53,7 @@ class StateKeeper:
       run: the training run.
     """
 
-    def __init__(self, run: TrainRun) -> None:
+    def __init__(self, run: Kept) -> None:
         self._run = run
         self._state: callback_state.CallbackState | None = None
         self._saver: Any = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hookbridge.adapters.live_model import overridden_rates as fed_rates
 from hookbridge.adapters.session_graph import estimator_stack, learning_rate
@@ -13,9 +13,9 @@ from hookbridge.adapters.session_graph.metrics import MetricValues
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.adapters.session_loop import checks as callback_checks
-from hookbridge.adapters.session_loop import loop_state, values
-from hookbridge.adapters.session_loop import monitors as monitor_checks
+from hookbridge.adapters.session_loop import loop_state, monitors, values
 from hookbridge.adapters.session_loop import restores as restored_from
+from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import SIZE, EpochLogs
 from hookbridge.adapters.session_loop.epochs import EpochClock
 from hookbridge.adapters.session_loop.loop_state import LoopState
@@ -23,28 +23,25 @@ from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.state_keeper import StateKeeper
 from hookbridge.adapters.session_loop.validation_run import ValidationRun
 
-if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.group import CallbackGroup
-
 
 class TrainRun(SessionRun):
     """A run on a training graph.
 
     Args:
-      group: the configuration.
+      config: what `as_hooks` was given.
       graph: the graph, not finalized.
       counter: the global step, or None.
       steps: which runs are training steps.
     """
 
     def __init__(
-        self, group: CallbackGroup, graph: Any, counter: Any, steps: StepGraph
+        self, config: SessionConfig, graph: Any, counter: Any, steps: StepGraph
     ) -> None:
-        super().__init__(group, graph)
+        super().__init__(config, graph)
         self._steps = steps
         self._counter = StepCounter(counter, steps)
         sources = log_sources.find_sources(
-            group.logs, monitor_checks.monitored(group.callbacks), graph
+            config.logs, monitors.monitored(config.callbacks), graph
         )
         self._plan = FetchPlan(counter, sources, steps)
         self._logs: EpochLogs = EpochLogs(sources)
@@ -53,9 +50,9 @@ class TrainRun(SessionRun):
         )
         self.metrics = [s.key for s in sources if s.key != SIZE]
         if "loss" not in self.metrics:
-            monitor_checks.warn_without_loss(group)
-        self._rates = learning_rate.find(graph, group.learning_rate)
-        self.validation = ValidationRun(self, group.validation)
+            monitors.warn_without_loss(config)
+        self._rates = learning_rate.find(graph, config.learning_rate)
+        self.validation = ValidationRun(self)
         self.make_model(
             self.metrics,
             self._rates,
@@ -65,7 +62,7 @@ class TrainRun(SessionRun):
         self._feeds = self.model.optimizer.feeds
         # The one learning rate, if the loop may feed it.
         self._fed_rate = learning_rate.placeholder(self._rates)
-        self._epochs = EpochClock(group.steps_per_epoch)
+        self._epochs = EpochClock(config.steps_per_epoch)
         self._batch = -1  # number of the open batch, -1 if none is open
         self._now: Step | None = None
         self._fetch: StepFetch
@@ -88,9 +85,10 @@ class TrainRun(SessionRun):
     def check(self, callback: Any) -> None:
         callback_checks.check_training(
             callback,
-            self.group,
-            metrics=self.metrics,
-            validation=self.validation,
+            self.config,
+            produced=monitors.Produced(
+                self.metrics, bool(self.validation), self.validation.metric_names
+            ),
             rates=self._rates,
             not_cloned=self.model.not_cloned,
         )
@@ -130,7 +128,7 @@ class TrainRun(SessionRun):
         self.deliver("on_train_begin", {})
         self._restored()
         self._state.begin()
-        epochs = self.group.epochs
+        epochs = self.config.epochs
         if epochs is not None and self._epochs.number_of(self.step) >= epochs:
             # Nothing is left to do, as when `fit` begins behind its last epoch.
             coord.request_stop()
@@ -140,7 +138,7 @@ class TrainRun(SessionRun):
         epoch = self.model._initial_epoch
         if epoch is not None and self._counter.variable is not None:
             # The BackupAndRestore of Keras 3 knows epochs only.
-            step = epoch * (self.group.steps_per_epoch or 0)
+            step = epoch * (self.config.steps_per_epoch or 0)
             session_variables.write(self.session, [(self._counter.variable, step)])
         self._read_step()
 
@@ -278,7 +276,7 @@ class TrainRun(SessionRun):
             return
         self.session = run_context.session
         self._end_epoch()
-        epochs = self.group.epochs
+        epochs = self.config.epochs
         if self.model.stop_training or (
             over and epochs is not None and self._epochs.number + 1 >= epochs
         ):
@@ -301,7 +299,7 @@ class TrainRun(SessionRun):
             # It began, but there was no data for it: the next run begins it.
             self.model.optimizer.undo_epoch()
         self.deliver("on_train_end", dict(self._epoch_logs))
-        short = self._epochs.falls_short(self.step, self.group.epochs)
+        short = self._epochs.falls_short(self.step, self.config.epochs)
         self._state.end(short and not stopped, epoch_ended=partial and data_ended)
 
     def stop_from_within(self) -> None:
@@ -329,7 +327,7 @@ class TrainRun(SessionRun):
         self._epochs.is_open = False
         self._logs.catch_up()
         logs = dict(self._logs.current)
-        if self.validation and self.group.steps_per_epoch and self.validates_here():
+        if self.validation and self.config.steps_per_epoch and self.validates_here():
             result = self.validation.run()
             logs.update(values.as_val_logs(result))
         self._epoch_logs = dict(logs)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from hookbridge.adapters.session_loop import monitors as monitor_checks
-from hookbridge.adapters.session_loop import values
-from hookbridge.adapters.session_loop.validation import as_validation
+from hookbridge.adapters.live_model.model import LiveModel
+from hookbridge.adapters.session_loop import monitors, values
+from hookbridge.adapters.session_loop.config import SessionConfig
+from hookbridge.adapters.session_loop.validations import as_validation
 
-if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.run import SessionRun
+
+class Validated(Protocol):
+    """What a validation asks of its training run."""
+
+    config: SessionConfig
+    session: Any
+    model: LiveModel
+
+    def deliver(self, event: str, *args: Any) -> None:
+        """Calls one event of all callbacks."""
 
 
 class ValidationRun:
@@ -18,12 +27,11 @@ class ValidationRun:
 
     Args:
       run: the training run it belongs to.
-      validation: what the user gave.
     """
 
-    def __init__(self, run: SessionRun, validation: Any) -> None:
+    def __init__(self, run: Validated) -> None:
         self._run = run
-        self._validation = as_validation(validation)
+        self._validation = as_validation(run.config.validation)
         self._first = True
         begin = getattr(self._validation, "begin", None)
         if callable(begin):
@@ -45,24 +53,22 @@ class ValidationRun:
           `{metric: value}` without prefix.
         """
         assert self._validation is not None
-        counters = self._run.model._live_counters
-        self._run.deliver("on_test_begin", {})
-        counters.count("test", 0)
-        result = values.as_test_logs(
-            self._validation.run(self._run.session, _Report(self._run))
-        )
-        self._run.deliver("on_test_end", dict(result))
+        run = self._run
+        run.deliver("on_test_begin", {})
+        run.model._live_counters.count("test", 0)
+        result = values.as_test_logs(self._validation.run(run.session, _Report(run)))
+        run.deliver("on_test_end", dict(result))
         if self._first:
             self._first = False
-            self._run.model.note_test_metrics(result)
-            monitor_checks.check_val_monitors(self._run.group, list(result))
+            run.model.note_test_metrics(result)
+            monitors.check_val_monitors(run.config, list(result))
         return result
 
 
 class _Report:
     """Makes callback events of a validation's batches."""
 
-    def __init__(self, run: SessionRun) -> None:
+    def __init__(self, run: Validated) -> None:
         self._run = run
 
     def batch_begin(self, batch: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import tempfile
@@ -9,12 +10,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from hookbridge import errors
+from hookbridge import compat, errors
 from hookbridge.adapters.session_graph import estimator_stack
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.adapters.session_loop.validation import ValidationReport
+from hookbridge.validation import Validation, ValidationReport
 
 
 def _batch_reporter(report: ValidationReport) -> Any:
@@ -139,3 +140,51 @@ def _saved_by(saver: Any, graph: Any) -> dict[str, Any]:
             names = log_sources.constant_value(op.inputs[1])
             found.update(zip((n.decode() for n in names), op.inputs[3:], strict=True))
     return found
+
+
+class _FromCallable:
+    """A function without arguments that returns `{metric: value}`.
+
+    It runs under eager execution, as the methods of callbacks do.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
+        del session, report
+        with compat.private("eager_mode")():
+            result = self._function()
+        if not isinstance(result, Mapping):
+            raise errors.InvalidArgumentError(
+                f"The function given as `validation=` returned {result!r}; expected "
+                "a dict `{metric name: value}`."
+            )
+        return result
+
+
+def as_validation(validation: Any) -> Validation | None:
+    """What a user gave as `validation=` as a `Validation`.
+
+    Args:
+      validation: None, a function without arguments that returns
+        `{metric: value}`, a pair `(estimator, eval_spec)`, or an object with the
+        method of `Validation`.
+
+    Raises:
+      errors.InvalidArgumentError: it is none of those.
+    """
+    if validation is None:
+        return None
+    if not inspect.isclass(validation) and isinstance(validation, Validation):
+        return validation
+    if isinstance(validation, (tuple, list)) and len(validation) == 2:
+        return EstimatorValidation(*validation)
+    if callable(validation) and not inspect.isclass(validation):
+        return _FromCallable(validation)
+    raise errors.InvalidArgumentError(
+        f"`validation` is {validation!r}; expected a function without arguments that "
+        "returns {metric: value}, a pair (estimator, eval_spec), or an object with a "
+        "method `run(session, report)` (see "
+        "hookbridge.validation.Validation)."
+    )

@@ -5,8 +5,7 @@ No TensorFlow state lives here: numbers in, numbers out.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -61,12 +60,6 @@ def epoch_of(step: int, steps_per_epoch: int | None) -> int:
       steps_per_epoch: training steps in an epoch; None means one endless epoch.
     """
     return step // steps_per_epoch if steps_per_epoch else 0
-
-
-def nearest(name: str, known: Iterable[str], limit: int = 5) -> list[str]:
-    """The names most like `name`, best first; the first few if none is like it."""
-    names = sorted(set(known))
-    return difflib.get_close_matches(name, names, n=limit, cutoff=0.4) or names[:limit]
 
 
 _ONE = np.float32(1.0)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookbridge import compat
+
+if TYPE_CHECKING:
+    from hookbridge.adapters.session_loop.config import SessionConfig
 
 # What the package's model_fn calls to build the model of its graph.
 BUILDER = "_clone_and_build_model"
@@ -75,6 +79,7 @@ def model_to_estimator(
 
     from hookbridge.adapters.guests import kinds as guests
     from hookbridge.adapters.live_model import clone as shadow_model
+    from hookbridge.adapters.session_loop.config import SessionConfig
     from hookbridge.estimator import revive
 
     revive.namespaces()
@@ -87,11 +92,13 @@ def model_to_estimator(
     guests_of_model = _GuestsOfModel(
         guests.flatten(callbacks),
         guests.flatten(hooks),
-        logs=logs or {},
-        steps_per_epoch=steps_per_epoch,
-        epochs=epochs,
-        validation=validation,
-        params=params,
+        SessionConfig(
+            logs=logs,
+            steps_per_epoch=steps_per_epoch,
+            epochs=epochs,
+            validation=validation,
+            params=params,
+        ),
     )
     estimator = keras.estimator.model_to_estimator(
         keras_model=keras_model,
@@ -114,8 +121,7 @@ class _GuestsOfModel:
     Args:
       everywhere: those that take part in training, evaluation and prediction.
       training: those that take part in training only.
-      logs: named tensors of the user.
-      **options: of `as_hooks`.
+      config: the options of `as_hooks`.
 
     Raises:
       errors.RefusedError: a callback cannot be carried into a session loop.
@@ -126,14 +132,11 @@ class _GuestsOfModel:
         self,
         everywhere: list[Any],
         training: list[Any],
-        *,
-        logs: Mapping[str, Any],
-        **options: Any,
+        config: SessionConfig,
     ) -> None:
         self._everywhere = everywhere
         self._training = training
-        self._logs = logs
-        self._options = options
+        self._config = config
         self._training_graphs: weakref.WeakSet[Any] = weakref.WeakSet()
         # What cannot be carried is refused now, not in the first graph.
         self.hooks([*everywhere, *training], model=lambda: None)
@@ -150,8 +153,9 @@ class _GuestsOfModel:
         from hookbridge.adapters import convert
 
         metrics = {metric.name: metric for metric in getattr(model, "metrics", ())}
-        logs = {**metrics, **self._logs}
-        return tuple(convert.as_hooks(items, model=model, logs=logs, **self._options))
+        logs = {**metrics, **self._config.logs}
+        config = dataclasses.replace(self._config, model=model, logs=logs)
+        return tuple(convert.hooks_for(items, config))
 
     def training_hooks(self, model: Any) -> tuple[Any, ...]:
         """The hooks of the training graph that is being built."""

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from hookbridge.adapters.callback_to_hook import CallbackToHook
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.session_cluster import SessionCluster
 from hookbridge.loops.group_stop.around_session import terminate
@@ -116,7 +117,9 @@ def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> A
             hooks=eval_spec.hooks,
         )
         # Which of them it was is not known: they share a model.
-        if any(getattr(hook, "asked_to_stop", False) for hook in eval_spec.hooks):
+        if any(
+            isinstance(h, CallbackToHook) and h.asked_to_stop for h in eval_spec.hooks
+        ):
             reason = "evaluator: a callback has set `stop_training`"
             stop_from_outside(config, reason, end)
         step = metrics[tf.compat.v1.GraphKeys.GLOBAL_STEP]

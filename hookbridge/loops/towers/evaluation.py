@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.session_loop.validation import ValidationReport
 from hookbridge.loops.towers.build import VARIABLE_DEVICE
 from hookbridge.loops.towers.inputs import InputFn, make_dataset, num_batches
 from hookbridge.loops.towers.spec import EVAL, ModelFn, call_model_fn
+from hookbridge.validation import ValidationReport
 
 
 class Evaluation:
@@ -16,7 +16,7 @@ class Evaluation:
 
     Make it inside the graph, before the session; run it any number of times. It
     runs on one device, so that its batches may have any size. It is a
-    `hookbridge.adapters.session_loop.validation.Validation`.
+    `hookbridge.validation.Validation`.
 
     Attributes:
       metric_names: the keys of what `run` returns.

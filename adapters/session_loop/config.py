@@ -1,0 +1,134 @@
+"""The options of one `as_hooks` call: checked once, then passed on as one object."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.live_model import backup, clone
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SessionConfig:
+    """What `as_hooks` was given. Its docstring explains the options.
+
+    Raises:
+      errors.InvalidArgumentError: an option has a bad value.
+      errors.EpochsUndefinedError: there are `epochs` but no `steps_per_epoch`.
+      errors.RefusedError: `model` is a Keras 3 model.
+
+    Attributes:
+      callbacks: the objects whose methods are called, in order.
+      logs: a dict, whatever was given.
+      params: a dict, whatever was given.
+    """
+
+    callbacks: Sequence[Any] = ()
+    steps_per_epoch: int | None = None
+    epochs: int | None = None
+    model: Any = None
+    logs: Any = None
+    validation: Any = None
+    learning_rate: Any = None
+    params: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("steps_per_epoch", "epochs"):
+            object.__setattr__(self, name, _positive(name, getattr(self, name)))
+        for name in ("logs", "params"):
+            object.__setattr__(self, name, _mapping(name, getattr(self, name)))
+        if self.epochs is not None and self.steps_per_epoch is None:
+            raise errors.EpochsUndefinedError(
+                f"`epochs={self.epochs}` was given without `steps_per_epoch`; expected "
+                "both: `as_hooks(..., steps_per_epoch=..., epochs=...)`."
+            )
+        if self.model is not None and not _is_provider(self.model):
+            clone.check(self.model)
+
+    @property
+    def last_step(self) -> int | None:
+        """The global step at the end of the last epoch; None without `epochs`."""
+        if self.epochs is None or self.steps_per_epoch is None:
+            return None
+        return self.epochs * self.steps_per_epoch
+
+    @functools.cached_property
+    def flavours(self) -> frozenset[kinds.Flavour]:
+        """The Keras versions that the callbacks were written for."""
+        return frozenset(map(kinds.flavour_of, self.callbacks))
+
+    @functools.cached_property
+    def backups(self) -> frozenset[str]:
+        """The weights files that have to hold the whole session."""
+        return backup.paths(self.callbacks)
+
+    def keras_model(self, graph: Any) -> Any:
+        """The Keras model of a graph, or None.
+
+        Raises:
+          errors.RefusedError: it is a Keras 3 model.
+          errors.InvalidArgumentError: it is no Keras model, or of another graph.
+        """
+        model = self.model() if _is_provider(self.model) else self.model
+        if model is None:
+            return None
+        clone.check(model)
+        for weight in model.weights:
+            if getattr(weight, "graph", graph) is not graph:
+                raise errors.InvalidArgumentError(
+                    f"`model` is `{model.name}`, whose weight `{weight.name}` is not "
+                    "in the graph of this session. Build the model inside the "
+                    "session's graph, or give a function that returns the model of "
+                    "the present graph."
+                )
+            break
+        return model
+
+    def params_for(self, callback: Any) -> dict[str, Any]:
+        """`callback.params`, a dict of its own for each callback."""
+        params = {
+            "verbose": 1,
+            "epochs": self.epochs,
+            "steps": self.steps_per_epoch,
+            **self.params,
+        }
+        if params["epochs"] is None and type(callback).__name__ == "ProgbarLogger":
+            # It compares the number; with one epoch it prints no number.
+            params["epochs"] = 1
+        if type(callback).__name__ == "BaseLogger":
+            # Keras averages the metrics itself since TF 2, but the callback fails
+            # without the list of what to average.
+            params.setdefault("metrics", [])
+        return params
+
+
+def _is_provider(model: Any) -> bool:
+    return callable(model) and clone.keras_of(model) is None
+
+
+def _positive(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    try:
+        good = not isinstance(value, bool) and int(value) == value and value >= 1
+    except (TypeError, ValueError, OverflowError):
+        good = False  # no number, NaN, infinite
+    if not good:
+        raise errors.InvalidArgumentError(
+            f"`{name}` is {value!r}; expected an integer of at least 1, or None."
+        )
+    return int(value)
+
+
+def _mapping(name: str, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+        raise errors.InvalidArgumentError(
+            f"`{name}` is {value!r}; expected a dict with string keys."
+        )
+    return dict(value)

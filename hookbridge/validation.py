@@ -1,0 +1,49 @@
+"""Validation in mid-training: what `validation=` may be and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+
+class ValidationReport(Protocol):
+    """What a `Validation` tells about its batches while it runs.
+
+    Called on the thread of the training loop. Every call becomes an
+    `on_test_batch_begin` or `on_test_batch_end` of the callbacks.
+    """
+
+    def batch_begin(self, batch: int) -> None:
+        """Batch number `batch`, counted from 0, is about to be evaluated."""
+
+    def batch_end(self, batch: int, logs: Mapping[str, Any]) -> None:
+        """Batch number `batch` was evaluated; `logs` are the metrics so far."""
+
+
+@runtime_checkable
+class Validation(Protocol):
+    """A validation that runs on the live variables of the training session.
+
+    An object with this method may be given as `validation=`. It is called once at
+    the end of each epoch on the thread of the training loop, between the last
+    `on_train_batch_end` and `on_epoch_end`, with the session's graph as default
+    graph. `on_test_begin` was called before, `on_test_end` is called with the result.
+
+    If the object has a method `begin()`, it is called once per training run while
+    the graph may still be changed, so that it can build its ops there. If it has an
+    attribute `metric_names`, an iterable of strings, a callback that monitors a
+    `val_*` metric which is not among them is refused before training.
+    """
+
+    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
+        """Evaluates once.
+
+        Args:
+          session: the raw `tf.compat.v1.Session` of the loop. Runs through it call
+            no hooks.
+          report: to be told about each batch.
+
+        Returns:
+          `{metric: value}` over all batches, without the prefix `val_`.
+        """
+        ...
