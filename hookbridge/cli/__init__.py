@@ -1,109 +1,12 @@
-"""The `hookbridge` command: one sub-command a module.
+"""The `hookbridge` command.
 
-Each sub-command has its own flags, so nothing is registered globally and several
-runs in one process do not see each other's values. TensorFlow is imported when a
-sub-command starts its work: `--help` and a bad flag answer at once.
+Reading order: `command`, `flag_table`, then one module for each sub-command: `demo`,
+`explain`, `cluster`, `train` (with `estimator_cluster` and `estimator_job`);
+`user_file` loads a user's Python file.
 """
 
 from __future__ import annotations
 
-import importlib
-import re
-import sys
-from collections.abc import Sequence
-from types import ModuleType
-from typing import Any
+from hookbridge.cli.command import COMMANDS, main
 
-from absl import flags
-
-from hookbridge import errors
-
-# Name -> module with SUMMARY, USAGE, define_flags(values) and run(values, args).
-COMMANDS = {
-    "demo": "hookbridge.cli.demo",
-    "train": "hookbridge.cli.train",
-    "cluster": "hookbridge.cli.cluster",
-    "explain": "hookbridge.cli.explain",
-}
-
-USAGE_ERROR = 2
-INTERRUPTED = 130
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a sub-command.
-
-    Args:
-      argv: the arguments after the program's name; None takes the process's.
-
-    Returns:
-      The exit code: 0 for success, 2 for a bad flag or argument (one line on
-      stderr says which), 1 if the job itself found something wrong.
-    """
-    words = list(sys.argv[1:] if argv is None else argv)
-    if words and words[0] in ("-h", "--help", "help"):
-        print(usage())
-        return 0
-    if not words or words[0] not in COMMANDS:
-        got = f"unknown command {words[0]!r}" if words else "no command given"
-        known = ", ".join(COMMANDS)
-        return _complain(f"{got}; expected one of: {known}. See `hookbridge --help`.")
-    return _run(words[0], words[1:])
-
-
-def _run(name: str, arguments: list[str]) -> int:
-    command = importlib.import_module(COMMANDS[name])
-    values = flags.FlagValues()
-    flags.DEFINE_boolean("help", False, "Print this help.", flag_values=values)
-    command.define_flags(values)
-    try:
-        rest = _parse(values, [f"hookbridge {name}", *arguments])
-        if values.help:
-            print(command_help(name, command, values))
-            return 0
-        return int(command.run(values, rest))
-    except (flags.Error, errors.HookBridgeError) as e:
-        return _complain(f"{name}: {e}")
-    except KeyboardInterrupt:
-        _complain(f"{name}: interrupted")
-        return INTERRUPTED
-
-
-def _parse(values: Any, words: list[str]) -> list[str]:
-    """Sets the flags; returns the arguments that are none.
-
-    Raises:
-      flags.Error: absl's own, with one readable line.
-    """
-    try:
-        return list(values(words)[1:])
-    except (flags.Error, ValueError) as e:
-        # absl raises a plain ValueError for `--noflag=value`, and shows the error of a
-        # boolean as the tuple of its arguments.
-        raise flags.Error(re.sub(r"\('(.*)', .*\)$", r"\1", str(e))) from e
-
-
-def _complain(message: str) -> int:
-    """One line on stderr, whatever line breaks the message has."""
-    print(f"hookbridge: {' '.join(message.split())}", file=sys.stderr)
-    return USAGE_ERROR
-
-
-def usage() -> str:
-    """The text of `hookbridge --help`."""
-    lines = ["usage: hookbridge COMMAND [--flag=value ...]", "", "commands:"]
-    for name, where in COMMANDS.items():
-        lines.append(f"  {name:<10} {importlib.import_module(where).SUMMARY}")
-    lines += ["", "`hookbridge COMMAND --help` lists the flags of a command."]
-    return "\n".join(lines)
-
-
-def command_help(name: str, command: ModuleType, values: Any) -> str:
-    """The text of `hookbridge COMMAND --help`."""
-    lines = [f"usage: hookbridge {name} {command.USAGE}", "", command.SUMMARY, ""]
-    for flag_name in sorted(values):
-        flag = values[flag_name]
-        shown = f"--[no]{flag_name}" if flag.boolean else f"--{flag_name}"
-        default = "" if flag.default is None else f" (default: {flag.default})"
-        lines.append(f"  {shown:<22} {flag.help}{default}")
-    return "\n".join(lines)
+__all__ = ["COMMANDS", "main"]

@@ -5,51 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from absl import flags
-
 from hookbridge import errors
+from hookbridge.cli.flag_table import define_fields
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 SUMMARY = "Run a command in a local cluster, with TF_CONFIG set for each task."
 USAGE = "[--flag=value ...] -- COMMAND [ARGUMENT ...]"
+FIELDS = {
+    "num_workers": "Workers beside the chief.",
+    "num_ps": "Parameter servers; ended when all other tasks are done.",
+    "chief": "Whether there is a chief; without one, worker 0 is it.",
+    "evaluator": "Whether there is an evaluator.",
+    "grace_secs": "Seconds a task may take to end after it was told to.",
+}
+LEAST = {"num_workers": 0, "num_ps": 0, "grace_secs": 0.0}
 
 
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
-    default = LocalCluster()
-    flags.DEFINE_integer(
-        "num_workers",
-        default.num_workers,
-        "Workers beside the chief.",
-        lower_bound=0,
-        flag_values=values,
-    )
-    flags.DEFINE_integer(
-        "num_ps",
-        default.num_ps,
-        "Parameter servers; ended when all other tasks are done.",
-        lower_bound=0,
-        flag_values=values,
-    )
-    flags.DEFINE_boolean(
-        "chief",
-        default.chief,
-        "Whether there is a chief; without one, worker 0 is it.",
-        flag_values=values,
-    )
-    flags.DEFINE_boolean(
-        "evaluator",
-        default.evaluator,
-        "Whether there is an evaluator.",
-        flag_values=values,
-    )
-    flags.DEFINE_float(
-        "grace_secs",
-        default.grace_secs,
-        "Seconds a task may take to end after it was told to.",
-        lower_bound=0.0,
-        flag_values=values,
-    )
+    define_fields(values, LocalCluster(), FIELDS, LEAST)
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:
@@ -59,13 +33,7 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             "Received no command; expected one after `--`, for example "
             "`hookbridge cluster --num_workers=2 -- python train.py`."
         )
-    cluster = LocalCluster(
-        num_workers=values.num_workers,
-        num_ps=values.num_ps,
-        chief=values.chief,
-        evaluator=values.evaluator,
-        grace_secs=values.grace_secs,
-    )
+    cluster = LocalCluster(**{name: values[name].value for name in FIELDS})
     if not cluster.chief and not cluster.num_workers:
         raise errors.InvalidArgumentError(
             "Received --nochief and --num_workers=0; expected a chief or a worker."

@@ -8,75 +8,39 @@ from typing import Any
 from absl import flags
 
 from hookbridge import errors
+from hookbridge.cli.flag_table import define_fields
 from hookbridge.demo.settings import DemoSettings
 
 SUMMARY = "Train a digits classifier in both loops, driven by one list of guests."
 USAGE = "[--flag=value ...]"
+FIELDS = {
+    "epochs": "Train for at most so many epochs.",
+    "batch_size": "Examples in a step; a multiple of --num_towers times --num_workers.",
+    "num_towers": "Towers of the session loop, in each worker.",
+    "num_workers": "Workers of each of the two clusters.",
+    "learning_rate": "Learning rate at the start.",
+    "seed": "Seed of the weights, the split and the order of the data.",
+    "model_dir": "Where everything is written; files of an earlier demo are replaced.",
+}
+LEAST = {
+    "epochs": 1,
+    "batch_size": 1,
+    "num_towers": 1,
+    "num_workers": 1,
+    "learning_rate": 0.0,
+    "seed": 0,
+}
+BOOLEANS = {
+    "local": "Run both loops in this process, without clusters.",
+    "json": "Print the report as JSON on stdout instead of the table.",
+}
 
 
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
-    default = DemoSettings()
-    flags.DEFINE_integer(
-        "epochs",
-        default.epochs,
-        "Train for at most so many epochs.",
-        lower_bound=1,
-        flag_values=values,
-    )
-    flags.DEFINE_integer(
-        "batch_size",
-        default.batch_size,
-        "Examples in a step; a multiple of --num_towers times --num_workers.",
-        lower_bound=1,
-        flag_values=values,
-    )
-    flags.DEFINE_integer(
-        "num_towers",
-        default.num_towers,
-        "Towers of the session loop, in each worker.",
-        lower_bound=1,
-        flag_values=values,
-    )
-    flags.DEFINE_integer(
-        "num_workers",
-        default.num_workers,
-        "Workers of each of the two clusters.",
-        lower_bound=1,
-        flag_values=values,
-    )
-    flags.DEFINE_boolean(
-        "local",
-        False,
-        "Run both loops in this process, with ten guests, without clusters.",
-        flag_values=values,
-    )
-    flags.DEFINE_float(
-        "learning_rate",
-        default.learning_rate,
-        "Learning rate at the start.",
-        lower_bound=0.0,
-        flag_values=values,
-    )
-    flags.DEFINE_integer(
-        "seed",
-        default.seed,
-        "Seed of the weights, the split and the order of the data.",
-        lower_bound=0,
-        flag_values=values,
-    )
-    flags.DEFINE_string(
-        "model_dir",
-        default.model_dir,
-        "Where everything is written; files of an earlier demo are replaced.",
-        flag_values=values,
-    )
-    flags.DEFINE_boolean(
-        "json",
-        False,
-        "Print the report as JSON on stdout instead of the table.",
-        flag_values=values,
-    )
+    define_fields(values, DemoSettings(), FIELDS, LEAST)
+    for name, text in BOOLEANS.items():
+        flags.DEFINE_boolean(name, False, text, flag_values=values)
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:
@@ -91,19 +55,11 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             f"Received --local and --num_workers={values.num_workers}; expected one of "
             "them: --local runs in this process, without workers."
         )
-    settings = DemoSettings(
-        epochs=values.epochs,
-        batch_size=values.batch_size,
-        num_towers=values.num_towers,
-        num_workers=0 if values.local else values.num_workers,
-        learning_rate=values.learning_rate,
-        seed=values.seed,
-        model_dir=values.model_dir,
-    )
-    settings.check()
+    fields = {name: values[name].value for name in FIELDS}
     if values.local:
-        from hookbridge.demo.run import run_demo
-    else:
-        from hookbridge.demo.cluster_run import run_demo
+        fields["num_workers"] = 0
+    settings = DemoSettings(**fields)
+    settings.check()
+    from hookbridge.demo.run import run_demo
 
     return run_demo(settings, as_json=values.json)

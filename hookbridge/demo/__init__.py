@@ -1,1 +1,6 @@
-"""The main job: a digits classifier trained in both loops by one list of guests."""
+"""One list of guests drives a digits classifier in both loops, and a report compares.
+
+Reading order: `settings`, `run`, `task` (one process), `guests` with
+`activity_hook` and `progress_callback`, `model`, `data`, `story` (what a guest has to
+see), `report`, `console`.
+"""

@@ -1,115 +1,85 @@
-"""The one list of guests that drives both loops."""
+"""The one list of hooks and callbacks that drives both loops."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests.kinds import is_hook
+import hookbridge as hb
+from hookbridge import compat, errors
 from hookbridge.demo.activity_hook import ActivityHook
-from hookbridge.demo.progress_callback import ProgressCallback
-from hookbridge.lifecycle import Guest as Kind
+from hookbridge.demo.progress_callback import progress_callback
 
 
-@dataclass(frozen=True)
-class DemoGuest:
-    """One guest of the list.
+def keras_with_parameter_servers() -> Any:
+    """`tf.keras` if it is Keras 2, else tf_keras: Keras 3 has no such training.
 
-    Attributes:
-      name: its class, for tables and pictures.
-      guest: the hook or callback itself.
-      writes: file or folder it writes, under the run's directory; None for none.
+    Raises:
+      errors.MissingExtraError: `tf.keras` is Keras 3 and tf_keras is not installed.
     """
+    if not compat.is_keras3(keras_package(tf.keras)):
+        return tf.keras
+    if importlib.util.find_spec("tf_keras") is None:
+        raise errors.MissingExtraError(
+            "The distributed demo needs Keras 2, since Keras 3 has no training with "
+            "parameter servers. `pip install hookbridge[keras2]`, or run "
+            "`hookbridge demo --local`."
+        )
+    return importlib.import_module("tf_keras")
 
-    name: str
-    guest: Any
-    writes: str | None = None
 
-    @property
-    def kind(self) -> Kind:
-        """`"hook"` or `"callback"`."""
-        return "hook" if is_hook(self.guest) else "callback"
+def keras_package(keras: Any) -> Any:
+    """The package behind `tf.keras`, which does not always tell its own version."""
+    return importlib.import_module(keras.Model.__module__.split(".")[0])
 
 
-class GuestList:
-    """Five hooks and five callbacks, none written with hookbridge in mind.
+def demo_guests(keras: Any, directory: Path, emit: Callable[[str], None]) -> list[Any]:
+    """Five hooks and five callbacks, in the order in which they see events.
 
-    The same objects serve both runs, except for those that write files: TF's and
-    Keras's own take their directory when they are constructed, and each run has
-    its own directory.
+    None of them was written with hookbridge in mind.
+
+    Args:
+      keras: the flavour of the callbacks.
+      directory: where this run's files go.
+      emit: where progress lines go.
     """
-
-    def __init__(self, emit: Callable[[str], None]) -> None:
-        """Makes the guests that write nothing.
-
-        Args:
-          emit: where progress lines go.
-        """
-        keras = tf.keras.callbacks
-        self.activity = ActivityHook()
-        self.progress = ProgressCallback(emit)
-        self._logging = tf.compat.v1.train.LoggingTensorHook(
+    hooks, callbacks = tf.compat.v1.train, keras.callbacks
+    (directory / "weights").mkdir(parents=True, exist_ok=True)
+    return [
+        hooks.LoggingTensorHook(
             {"loss": "loss:0", "learning_rate": "learning_rate:0"}, every_n_iter=200
-        )
-        self._early_stopping = keras.EarlyStopping(
-            monitor="val_loss", patience=5, restore_best_weights=True
-        )
-        self._reduce_lr = keras.ReduceLROnPlateau(
-            monitor="val_loss", factor=0.3, patience=2
-        )
-
-    def for_run(self, directory: Path) -> list[DemoGuest]:
-        """The list, in the order in which the guests see events.
-
-        Args:
-          directory: where this run's files go.
-        """
-        hooks = tf.compat.v1.train
-        keras = tf.keras.callbacks
-        weights = directory / "weights"
-        weights.mkdir(parents=True, exist_ok=True)
-        return [
-            DemoGuest("LoggingTensorHook", self._logging),
-            DemoGuest(
-                "StepCounterHook",
-                hooks.StepCounterHook(
-                    every_n_steps=50, output_dir=str(directory / "step_counter")
-                ),
-                writes="step_counter",
+        ),
+        # In a cluster every process runs every hook; these two write files.
+        hb.set_role(
+            hooks.StepCounterHook(
+                every_n_steps=50, output_dir=str(directory / "step_counter")
             ),
-            DemoGuest(
-                "CheckpointSaverHook",
-                hooks.CheckpointSaverHook(
-                    str(directory / "checkpoints"), save_steps=200
-                ),
-                writes="checkpoints",
-            ),
-            DemoGuest("ActivityHook", self.activity),
-            DemoGuest("ReduceLROnPlateau", self._reduce_lr),
-            DemoGuest("EarlyStopping", self._early_stopping),
-            DemoGuest(
-                "ModelCheckpoint",
-                keras.ModelCheckpoint(
-                    str(weights / "best.weights.h5"),
-                    monitor="val_loss",
-                    save_best_only=True,
-                    save_weights_only=True,
-                ),
-                writes="weights",
-            ),
-            DemoGuest(
-                "TensorBoard",
-                keras.TensorBoard(str(directory / "tensorboard")),
-                writes="tensorboard",
-            ),
-            DemoGuest(
-                "CSVLogger",
-                keras.CSVLogger(str(directory / "metrics.csv")),
-                writes="metrics.csv",
-            ),
-            DemoGuest("ProgressCallback", self.progress),
-        ]
+            "chief",
+        ),
+        hb.set_role(
+            hooks.CheckpointSaverHook(str(directory / "checkpoints"), save_steps=200),
+            "chief",
+        ),
+        ActivityHook(),
+        callbacks.ReduceLROnPlateau(monitor="val_loss", factor=0.3, patience=2),
+        callbacks.EarlyStopping(
+            monitor="val_loss",
+            min_delta=0.002,
+            patience=4,
+            restore_best_weights=True,
+        ),
+        callbacks.ModelCheckpoint(
+            str(directory / "weights" / "best.weights.h5"),
+            monitor="val_loss",
+            save_best_only=True,
+            save_weights_only=True,
+        ),
+        callbacks.TensorBoard(str(directory / "tensorboard")),
+        callbacks.CSVLogger(str(directory / "metrics.csv")),
+        progress_callback(keras, emit),
+    ]

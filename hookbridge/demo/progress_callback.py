@@ -6,18 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import tensorflow as tf
-
 
 class Progress:
     """Prints one line for each epoch and keeps the epochs' logs.
 
-    Mixed with the `Callback` of a Keras flavour it is a callback of that flavour.
-
     Attributes:
       history: the logs of each epoch of the last run.
-      steps: training batches seen in the last run.
-      validations: validations seen in the last run.
     """
 
     model: Any
@@ -31,19 +25,17 @@ class Progress:
         """
         super().__init__()
         self._emit = emit
+        self.history: list[dict[str, float]] = []
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self.history: list[dict[str, float]] = []
-        self.steps = self.validations = 0
+        self.history = []
+        self._steps = 0
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._start = time.perf_counter()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.steps += 1
-
-    def on_test_end(self, logs: Any = None) -> None:
-        self.validations += 1
+        self._steps += 1
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         logs = {key: float(value) for key, value in (logs or {}).items()}
@@ -58,12 +50,8 @@ class Progress:
         secs = time.perf_counter() - self._start
         self._emit(
             f"epoch {epoch + 1:>3}/{self.params.get('epochs')}  step "
-            f"{self.steps:>5}  {values}  learning_rate {rate:.2g}  {secs:.1f} s"
+            f"{self._steps:>5}  {values}  learning_rate {rate:.2g}  {secs:.1f} s"
         )
-
-
-class ProgressCallback(Progress, tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """The callback for `tf.keras`."""
 
 
 def progress_callback(keras: Any, emit: Callable[[str], None]) -> Any:

@@ -1,117 +1,148 @@
-"""The two runs side by side, as a table and as JSON."""
+"""Both loops side by side, as a table and as JSON."""
 
 from __future__ import annotations
 
-import importlib
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from hookbridge.demo.loop_run import TITLES, LoopRun
 from hookbridge.demo.settings import DemoSettings
-from hookbridge.lifecycle import Host, events_of
+from hookbridge.lifecycle import Host
+
+# What one process of a loop saw; `DemoTask` writes it.
+Account = Mapping[str, Any]
+
+TITLES: dict[Host, tuple[str, str]] = {
+    "session": ("MonitoredTrainingSession", ", SyncReplicasOptimizer"),
+    "fit": ("Model.fit", ", ParameterServerStrategy"),
+}
 
 
-def as_dict(settings: DemoSettings, runs: Mapping[Host, LoopRun]) -> dict[str, Any]:
-    """Everything the table shows, ready for `json.dump`."""
+def title(loop: Host, settings: DemoSettings) -> str:
+    """What a loop is called."""
+    name, in_cluster = TITLES[loop]
+    return name + (in_cluster if settings.num_workers else "")
+
+
+def as_dict(
+    settings: DemoSettings, accounts: Mapping[Host, Sequence[Account]]
+) -> dict[str, Any]:
+    """Everything the table shows, ready for `to_json`.
+
+    Args:
+      settings: the demo's configuration.
+      accounts: what each process of each loop left.
+    """
     import tensorflow as tf
 
-    # The package behind `tf.keras`, which does not always tell its version.
-    keras = importlib.import_module(tf.keras.Model.__module__.split(".")[0])
-    guests = [_guest(index, runs) for index in range(len(_any(runs).guests))]
-    return {
+    loops: dict[str, Any] = {}
+    for loop, processes in accounts.items():
+        (chief,) = (process for process in processes if process["is_chief"])
+        directory = Path(settings.model_dir) / loop
+        loops[loop] = {
+            "loop": title(loop, settings),
+            **chief["result"],
+            "steps_per_epoch": settings.steps_per_epoch,
+            "chief": chief["task"],
+            "files": sorted(
+                path.relative_to(directory).as_posix()
+                for path in directory.rglob("*")
+                if path.is_file() and path.suffix != ".json"
+            ),
+            "processes": {
+                process["task"]: {
+                    key: process[key]
+                    for key in ("steps", "history", "activity", "guests")
+                }
+                for process in processes
+            },
+        }
+    report = {
         "tensorflow": tf.__version__,
-        "keras": f"{keras.__name__} {keras.__version__}",
         "settings": asdict(settings),
-        "loops": {host: _loop(run) for host, run in runs.items()},
-        "guests": guests,
-        "ok": not any(lines for g in guests for lines in g["differences"].values()),
+        "loops": loops,
     }
+    return {**report, "ok": not differences(report)}
 
 
-def _any(runs: Mapping[Host, LoopRun]) -> LoopRun:
-    return next(iter(runs.values()))
+def to_json(report: Any) -> str:
+    """Indented JSON, in which NaN and infinity become `null`.
+
+    `json` alone would write `NaN`, which other readers refuse.
+    """
+    return json.dumps(_strict(report), indent=2, allow_nan=False)
 
 
-def _loop(run: LoopRun) -> dict[str, Any]:
-    return {
-        "loop": TITLES[run.host],
-        "stop_step": run.steps,
-        "epochs": run.epochs,
-        "steps_per_epoch": run.steps_per_epoch,
-        "test_accuracy": run.test_accuracy,
-        "test_loss": run.test_loss,
-        "seconds": run.seconds,
-        "directory": str(run.directory),
-        "activity": run.activity,
-        "history": run.history,
-    }
-
-
-def _guest(index: int, runs: Mapping[Host, LoopRun]) -> dict[str, Any]:
-    first = _any(runs).guests[index]
-    counts = {host: run.log.counts(first.name) for host, run in runs.items()}
-    return {
-        "name": first.name,
-        "kind": first.kind,
-        "events": {
-            event.name: {host: counts[host].get(event.name, 0) for host in runs}
-            for event in events_of(first.kind)
-            if any(event.name in counted for counted in counts.values())
-        },
-        "files": {host: run.files(run.guests[index]) for host, run in runs.items()},
-        "differences": {
-            host: run.differences(run.guests[index]) for host, run in runs.items()
-        },
-    }
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _strict(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_table(report: Mapping[str, Any]) -> str:
-    """The report for people: each guest and event, then the runs."""
-    hosts: list[Host] = list(report["loops"])
-    rows: list[Sequence[str]] = []
-    for guest in report["guests"]:
-        name = f"{guest['name']} ({guest['kind']})"
-        for event, counts in guest["events"].items():
-            rows.append((name, event, *(str(counts[host]) for host in hosts)))
-            name = ""
-        if any(guest["files"].values()):
-            files = (str(len(guest["files"][host])) for host in hosts)
-            rows.append((name, "files written", *files))
+    """The report for people: each guest and event, a column for each process."""
+    loops = report["loops"]
+    places = [(loop, task) for loop in loops for task in loops[loop]["processes"]]
+    guests = [loops[loop]["processes"][task]["guests"] for loop, task in places]
+    rows: list[Sequence[str]] = [
+        ("guest (kind, role)", "event", *(f"{loop}: {task}" for loop, task in places))
+    ]
+    for name, first in guests[0].items():
+        events = dict.fromkeys(
+            event for each in guests for event in each[name]["events"]
+        )
+        label = f"{name} ({first['kind']}, {first['role']})"
+        for event in events:
+            counts = (str(each[name]["events"].get(event, "-")) for each in guests)
+            rows.append((label, event, *counts))
+            label = ""
         rows.append(())
-    for label, key, form in (
-        ("stopped at step", "stop_step", "{}"),
-        ("epochs", "epochs", "{}"),
-        ("test accuracy", "test_accuracy", "{:.2%}"),
-        ("test loss", "test_loss", "{:.4f}"),
-        ("seconds", "seconds", "{:.1f}"),
+    for key, form in (
+        ("stop_step", "{}"),
+        ("epochs", "{}"),
+        ("test_accuracy", "{:.2%}"),
+        ("test_loss", "{:.4f}"),
+        ("seconds", "{:.1f}"),
     ):
-        values = (form.format(report["loops"][host][key]) for host in hosts)
-        rows.append((label, "", *values))
-    header = ("guest", "event", *(TITLES[host] for host in hosts))
-    lines = columns([header, *rows])
-    for guest in report["guests"]:
-        for host, found in guest["differences"].items():
-            lines += [f"{guest['name']} in {TITLES[host]}: {line}" for line in found]
+        cells = (
+            form.format(loops[loop][key]) if task == loops[loop]["chief"] else ""
+            for loop, task in places
+        )
+        rows.append((key.replace("_", " "), "", *cells))
+    lines = [*_columns(rows), *differences(report)]
     lines.append(
-        "Every guest saw the documented events in both loops."
+        "Every guest saw the documented events in every process."
         if report["ok"]
         else "A guest did not see the documented events."
     )
     return "\n".join(lines)
 
 
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def differences(report: Mapping[str, Any]) -> list[str]:
+    """One line for each place where a guest did not see what is documented."""
+    return [
+        f"{name} in {loop}, {task}: {line}"
+        for loop, facts in report["loops"].items()
+        for task, process in facts["processes"].items()
+        for name, guest in process["guests"].items()
+        for line in guest["differences"]
+    ]
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table: the first row is the header, an empty row an empty line."""
     widths = [max(len(row[i]) for row in rows if row) for i in range(len(rows[0]))]
-    lines = [_line(row, widths) for row in rows]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if i >= 2 else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ).rstrip()
+        for row in rows
+    ]
     rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
     return [lines[0], rule, *lines[1:], rule]
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        cell.rjust(width) if i >= 2 else cell.ljust(width)
-        for i, (cell, width) in enumerate(zip(row, widths, strict=False))
-    ]
-    return "  ".join(cells).rstrip()

@@ -1,19 +1,21 @@
-"""The demo from start to end."""
+"""The demo from start to end: both loops, in clusters or in this process."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import shutil
+import sys
+from dataclasses import asdict
 from pathlib import Path
 
+from hookbridge.cluster import ClusterConfig
 from hookbridge.demo import report as report_lib
-from hookbridge.demo.console import hook_lines, make_emit
-from hookbridge.demo.guests import GuestList
-from hookbridge.demo.loop_run import TITLES, LoopRun
-from hookbridge.demo.loops import DemoRunner
+from hookbridge.demo.console import Emit, make_emit
 from hookbridge.demo.settings import DemoSettings
-from hookbridge.demo.strict_json import to_json
-from hookbridge.demo.timeline_svg import timeline_svg
-from hookbridge.lifecycle import Host
+from hookbridge.lifecycle import HOSTS, Host
+from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 
 def run_demo(settings: DemoSettings, *, as_json: bool = False) -> int:
@@ -24,30 +26,55 @@ def run_demo(settings: DemoSettings, *, as_json: bool = False) -> int:
       as_json: print the report as JSON on stdout; progress goes to stderr then.
 
     Returns:
-      0, or 1 if a guest saw something else than the documented events.
+      0; 1 if a guest saw something else than the documented events; or the exit code
+      of a process that failed.
+
+    Raises:
+      errors.MissingExtraError: the clusters need Keras 2 and there is none.
     """
+    if settings.num_workers:
+        from hookbridge.demo.guests import keras_with_parameter_servers
+
+        keras_with_parameter_servers()
+        # Each process would report on its hardware, its connections and their end.
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     emit = make_emit(to_stderr=as_json)
     directory = Path(settings.model_dir)
-    for host in TITLES:
-        shutil.rmtree(directory / host, ignore_errors=True)
-    guests = GuestList(emit)
-    runner = DemoRunner(settings, guests)
-    runs: dict[Host, LoopRun] = {}
-    with hook_lines(emit):
-        emit(f"MonitoredTrainingSession with {settings.num_towers} towers")
-        runs["session"] = runner.run_session()
-        emit("\nModel.fit")
-        runs["fit"] = runner.run_fit()
-    report = report_lib.as_dict(settings, runs)
-    picture = directory / "timeline.svg"
-    report["timeline"] = str(picture)
-    text = to_json(report)
+    accounts: dict[Host, list[report_lib.Account]] = {}
+    for loop in HOSTS:
+        title = report_lib.title(loop, settings)
+        emit(f"{title}: {settings.num_workers or 'no'} workers")
+        shutil.rmtree(directory / loop, ignore_errors=True)
+        (directory / loop).mkdir(parents=True)
+        # The lines of the processes are progress.
+        with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):
+            code = _train(loop, settings, emit)
+        if code:
+            emit(f"{title}: a process ended with exit code {code}")
+            return code
+        files = sorted((directory / loop).glob("*.json"))
+        accounts[loop] = [json.loads(file.read_text("utf-8")) for file in files]
+    report = report_lib.as_dict(settings, accounts)
+    text = report_lib.to_json(report)
     (directory / "report.json").write_text(text + "\n", encoding="utf-8")
-    picture.write_text(timeline_svg(runs), encoding="utf-8")
-    emit("")
+    print(text if as_json else report_lib.as_table(report))
+    emit(f"The report: {directory / 'report.json'}")
     if as_json:
-        print(text)
-    else:
-        print(report_lib.as_table(report))
-    emit(f"The timelines: {picture}\nThe report:    {directory / 'report.json'}")
+        for line in report_lib.differences(report):
+            emit(line)
     return 0 if report["ok"] else 1
+
+
+def _train(loop: Host, settings: DemoSettings, emit: Emit) -> int:
+    """Runs one loop; returns the exit code of the first process that failed, or 0."""
+    if not settings.num_workers:
+        from hookbridge.demo.task import DemoTask
+
+        DemoTask(loop, settings, ClusterConfig(), emit).run()
+        return 0
+    # In `fit` a process of its own drives the workers.
+    cluster = LocalCluster(
+        num_workers=settings.num_workers, num_ps=1, chief=loop == "fit"
+    )
+    task = [sys.executable, "-m", "hookbridge.demo.task", loop]
+    return cluster.run([*task, json.dumps(asdict(settings))])

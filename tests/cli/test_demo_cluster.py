@@ -13,8 +13,18 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-HOOKS = ("LoggingTensorHook", "CheckpointSaverHook", "ActivityHook")
-CALLBACKS = ("EarlyStopping", "CSVLogger", "ProgressCallback")
+from hookbridge.demo import report as report_lib
+from hookbridge.demo.settings import DemoSettings
+
+HOOKS = ("LoggingTensorHook", "StepCounterHook", "CheckpointSaverHook", "ActivityHook")
+CALLBACKS = (
+    "ReduceLROnPlateau",
+    "EarlyStopping",
+    "ModelCheckpoint",
+    "TensorBoard",
+    "CSVLogger",
+    "ProgressCallback",
+)
 STEPS_PER_EPOCH = 39
 MODULE = (sys.executable, "-m", "hookbridge")
 
@@ -42,7 +52,7 @@ def test_both_clusters_learn(default_run: Any) -> None:
     assert report["ok"]
     stops = {name: loop["stop_step"] for name, loop in report["loops"].items()}
     assert stops["fit"] % STEPS_PER_EPOCH == 0
-    # The other worker may be in a step when the chief stops.
+    # Another worker may be in a step when the chief stops.
     assert stops["session"] % STEPS_PER_EPOCH <= 1
     for loop in report["loops"].values():
         assert loop["test_accuracy"] >= 0.95
@@ -97,10 +107,8 @@ def test_what_is_done_once_is_done_by_the_chief(default_run: Any) -> None:
 
 
 def test_the_table_has_a_column_for_each_process(default_run: Any) -> None:
-    from hookbridge.demo.cluster_report import as_table
-
     report, _, _ = default_run
-    lines = as_table(report).splitlines()
+    lines = report_lib.as_table(report).splitlines()
     assert re.split("  +", lines[0])[-3:] == [
         "session: worker 0",
         "session: worker 1",
@@ -112,24 +120,20 @@ def test_the_table_has_a_column_for_each_process(default_run: Any) -> None:
 
 
 def test_a_guest_that_misses_an_event_is_named(default_run: Any) -> None:
-    from hookbridge.demo import cluster_report
-    from hookbridge.demo.settings import DemoSettings
-
     _, _, directory = default_run
-    runs = {
+    accounts = {
         loop: [
             json.loads(file.read_text()) for file in (directory / loop).glob("*.json")
         ]
         for loop in ("session", "fit")
     }
-    worker = next(p for p in runs["session"] if p["task"] == "worker 1")
-    events = worker["guests"]["ActivityHook"]["events"]
-    events.remove(["after_run", None])
-    titles = {"session": "s", "fit": "f"}
-    report = cluster_report.as_dict(DemoSettings(), titles, runs)
+    worker = next(a for a in accounts["session"] if a["task"] == "worker 1")
+    worker["guests"]["ActivityHook"]["differences"].append("received nothing")
+    settings = DemoSettings(model_dir=str(directory))
+    report = report_lib.as_dict(settings, accounts)  # type: ignore[arg-type]
     assert not report["ok"]
-    (line,) = cluster_report.differences(report)
-    assert line.startswith("ActivityHook in session, worker 1: received ")
-    text = cluster_report.as_table(report)
+    (line,) = report_lib.differences(report)
+    assert line == "ActivityHook in session, worker 1: received nothing"
+    text = report_lib.as_table(report)
     assert line in text
     assert text.endswith("A guest did not see the documented events.")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hookbridge import lifecycle
-from hookbridge.demo.cluster_story import complaints, shortened
+from hookbridge.demo.story import complaints, shortened
 from hookbridge.lifecycle import Guest
 
 EVENTS = {
