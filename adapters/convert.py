@@ -13,6 +13,7 @@ from hookbridge.adapters.guests import skipped
 from hookbridge.adapters.session_loop import last_step as last_epoch
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
+from hookbridge.arguments import positive
 
 
 def as_hooks(
@@ -152,7 +153,7 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     """
     from hookbridge.adapters.parameter_server import callback as ps
 
-    ps.check_max_lag(max_lag)
+    positive("max_lag", max_lag, least=0)
     ps.check_keras()
     callbacks: list[Any] = []
     defers: bool | None = True if max_lag is not None else None

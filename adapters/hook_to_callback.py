@@ -7,6 +7,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.guests import kinds as guests
+from hookbridge.arguments import positive
 
 
 class HookToCallback(guests.Wrapper, any_flavour.AnyFlavour):
@@ -44,12 +45,9 @@ class HookToCallback(guests.Wrapper, any_flavour.AnyFlavour):
                 "`tf.compat.v1.train.SessionRunHook` instance."
             )
         from hookbridge.adapters.fit_loop import refusals
-        from hookbridge.adapters.parameter_server import (
-            callback as parameter_server_callback,
-        )
 
         refusals.check_hook(hook)
-        parameter_server_callback.check_max_lag(max_lag)
+        positive("max_lag", max_lag, least=0)
         self.hook = hook
         self.max_lag = max_lag
         self.validation_data = None

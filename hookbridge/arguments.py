@@ -1,18 +1,78 @@
-"""Checks a directory that training writes to, before training."""
+"""Checks of arguments that several public functions take."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from typing import Any
 
 from hookbridge import errors
 
 
-def check_writable(directory: str | os.PathLike[str], *, name: str) -> str:
-    """Creates `directory` and proves that files can be written there.
+def positive(name: str, value: Any, *, least: int = 1) -> int | None:
+    """A count: an integer of at least `least`, or None.
 
-    Remote file systems (`gs://...`) are left to TensorFlow.
+    A number without a fraction, such as `2.0` or NumPy's integers, counts as integer.
+
+    Raises:
+      errors.InvalidArgumentError: it is something else.
+    """
+    if value is None:
+        return None
+    try:
+        good = not isinstance(value, bool) and int(value) == value and value >= least
+    except (TypeError, ValueError, OverflowError):
+        good = False  # no number, NaN, infinite
+    if not good:
+        raise errors.InvalidArgumentError(
+            f"Received `{name}={value!r}`; expected an integer of at least {least}, "
+            "or None."
+        )
+    return int(value)
+
+
+def string_mapping(name: str, value: Any) -> dict[str, Any]:
+    """A dict with string keys; None counts as an empty one.
+
+    Raises:
+      errors.InvalidArgumentError: it is something else.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+        raise errors.InvalidArgumentError(
+            f"Received `{name}={value!r}`; expected a dict with string keys."
+        )
+    return dict(value)
+
+
+def not_writable(directory: str) -> tuple[str, str] | None:
+    """Why files cannot be written in a directory, which need not exist yet.
+
+    Nothing is left behind. Remote file systems (`gs://...`) are left to TensorFlow.
+
+    Args:
+      directory: the path.
+
+    Returns:
+      The nearest directory that exists and the reason, or None.
+    """
+    if "://" in directory:
+        return None
+    place = os.path.abspath(directory)
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    try:
+        # Permission bits would not show a read-only file system.
+        with tempfile.TemporaryFile(dir=place):
+            return None
+    except OSError as e:
+        return place, (e.strerror or str(e)).lower()
+
+
+def writable(directory: str | os.PathLike[str], *, name: str) -> str:
+    """Creates `directory` and proves that files can be written there.
 
     Args:
       directory: the path.
@@ -25,31 +85,16 @@ def check_writable(directory: str | os.PathLike[str], *, name: str) -> str:
       errors.UnwritableError: it cannot be created or written.
     """
     path = os.fspath(directory)
-    if "://" in path:
-        return path
-    try:
-        os.makedirs(path, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except OSError as e:
-        reason = (e.strerror or str(e)).lower()
+    problem = not_writable(path)
+    if problem is None and "://" not in path:
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as e:
+            problem = path, (e.strerror or str(e)).lower()
+    if problem is not None:
         raise errors.UnwritableError(
-            f"Received {name}={path!r}, which cannot be written ({reason}); expected "
-            "a directory that exists or can be made. Give another directory, or "
-            "permission to write there."
-        ) from e
-    return path
-
-
-def check_count(name: str, value: Any) -> None:
-    """Raises unless `value` is None or an integer of at least 1.
-
-    Raises:
-      errors.InvalidArgumentError: it is not.
-    """
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise errors.InvalidArgumentError(
-            f"Received {name}={value!r}; expected an integer of at least 1."
+            f"Received {name}={path!r}, which cannot be written ({problem[1]}); "
+            "expected a directory that exists or can be made. Give another directory, "
+            "or permission to write there."
         )
+    return path

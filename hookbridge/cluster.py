@@ -1,4 +1,9 @@
-"""The cluster that `TF_CONFIG` describes, checked before any server starts."""
+"""The cluster that `TF_CONFIG` describes, checked before any server starts.
+
+Nothing else in the package reads `TF_CONFIG`. TensorFlow's own
+`TFConfigClusterResolver` does not serve here: it calls `json.loads` and checks
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, cast
 
 from hookbridge import errors
 
+Task = Literal["local", "chief", "worker", "evaluator", "ps"]
 CHIEF_TYPES = ("chief", "master")
 SERVER_TYPES = (*CHIEF_TYPES, "worker", "ps")
 # An evaluator talks to nobody: it may be left out of the cluster it evaluates.
@@ -68,14 +74,16 @@ class ClusterConfig:
             raise _wrong("TF_CONFIG", text, f"JSON ({e})") from e
         if not isinstance(value, dict):
             raise _wrong("TF_CONFIG", value, "a JSON object")
-        if not value.get("cluster") and not value.get("task"):
+        # Schedulers give a job of one process a task in a cluster without jobs.
+        jobs, task = value.get("cluster"), value.get("task")
+        if not jobs and (not task or jobs == {}):
             return cls()
         if "cluster" not in value:
             raise _wrong("TF_CONFIG", value, "the key `cluster`")
-        cluster = _cluster(value["cluster"])
+        cluster = _cluster(jobs)
         if "task" not in value:
             raise _wrong("TF_CONFIG", value, "the key `task`")
-        return cls(cluster, *_task(value["task"], cluster))
+        return cls(cluster, *_task(task, cluster))
 
     @classmethod
     def from_resolver(cls, resolver: Any) -> ClusterConfig:
@@ -119,14 +127,23 @@ class ClusterConfig:
         return cls(cluster, *_task(task, cluster, (f"{name} task", source)))
 
     @property
-    def is_chief(self) -> bool:
-        """Whether this task initialises, saves and writes for all.
+    def chief(self) -> tuple[str, int]:
+        """Job and index of the chief: the first worker of a cluster without one."""
+        return next((job for job in CHIEF_TYPES if job in self.cluster), "worker"), 0
 
-        It is the chief, or the first worker of a cluster without one.
-        """
-        if any(job in self.cluster for job in CHIEF_TYPES):
-            return self.task_type in CHIEF_TYPES
-        return self.task_type == "worker" and self.task_index == 0
+    @property
+    def is_chief(self) -> bool:
+        """Whether this task initialises, saves and writes for all."""
+        return (self.task_type, self.task_index) == self.chief
+
+    @property
+    def task(self) -> Task:
+        """What this process is to the guests it calls."""
+        if not self.cluster:
+            return "local"
+        if self.is_chief:
+            return "chief"
+        return cast(Task, self.task_type)
 
     def with_chief(self) -> ClusterConfig:
         """The same cluster, where the first worker is called chief if there is none.
@@ -154,6 +171,18 @@ class ClusterConfig:
                 "task": {"type": self.task_type, "index": self.task_index},
             }
         )
+
+
+def task_of(environment: Mapping[str, str] | None = None) -> Task:
+    """What this process is, by `TF_CONFIG`.
+
+    As in `tf.estimator.RunConfig`: the chief is the task `chief` or `master`; where
+    there is neither, worker 0.
+
+    Raises:
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed.
+    """
+    return ClusterConfig.from_environment(environment).task
 
 
 def _cluster(

@@ -1,4 +1,4 @@
-"""Finding the name that a user may have meant."""
+"""Names that a message suggests in the place of one that does not exist."""
 
 from __future__ import annotations
 
@@ -7,6 +7,23 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 5) -> list[str]:
-    """The names most like `name`, best first; the first few if none is like it."""
+    """The known names most like `name`, best first.
+
+    Names of other scopes that end alike follow, such as `a/Relu:0` for `b/Relu:0`.
+
+    Args:
+      name: what somebody asked for.
+      known: the names that exist.
+      limit: how many to return at most.
+
+    Returns:
+      The names; the first few of all, sorted, if none is like `name`.
+    """
     names = sorted(set(known))
-    return difflib.get_close_matches(name, names, n=limit, cutoff=0.4) or names[:limit]
+    near = difflib.get_close_matches(name, names, n=limit, cutoff=0.4)
+    alike = [k for k in names if _last_part(k) == _last_part(name)]
+    return list(dict.fromkeys([*near, *alike]))[:limit] or names[:limit]
+
+
+def _last_part(name: str) -> str:
+    return name.rpartition("/")[2].partition(":")[0]

@@ -1,4 +1,4 @@
-"""Structures of fetches as keys: equal for equal structures of the same elements."""
+"""Keys and copies of structures of fetches."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 import tensorflow as tf
 
-# What a fetch can be and cannot change: with another id it is another fetch.
+# Elements of a graph. They live as long as the graph, so their ids identify them.
 _ELEMENTS = (tf.Tensor, tf.Operation, tf.Variable, tf.SparseTensor, tf.IndexedSlices)
 _MAPPINGS = (dict, collections.OrderedDict, collections.defaultdict)
 
-# Filled as types are met: there are many classes of tensors and variables.
+# Classes of elements met so far; `isinstance` for each fetch would cost too much.
 _element_types: set[type] = set()
 
 
 class UnknownStructureError(TypeError):
-    """Raised for fetches of which an equal key might mean something else later."""
+    """Raised for fetches that cannot be cached: their identity is not stable."""
 
 
 def structure_key(fetches: Any) -> Any:
-    """A hashable key of a structure of fetches.
+    """A hashable key: equal for equal structures of the same elements.
 
-    It is valid for as long as the elements and the keys of its mappings live: they
-    are known by their ids, since hooks, which are keys too, may define `__eq__`.
+    Elements, and keys of mappings that are no strings, count by their ids: a hook may
+    be a key, and may define `__eq__`. The result is valid while those objects live.
 
     Raises:
-      UnknownStructureError: it has parts that are no elements of a graph, names or
-        containers of Python's own, for example an `attrs` class.
+      UnknownStructureError: a part is neither an element of a graph, nor a name, nor
+        a container of Python's own; for example an `attrs` class.
     """
     kind = type(fetches)
     if kind in _element_types:
@@ -40,7 +40,7 @@ def structure_key(fetches: Any) -> Any:
         for name, fetch in fetches.items():
             key.append(name if type(name) is str else id(name))
             kind = type(fetch)
-            # The commonest fetches of hooks, without another call.
+            # Without a further call for the commonest fetches of hooks.
             if kind is str:
                 key.append(fetch)
             elif kind in _element_types:
@@ -57,7 +57,7 @@ def structure_key(fetches: Any) -> Any:
 
 
 def copy_structure(fetches: Any) -> Any:
-    """The same structure in containers of its own, with the same elements."""
+    """The same elements in new containers."""
     kind = type(fetches)
     if kind in _MAPPINGS:
         copied = copy.copy(fetches)
@@ -76,7 +76,7 @@ def _is_namedtuple(fetches: Any) -> bool:
 
 
 def is_empty(fetches: Any) -> bool:
-    """Whether there is nothing to run in a structure."""
+    """Whether a structure has no fetch in it."""
     if type(fetches) in _MAPPINGS:
         return all(map(is_empty, fetches.values()))
     return isinstance(fetches, (list, tuple)) and all(map(is_empty, fetches))

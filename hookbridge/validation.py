@@ -1,4 +1,4 @@
-"""Validation in mid-training: what `validation=` may be and how it is run."""
+"""What an object given as `validation=` offers, and what it is told through."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 class ValidationReport(Protocol):
     """What a `Validation` tells about its batches while it runs.
 
-    Called on the thread of the training loop. Every call becomes an
+    It is called on the thread of the training loop. Every call becomes an
     `on_test_batch_begin` or `on_test_batch_end` of the callbacks.
     """
 

@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
+import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.cluster import ClusterConfig
+from hookbridge.cluster import ClusterConfig, task_of
 
 CLUSTER = {
     "chief": ["a:1"],
@@ -52,6 +53,38 @@ def test_without_a_cluster_the_job_is_local(text: str) -> None:
 def test_who_is_the_chief(cluster: Any, task: tuple[str, Any], chief: bool) -> None:
     text = config(cluster, {"type": task[0], "index": task[1]})
     assert ClusterConfig.from_json(text).is_chief is chief
+
+
+@pytest.mark.parametrize(
+    ("cluster", "task", "expected"),
+    [
+        ({}, ("master", 0), "local"),
+        (CLUSTER, ("chief", 0), "chief"),
+        (CLUSTER, ("worker", 0), "worker"),
+        (CLUSTER, ("evaluator", 0), "evaluator"),
+        (CLUSTER, ("ps", 0), "ps"),
+        ({"worker": ["a:1", "a:2"]}, ("worker", 0), "chief"),
+        ({"worker": ["a:1", "a:2"]}, ("worker", 1), "worker"),
+        ({"master": ["a:1"]}, ("master", 0), "chief"),
+    ],
+)
+def test_what_a_process_is_to_its_guests(
+    cluster: Any, task: tuple[str, int], expected: str
+) -> None:
+    text = config(cluster, {"type": task[0], "index": task[1]})
+    assert task_of({"TF_CONFIG": text}) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", config(["a:1"]), config(task={"type": "boss", "index": 0})],
+)
+def test_a_bad_configuration_makes_nobody_a_worker(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(hb.errors.InvalidArgumentError, match="TF_CONFIG"):
+        hb.as_hooks(hb.set_role(tf.compat.v1.train.StopAtStepHook(3), "chief"))
 
 
 @pytest.mark.parametrize(

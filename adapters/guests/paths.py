@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Any
 
-from hookbridge import errors
+from hookbridge import arguments, errors
 from hookbridge.adapters.guests import kinds
 
 
@@ -44,24 +43,16 @@ def check_writable(callback: Any, path: str, *, is_folder: bool) -> None:
     Raises:
       errors.UnwritableError: names the first directory that cannot be written.
     """
-    if "://" in path:
-        return
     folder = path if is_folder else os.path.dirname(path)
-    folder = os.path.abspath(folder.split("{")[0] or ".")
     if not is_folder and os.path.isdir(path) and kinds.name_of(callback) == "CSVLogger":
         raise errors.UnwritableError(
             f"`CSVLogger` will write the file `{path}`, which is a directory. Give "
             "the path of a file."
         )
-    while not os.path.lexists(folder):
-        folder = os.path.dirname(folder)
-    try:
-        # Permission bits do not show a read-only file system.
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as e:
+    problem = arguments.not_writable(folder.split("{")[0] or ".")
+    if problem is not None:
         raise errors.UnwritableError(
-            f"`{kinds.name_of(callback)}` will write `{path}`, but `{folder}` "
-            f"cannot be written: {e.strerror or e}. Give a path in a directory that "
-            "can be written, or change its permissions."
-        ) from e
+            f"`{kinds.name_of(callback)}` will write `{path}`, but `{problem[0]}` "
+            f"cannot be written: {problem[1]}. Give a path in a directory that can be "
+            "written, or change its permissions."
+        )

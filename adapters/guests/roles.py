@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
+from hookbridge.cluster import task_of
 
 Role = Literal["split", "chief", "worker", "evaluator", "all"]
 ROLES: tuple[Role, ...] = get_args(Role)
-Task = Literal["local", "chief", "worker", "evaluator", "ps"]
 
 MEANING: dict[Role, str] = {
     "split": "every worker; the validation and `on_train_end` on the chief",
@@ -131,17 +128,13 @@ def check_role(role: Any) -> Role:
     )
 
 
-def runs_here(role: Role, environment: Mapping[str, str] = os.environ) -> bool:
+def runs_here(role: Role) -> bool:
     """Whether a guest of this role is called in this process at all.
 
-    Args:
-      role: the guest's.
-      environment: where `TF_CONFIG` is looked up.
-
     Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is not JSON.
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed.
     """
-    task = task_of(environment)
+    task = task_of()
     if task == "local" or role in ("all", "split"):
         return True
     if role == "chief":
@@ -149,13 +142,11 @@ def runs_here(role: Role, environment: Mapping[str, str] = os.environ) -> bool:
     return task == "evaluator" if role == "evaluator" else task != "evaluator"
 
 
-def delivers(
-    role: Role, event: str, environment: Mapping[str, str] = os.environ
-) -> bool:
+def delivers(role: Role, event: str) -> bool:
     """Whether a guest that runs here gets this event here."""
     if role != "split" or event not in (*_ONCE, *_ONCE_BATCH):
         return True
-    return task_of(environment) != "worker"
+    return task_of() != "worker"
 
 
 def say_skipped(guest: Any, role: Role) -> None:
@@ -168,51 +159,3 @@ def say_skipped(guest: Any, role: Role) -> None:
         MEANING[role],
         task_of(),
     )
-
-
-def is_chief(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether this process is the chief of its cluster, by `TF_CONFIG`.
-
-    Without a cluster the one process is the chief, and an evaluator writes its own
-    files.
-
-    Args:
-      environment: where `TF_CONFIG` is looked up.
-
-    Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is not JSON.
-    """
-    return task_of(environment) not in ("worker", "ps")
-
-
-def task_of(environment: Mapping[str, str] = os.environ) -> Task:
-    """What this process is, by `TF_CONFIG`.
-
-    As in `tf.estimator.RunConfig`: the chief is the task `chief` or `master`; where
-    there is neither, worker 0.
-
-    Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is not JSON.
-    """
-    text = environment.get("TF_CONFIG")
-    if not text:
-        return "local"
-    try:
-        config = json.loads(text)
-        cluster = config.get("cluster") or {}
-        task = config.get("task") or {}
-        kind, index = task.get("type"), int(task.get("index", 0))
-    except (ValueError, AttributeError, TypeError) as e:
-        raise errors.InvalidArgumentError(
-            f"The environment variable TF_CONFIG is {text!r}; expected JSON like "
-            '{"cluster": {"worker": ["host:port"]}, "task": {"type": "worker", '
-            f'"index": 0}}}}: {e}'
-        ) from e
-    if not cluster or kind is None:
-        return "local"
-    if kind in ("chief", "master"):
-        return "chief"
-    if kind in ("evaluator", "ps"):
-        return "evaluator" if kind == "evaluator" else "ps"
-    has_chief = any(name in cluster for name in ("chief", "master"))
-    return "worker" if has_chief or index else "chief"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hookbridge import errors
+from hookbridge.names import nearest
 
 # What Keras adds to a scope's name when the name was taken.
 _SUFFIX = re.compile(r"_\d+$")
@@ -119,16 +119,10 @@ class StepNames:
                 "change it in a `train_step` of the model."
             )
 
-    def nearest(
-        self, name: str, others: Iterable[str] = (), most: int = 5
-    ) -> list[str]:
-        """Names that exist and look like `name`, most alike first."""
+    def nearest(self, name: str, others: Iterable[str] = ()) -> list[str]:
+        """Names that look like `name`, best first."""
         full = name if ":" in name else f"{name}:0"
-        known = dict.fromkeys([*others, *self.aliases, *self._canonical])
-        near = difflib.get_close_matches(full, known, n=most, cutoff=0.4)
-        op = full.split(":")[0].split("/")[-1]
-        tail = [k for k in known if k.split(":")[0].split("/")[-1] == op]
-        return list(dict.fromkeys([*near, *tail]))[:most]
+        return nearest(full, [*others, *self.aliases, *self._canonical])
 
 
 def eager_names(model: Any, names: StepNames) -> None:

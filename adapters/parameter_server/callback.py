@@ -192,21 +192,6 @@ class DeferredCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         return f"DeferredCallback({self.callback!r})"
 
 
-def check_max_lag(max_lag: Any) -> None:
-    """Checks the argument of `as_callbacks`.
-
-    Raises:
-      errors.InvalidArgumentError: it is not a whole number of at least 0.
-    """
-    if max_lag is not None and (
-        isinstance(max_lag, bool) or not isinstance(max_lag, int) or max_lag < 0
-    ):
-        raise errors.InvalidArgumentError(
-            f"Received `max_lag={max_lag!r}`; expected a whole number of steps of at "
-            "least 0, or None for the default."
-        )
-
-
 def check_keras() -> None:
     """Refuses Keras 3, which fails under this strategy before it asks its callbacks.
 

@@ -11,7 +11,7 @@ import numpy as np
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.guests import roles
+from hookbridge.cluster import task_of
 
 _writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
@@ -43,7 +43,7 @@ def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
       errors.InvalidArgumentError: a value has the wrong shape.
     """
     rounds: list[tuple[list[Any], dict[Any, Any]]] = []
-    shared_elsewhere = roles.task_of() == "worker"
+    shared_elsewhere = task_of() == "worker"
     for variable, value in pairs:
         if shared_elsewhere and "/job:ps" in (variable.device or ""):
             _say_left_alone(variable.op.name)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model import backup, clone
+from hookbridge.arguments import positive, string_mapping
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,9 +39,9 @@ class SessionConfig:
 
     def __post_init__(self) -> None:
         for name in ("steps_per_epoch", "epochs"):
-            object.__setattr__(self, name, _positive(name, getattr(self, name)))
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
         for name in ("logs", "params"):
-            object.__setattr__(self, name, _mapping(name, getattr(self, name)))
+            object.__setattr__(self, name, string_mapping(name, getattr(self, name)))
         if self.epochs is not None and self.steps_per_epoch is None:
             raise errors.EpochsUndefinedError(
                 f"`epochs={self.epochs}` was given without `steps_per_epoch`; expected "
@@ -108,27 +109,3 @@ class SessionConfig:
 
 def _is_provider(model: Any) -> bool:
     return callable(model) and clone.keras_of(model) is None
-
-
-def _positive(name: str, value: Any) -> int | None:
-    if value is None:
-        return None
-    try:
-        good = not isinstance(value, bool) and int(value) == value and value >= 1
-    except (TypeError, ValueError, OverflowError):
-        good = False  # no number, NaN, infinite
-    if not good:
-        raise errors.InvalidArgumentError(
-            f"`{name}` is {value!r}; expected an integer of at least 1, or None."
-        )
-    return int(value)
-
-
-def _mapping(name: str, value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
-        raise errors.InvalidArgumentError(
-            f"`{name}` is {value!r}; expected a dict with string keys."
-        )
-    return dict(value)

@@ -16,6 +16,7 @@ from hookbridge.adapters.session_loop.borrowed import BorrowedCallback, lender_o
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.delivery import Calls
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
+from hookbridge.cluster import task_of
 
 # A do-nothing hook method; `{}.get` is the cheapest callable that accepts both
 # signatures.
@@ -205,7 +206,7 @@ class SessionRun:
         Only where evaluation results meet, unless a callback of this process was
         given a role in which it sees them everywhere.
         """
-        return roles.task_of() != "worker" or any(
+        return task_of() != "worker" or any(
             member.role in ("all", "worker") for member in self._active
         )
 

@@ -59,10 +59,10 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             f"Received --epochs={values.epochs} without --steps_per_epoch; expected "
             "both, since a session counts steps."
         )
-    from hookbridge.arguments import check_writable
+    from hookbridge.arguments import writable
     from hookbridge.cli import estimator_cluster, estimator_job, user_file
 
     with estimator_cluster.for_estimator() as cluster:
-        check_writable(values.model_dir, name="--model_dir")
+        writable(values.model_dir, name="--model_dir")
         estimator_job.run(user_file.load_file(arguments[0]), values, cluster)
     return 0

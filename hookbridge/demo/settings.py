@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.arguments import check_writable
+from hookbridge.arguments import writable
 from hookbridge.demo.data import TRAINING_IMAGES
 from hookbridge.loops.towers.batches import check_divides
 
@@ -69,7 +69,7 @@ class DemoSettings:
                 f"{TRAINING_IMAGES}, the number of training images."
             )
         check_divides(self.batch_size, self.num_towers * max(1, self.num_workers))
-        directory = Path(check_writable(self.model_dir, name="model_dir"))
+        directory = Path(writable(self.model_dir, name="model_dir"))
         if any(directory.iterdir()) and not (directory / MARKER).exists():
             raise errors.InvalidArgumentError(
                 f"Received model_dir={self.model_dir!r}, which holds files of "

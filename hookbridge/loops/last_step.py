@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.arguments import check_count
+from hookbridge.arguments import positive
 
 
 class LastStepHook(tf.compat.v1.train.StopAtStepHook):  # type: ignore[misc]
@@ -44,9 +44,9 @@ def resolve_last_step(
     Raises:
       errors.InvalidArgumentError: a count is none, or epochs have no length.
     """
-    check_count("steps_per_epoch", steps_per_epoch)
-    check_count("epochs", epochs)
-    check_count("max_steps", max_steps)
+    positive("steps_per_epoch", steps_per_epoch)
+    positive("epochs", epochs)
+    positive("max_steps", max_steps)
     if epochs is None:
         return max_steps
     if steps_per_epoch is None:

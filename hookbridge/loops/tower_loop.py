@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.convert import as_hooks
-from hookbridge.arguments import check_count, check_writable
+from hookbridge.arguments import positive, writable
 from hookbridge.loops.last_step import LastStepHook, resolve_last_step
 from hookbridge.loops.sessions.monitored_session import training_session
 from hookbridge.loops.towers import devices as devices_lib
@@ -81,7 +81,7 @@ class TowerLoop:
         Raises:
           errors.InvalidArgumentError: an argument has a bad value.
         """
-        check_count("replicas_to_aggregate", replicas_to_aggregate)
+        positive("replicas_to_aggregate", replicas_to_aggregate)
         if replicas_to_aggregate is not None and cluster is None:
             raise errors.InvalidArgumentError(
                 f"Received replicas_to_aggregate={replicas_to_aggregate} without "
@@ -150,7 +150,7 @@ class TowerLoop:
         """
         last_step = resolve_last_step(steps_per_epoch, epochs, max_steps)
         if model_dir is not None:
-            model_dir = check_writable(model_dir, name="model_dir")
+            model_dir = writable(model_dir, name="model_dir")
         final = FinalValuesHook()
         with tf.Graph().as_default(), tf.compat.v1.device(self._placement()):
             tf.compat.v1.set_random_seed(self._seed)

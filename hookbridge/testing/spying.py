@@ -8,6 +8,7 @@ from typing import Any
 
 from hookbridge import lifecycle
 from hookbridge.adapters.guests import kinds as guests
+from hookbridge.patching import InstanceMethods
 from hookbridge.testing.event_log import EventLog, number_and_logs
 
 _SPY = "_hookbridge_spied"
@@ -36,21 +37,23 @@ def spy(guest: Any, log: EventLog, name: str | None = None) -> Any:
     unspy(guest)
     kind: lifecycle.Guest = "hook" if guests.is_hook(guest) else "callback"
     name = name or guests.name_of(guest)
-    own: dict[str, Any] = {}
-    for event in lifecycle.overridden(guest, kind):
-        own[event] = vars(guest).get(event)
-        setattr(guest, event, _recording(getattr(guest, event), event, kind, log, name))
-    vars(guest)[_SPY] = own
+    methods = InstanceMethods(
+        guest,
+        {
+            event: _recording(getattr(guest, event), event, kind, log, name)
+            for event in lifecycle.overridden(guest, kind)
+        },
+    )
+    methods.install()
+    vars(guest)[_SPY] = methods
     return guest
 
 
 def unspy(guest: Any) -> Any:
     """Undoes `spy`; a guest that is not spied on is left as it is."""
-    for event, method in vars(guest).pop(_SPY, {}).items():
-        if method is None:
-            delattr(guest, event)
-        else:
-            setattr(guest, event, method)
+    methods = vars(guest).pop(_SPY, None)
+    if methods is not None:
+        methods.remove()
     return guest
 
 

@@ -218,7 +218,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "epochs_alone": (lambda: loop().train(data, epochs=2), "without steps_per_epoch"),
     "epochs": (
         lambda: loop().train(data, epochs=0, steps_per_epoch=1),
-        "epochs=0; expected an integer of at least 1",
+        "epochs=0`; expected an integer of at least 1",
     ),
     "input": (lambda: loop().train(data()), "expected a function"),
     "no_dataset": (lambda: loop().train(lambda: 3), "expected a `tf.data.Dataset`"),

@@ -11,6 +11,7 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
+from hookbridge.patching import InstanceMethods
 
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
@@ -70,7 +71,7 @@ def gated(scaffold: Any, group: GroupStop) -> Any:
         group.wait_until_ready()
         return scaffold
 
-    scaffold.finalize = wait
+    InstanceMethods(scaffold, {"finalize": wait}).install()
     return scaffold
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from absl import logging
 
+from hookbridge.patching import InstanceMethods
+
 # So long may closing take. An iterator of `tf.data` in the session can hold it up for
 # a minute, with nothing left to do (docs/decisions/0005-iterators-die-young.md).
 CLOSE_SECS = 3.0
@@ -44,7 +46,7 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
         elif closing.error is not None:
             raise closing.error
 
-    session.close = close
+    InstanceMethods(session, {"close": close}).install()
 
 
 class _Closing(threading.Thread):

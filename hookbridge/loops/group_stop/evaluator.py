@@ -13,7 +13,6 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.member import LOST_SECS
-from hookbridge.loops.group_stop.watch import chief_of
 from hookbridge.loops.tasks import ports
 
 FILE = "hookbridge_stop.json"
@@ -66,7 +65,7 @@ class JobEnd:
         self._lost_secs, self._late_secs = lost_secs, late_secs
         self._before = read_marker(model_dir)
         self._began = time.monotonic()
-        tasks = [chief_of(config)] if config.cluster else []
+        tasks = [config.chief] if config.cluster else []
         self._chief = ports.Liveness(config, tasks)
 
     def is_marked(self) -> bool:

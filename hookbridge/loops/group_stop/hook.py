@@ -16,6 +16,7 @@ from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import CALL_MS, SYNC_TOKENS, token_ops
 from hookbridge.loops.group_stop.close import limit_close
 from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
+from hookbridge.patching import InstanceMethods
 
 v1 = tf.compat.v1
 
@@ -165,7 +166,7 @@ def _keep_tokens(coord: Any, group: GroupStop) -> None:
                 time.sleep(0.05)
         return stops
 
-    coord.wait_for_stop = wait
+    InstanceMethods(coord, {"wait_for_stop": wait}).install()
 
 
 def _limit_grace(coord: Any) -> None:
@@ -191,4 +192,4 @@ def _limit_grace(coord: Any) -> None:
             return None
         return request_stop(ex)
 
-    coord.join, coord.request_stop = limited, quiet
+    InstanceMethods(coord, {"join": limited, "request_stop": quiet}).install()

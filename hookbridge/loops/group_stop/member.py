@@ -14,7 +14,7 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import StopBoard
-from hookbridge.loops.group_stop.watch import POLL_SECS, StepWatch, chief_of, watch
+from hookbridge.loops.group_stop.watch import POLL_SECS, StepWatch, watch
 from hookbridge.loops.tasks import ports
 
 LOST_SECS = 20.0
@@ -243,7 +243,7 @@ class GroupStop:
                 self.stop_here(f"the job was over: {board.reason()}")
                 return number
             if waited > self._start_secs:
-                raise self.lost([chief_of(self.config)], self._start_secs)
+                raise self.lost([self.config.chief], self._start_secs)
             time.sleep(0.2)
 
     def _guarded(self, call: Callable[[StopBoard], Any]) -> Any:

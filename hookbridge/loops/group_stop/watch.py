@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from hookbridge.cluster import CHIEF_TYPES, ClusterConfig
 from hookbridge.loops.tasks.ports import Liveness
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def _follow_tasks(group: GroupStop) -> None:
     # No TensorFlow here: a call to a server that is gone may never return.
     config = group.config
     own = (config.task_type, config.task_index)
-    needed = {chief_of(config)} | {("ps", i) for i in range(len(config.cluster["ps"]))}
+    needed = {config.chief} | {("ps", i) for i in range(len(config.cluster["ps"]))}
     workers = {("worker", i) for i in range(len(config.cluster.get("worker", ())))}
     followed = needed | workers if config.is_chief else needed
     liveness = Liveness(config, sorted(followed - {own}))
@@ -113,8 +112,3 @@ def _last_resort(group: GroupStop) -> None:
         sys.stderr.write(f"hookbridge: ClusterError: {group.error}\n")
         sys.stderr.flush()
         os._exit(1)
-
-
-def chief_of(config: ClusterConfig) -> tuple[str, int]:
-    """`(job, index)` of the chief."""
-    return next((job for job in CHIEF_TYPES if job in config.cluster), "worker"), 0

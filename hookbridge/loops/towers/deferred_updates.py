@@ -14,6 +14,7 @@ from hookbridge import compat, errors
 from hookbridge.loops.towers.gradients import average_gradients, computed
 from hookbridge.loops.towers.subclasses import told_of_subclasses
 from hookbridge.loops.towers.sync_replicas import apply_apart, is_synchronous
+from hookbridge.patching import InstanceMethods
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,12 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
             and tf.compat.v1.get_default_graph() is graph
         )
 
-    replaced: list[tuple[Any, str, Any]] = []
+    patches: list[InstanceMethods] = []
 
     def replace(cls: Any, method: str, make: Callable[..., Any]) -> None:
-        original = vars(cls)[method]
-        replaced.append((cls, method, original))
-        setattr(cls, method, make(original, is_here))
+        replacement = make(vars(cls)[method], is_here)
+        patches.append(InstanceMethods(cls, {method: replacement}))
+        patches[-1].install()
 
     catching = functools.partial(_catching, caught)
 
@@ -98,8 +99,8 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
                 stack.enter_context(told_of_subclasses(base, defined))
             yield caught
     finally:
-        for cls, method, original in reversed(replaced):
-            setattr(cls, method, original)
+        for patch in reversed(patches):
+            patch.remove()
 
 
 def _with_own(base: Any, method: str) -> Iterator[Any]:

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from hookbridge.patching import patched
+
 
 @contextlib.contextmanager
 def tower_collections(
@@ -54,11 +56,10 @@ def tower_collections(
     def without_updates(name: str, scope: str | None = None) -> Any:
         return [] if name == keys.UPDATE_OPS else get_collection(name, scope)
 
-    graph.get_collection = without_updates
     try:
-        yield
+        with patched(graph, get_collection=without_updates):
+            yield
     finally:
-        del graph.get_collection
         for key, values in kept.items():
             _replace(graph, key, values)
 

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from hookbridge.patching import patched
+
 
 @contextlib.contextmanager
 def told_of_subclasses(base: Any, tell: Callable[[Any], None]) -> Iterator[None]:
@@ -19,11 +21,5 @@ def told_of_subclasses(base: Any, tell: Callable[[Any], None]) -> Iterator[None]
             super(base, cls).__init_subclass__(**kwargs)
         tell(cls)
 
-    base.__init_subclass__ = classmethod(init_subclass)
-    try:
+    with patched(base, __init_subclass__=classmethod(init_subclass)):
         yield
-    finally:
-        if own is not None:
-            base.__init_subclass__ = own
-        else:
-            del base.__init_subclass__

@@ -243,7 +243,7 @@ def test_two_optimizers_with_rates_of_their_own(keras: Any) -> None:
 )
 def test_bad_arguments(keras: Any, name: str, value: Any) -> None:
     options = {"steps_per_epoch": 2, name: value}
-    with pytest.raises(errors.InvalidArgumentError, match=f"`{name}`"):
+    with pytest.raises(errors.InvalidArgumentError, match=f"`{name}\\b"):
         hb.as_hooks(keras.callbacks.History(), **options)
 
 

@@ -14,7 +14,6 @@ from callback_loops import STEPS, interrupted, session_loop
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.adapters.guests import roles
 from hookbridge.adapters.state import codec as state_codec
 
 
@@ -301,35 +300,6 @@ def test_codec_refuses_what_it_cannot_hold(value: Any) -> None:
 # --- roles ------------------------------------------------------------------------
 
 
-def config(kind: str, index: int, *names: str) -> dict[str, str]:
-    cluster = {name: ["h:1", "h:2"] for name in names}
-    task = {"type": kind, "index": index}
-    return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": task})}
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, True),
-        ({"TF_CONFIG": "{}"}, True),
-        (config("chief", 0, "chief", "worker", "ps"), True),
-        (config("master", 0, "master", "worker"), True),
-        (config("worker", 0, "chief", "worker"), False),
-        (config("worker", 0, "worker", "ps"), True),
-        (config("worker", 1, "worker", "ps"), False),
-        (config("ps", 0, "worker", "ps"), False),
-        (config("evaluator", 0, "chief", "worker"), True),
-    ],
-)
-def test_chief_by_tf_config(environment: dict[str, str], expected: bool) -> None:
-    assert roles.is_chief(environment) is expected
-
-
-def test_broken_tf_config() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="TF_CONFIG"):
-        roles.is_chief({"TF_CONFIG": "{"})
-
-
 def test_what_writes_runs_on_the_chief_only(
     keras: Any,
     tmp_path: Path,
@@ -345,7 +315,10 @@ def test_what_writes_runs_on_the_chief_only(
     hooks[2].role = "all"
     with pytest.raises(errors.InvalidArgumentError, match="'chief', 'worker'"):
         hooks[2].role = "some"
-    monkeypatch.setenv("TF_CONFIG", config("worker", 1, "worker", "ps")["TF_CONFIG"])
+    cluster = {"worker": ["h:1", "h:2"], "ps": ["h:3"]}
+    task = {"type": "worker", "index": 1}
+    config = json.dumps({"cluster": cluster, "task": task})
+    monkeypatch.setenv("TF_CONFIG", config)
     from absl import logging
 
     logging.get_absl_logger().addHandler(caplog.handler)

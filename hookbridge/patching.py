@@ -1,0 +1,77 @@
+"""Sets methods on objects of TensorFlow, Keras or the user, and takes them back.
+
+No other module does that (`tests/test_rooms.py` looks for it), so that what an object
+has beside its class is found by one search.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+# What stands for "nothing was there", where None may be a value.
+MISSING: Any = object()
+
+
+class InstanceMethods:
+    """Attributes of one object, or of one class, in the place of its own.
+
+    They are written past the object's own `__setattr__`: Keras tracks what is set on
+    a model or layer.
+
+    Args:
+      target: the object or class.
+      methods: `{name: method}`.
+    """
+
+    def __init__(self, target: Any, methods: Mapping[str, Any]) -> None:
+        self._target = target
+        self._methods = dict(methods)
+        self._before: dict[str, Any] = {}
+
+    def install(self) -> bool:
+        """Puts the methods in place.
+
+        Returns:
+          Whether they are: an object without `__dict__` takes none.
+        """
+        if not hasattr(self._target, "__dict__"):
+            return False
+        for name, method in self._methods.items():
+            self._before[name] = vars(self._target).get(name, MISSING)
+            _write(self._target, name, method)
+        return True
+
+    def remove(self) -> None:
+        """Puts back what was there, except where somebody else has set a method since.
+
+        A method that was set on top of ours calls ours, and stays.
+        """
+        while self._before:
+            name, before = self._before.popitem()
+            if vars(self._target).get(name, MISSING) is self._methods[name]:
+                _write(self._target, name, before)
+
+
+@contextlib.contextmanager
+def patched(target: Any, **methods: Any) -> Iterator[None]:
+    """Sets methods for as long as the context is open; see `InstanceMethods`."""
+    patches = InstanceMethods(target, methods)
+    patches.install()
+    try:
+        yield
+    finally:
+        patches.remove()
+
+
+def _write(target: Any, name: str, value: Any) -> None:
+    if isinstance(target, type):
+        if value is MISSING:
+            type.__delattr__(target, name)
+        else:
+            type.__setattr__(target, name, value)
+    elif value is MISSING:
+        vars(target).pop(name, None)
+    else:
+        vars(target)[name] = value
