@@ -32,6 +32,7 @@ PACKAGES = [
     "hookbridge.loops.sessions",
     "hookbridge.loops.tasks",
     "hookbridge.loops.towers",
+    "hookbridge.migrate",
     "hookbridge.testing",
 ]
 
@@ -71,6 +72,8 @@ setup(
         "hookbridge": ["py.typed"],
         # A link to examples/data, for checkouts and installed packages alike.
         "hookbridge.demo": ["data/*"],
+        # The names of each TensorFlow that `migrate` knows.
+        "hookbridge.migrate": ["data/*.json"],
     },
     install_requires=["tensorflow>=2.15", "numpy", "absl-py"],
     extras_require=EXTRAS,

@@ -24,6 +24,7 @@ COMMANDS = {
     "train": "hookbridge.cli.train",
     "cluster": "hookbridge.cli.cluster",
     "explain": "hookbridge.cli.explain",
+    "migrate": "hookbridge.cli.migrate",
 }
 
 USAGE_ERROR = 2

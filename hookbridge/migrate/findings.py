@@ -1,0 +1,101 @@
+"""What a scan returns: findings, each with a verdict, and the report of all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+# Worst first: what a person has to do, down to what a rule can rewrite.
+VERDICTS = ("manual", "assisted", "bridge", "auto", "fine")
+# What `--check` counts as left to do.
+LEFT = frozenset(VERDICTS) - {"fine"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One place in the code that the move to the target TensorFlow concerns.
+
+    Attributes:
+      file: path as it was given or found.
+      line: 1-based; a line of the whole notebook's code for a notebook's cell 1.
+      column: 1-based.
+      code: the rule's reason code, such as `ESTIMATOR`.
+      verdict: "manual" (a person has to do it), "assisted" (a rule rewrites it, a
+        person checks), "bridge" (hookbridge carries it at run time), "auto" (a rule
+        rewrites it) or "fine" (runs as it is).
+      name: what was found, as a dotted name: `tf.estimator.Estimator`.
+      message: what breaks on the target, in a sentence.
+      way_out: what to write or do.
+      cell: 1-based number of the notebook's cell; 0 for a file of Python.
+      details: the fingerprint of a hook class, and the like.
+    """
+
+    file: str
+    line: int
+    column: int
+    code: str
+    verdict: str
+    name: str
+    message: str
+    way_out: str
+    cell: int = 0
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """`file:line`, or `file:cell N:line` in a notebook."""
+        cell = f"cell {self.cell}:" if self.cell else ""
+        return f"{self.file}:{cell}{self.line}"
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A file that could not be scanned, and why."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings of a scan.
+
+    Attributes:
+      target: version of TensorFlow the code shall run on, such as "2.21".
+      files: number of files that were read.
+      findings: worst verdict first, then by file and line.
+      unread: files that were not, with their reasons.
+    """
+
+    target: str
+    files: int
+    findings: tuple[Finding, ...]
+    unread: tuple[Unread, ...] = ()
+
+    @property
+    def left(self) -> int:
+        """Findings that do not run as they are, and files that were not read."""
+        return sum(f.verdict in LEFT for f in self.findings) + len(self.unread)
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """Number of findings of each verdict, worst first."""
+        counts = Counter(f.verdict for f in self.findings)
+        return {verdict: counts[verdict] for verdict in VERDICTS}
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "target": self.target,
+            "files": self.files,
+            "verdicts": self.verdicts,
+            "findings": [asdict(f) for f in self.findings],
+            "unread": [asdict(u) for u in self.unread],
+        }
+
+
+def sort_key(finding: Finding) -> tuple[int, str, int, int, int]:
+    """Worst verdict first, then by place."""
+    worst = VERDICTS.index(finding.verdict)
+    return worst, finding.file, finding.cell, finding.line, finding.column

@@ -1,0 +1,107 @@
+"""Findings about names: what the target TensorFlow lacks in one module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from hookbridge.migrate.findings import Finding
+from hookbridge.migrate.names import Names, canonical
+from hookbridge.migrate.rules import OTHER_CODES, found_at, rule_for
+from hookbridge.migrate.sources import Source
+from hookbridge.migrate.target import Target
+
+# Modules in which TensorFlow itself defines hooks and their listeners.
+_HOOK_MODULES = (
+    "tensorflow.python.training.session_run_hook",
+    "tensorflow.python.training.basic_session_run_hooks",
+    "tensorflow.python.training.monitored_session",
+)
+
+
+def find(source: Source, names: Names, target: Target) -> Iterator[Finding]:
+    """Every use of a TensorFlow name that the target lacks."""
+    for module in names.starred:
+        if canonical(module).partition(".")[0] in ("tf", "tensorflow"):
+            yield found_at(source, source.tree, "STAR_IMPORT", f"{module}.*", "")
+    for node, name in _uses(source.tree, names):
+        found = describe(name, target)
+        if found is not None:
+            code, verdict, message, way_out = found
+            yield Finding(
+                file=source.file,
+                line=node.lineno,
+                column=node.col_offset + 1,
+                code=code,
+                verdict=verdict,
+                name=name,
+                message=message,
+                way_out=way_out,
+                cell=source.cell,
+            )
+
+
+def describe(name: str, target: Target) -> tuple[str, str, str, str] | None:
+    """What becomes of a canonical name; None if the target has it.
+
+    Returns:
+      Code, verdict, message and way out.
+    """
+    root, _, rest = name.partition(".")
+    hook = hook_name(name, target)
+    if root == "tf" and not rest:
+        return None
+    if hook is not None:
+        verdict, message = OTHER_CODES["HOOK_NAME"]
+        if target.has(name):
+            return None
+        return "HOOK_NAME", verdict, message, f"`{hook}`"
+    matched = rule_for(name)
+    there = root == "tf" and target.has(name)
+    if matched is not None:
+        rule, prefix = matched
+        # With Estimator goes Keras 2, which the layers of v1 need.
+        ends_with_estimator = rule.code.startswith(("ESTIMATOR", "LAYERS"))
+        applies = not target.has_estimator if ends_with_estimator else not there
+        if applies:
+            way_out = rule.written(name, prefix)
+            return rule.code, rule.verdict, rule.reason, way_out
+    if root != "tf" or there:
+        return None
+    if not name.startswith("tf.compat.") and target.has_v1(name):
+        verdict, message = OTHER_CODES["V1_NAME"]
+        return "V1_NAME", verdict, message, f"`tf.compat.v1.{rest}`"
+    verdict, message = OTHER_CODES["MISSING"]
+    return "MISSING", verdict, message, "see the release notes of TensorFlow"
+
+
+def hook_name(name: str, target: Target) -> str | None:
+    """The living name of a hook's old one, or None if it is no such name."""
+    place, _, last = name.rpartition(".")
+    old = (
+        *("tf.estimator", "tf.compat.v1.estimator", "tensorflow_estimator.estimator"),
+        *_HOOK_MODULES,
+    )
+    hooks = ("Hook", "SessionRunArgs", "SessionRunContext", "SessionRunValues")
+    others = ("CheckpointSaverListener", "SecondOrStepTimer", "MonitoredSession")
+    living = f"tf.compat.v1.train.{last}"
+    if place in old and last.endswith((*hooks, *others)) and target.has(living):
+        return living
+    return None
+
+
+def _uses(tree: ast.Module, names: Names) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """The outermost TensorFlow names of a module, and its imports of them."""
+    inner: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            inner.add(id(node.value))
+            if id(node) not in inner and (name := names.of(node)) is not None:
+                yield node, name
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                if alias.name != "*":
+                    yield node, canonical(f"{node.module}.{alias.name}")
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node, canonical(alias.name)

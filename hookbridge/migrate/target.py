@@ -1,0 +1,73 @@
+"""The public names of a TensorFlow, from a list; TensorFlow is not imported."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+from hookbridge import errors
+
+DATA = Path(__file__).with_name("data")
+NEWEST = "2.21"
+_V1 = "compat.v1"
+
+
+@functools.cache
+def versions() -> tuple[str, ...]:
+    """The TensorFlow versions whose names are known, oldest first."""
+    found = [path.stem.partition("-")[2] for path in DATA.glob("tensorflow-*.json")]
+    return tuple(sorted(found, key=lambda v: [int(n) for n in v.split(".")]))
+
+
+class Target:
+    """A TensorFlow that code shall run on.
+
+    Args:
+      version: such as "2.21".
+
+    Raises:
+      errors.InvalidArgumentError: the names of this version are not known.
+    """
+
+    def __init__(self, version: str) -> None:
+        if version not in versions():
+            raise errors.InvalidArgumentError(
+                f"Received the target {version!r}; expected one of "
+                f"{', '.join(versions())}."
+            )
+        self.version = version
+        text = (DATA / f"tensorflow-{version}.json").read_text("utf-8")
+        # For tf and tf.compat.v1: module -> its names; None: any name may be there.
+        self._modules: dict[str, dict[str, list[str] | None]] = json.loads(text)
+
+    def has(self, name: str) -> bool:
+        """Whether a canonical name (`tf.X`, `tf.compat.v1.X`) is there.
+
+        Only the part up to the first class or function is looked at: attributes of
+        those are not listed.
+        """
+        rest = name.partition(".")[2]
+        table = self._modules["v2"]
+        if rest == _V1 or rest.startswith(f"{_V1}."):
+            rest, table = rest[len(_V1) + 1 :], self._modules["v1"]
+        module = ""
+        for part in rest.split(".") if rest else ():
+            names = table.get(module, ())
+            if names is None:
+                return True
+            if part not in names and not part.startswith("__"):
+                return False
+            module = f"{module}.{part}" if module else part
+            if module not in table:
+                return True
+        return True
+
+    @property
+    def has_estimator(self) -> bool:
+        """Whether it has Estimator and, with it, Keras 2; it is the last one if so."""
+        return self.has("tf.estimator")
+
+    def has_v1(self, name: str) -> bool:
+        """Whether `tf.X` is there as `tf.compat.v1.X`."""
+        return self.has(name.replace("tf.", f"tf.{_V1}.", 1))

@@ -1,0 +1,307 @@
+"""`hookbridge.migrate.scan`: what it finds, and what it makes of bad files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hookbridge import errors, migrate
+from hookbridge.migrate.findings import Finding
+
+
+def scan_text(tmp_path: Path, text: str, **options: str) -> list[Finding]:
+    (tmp_path / "program.py").write_text(text)
+    report = migrate.scan([tmp_path], **options)
+    assert not report.unread
+    return list(report.findings)
+
+
+def codes(found: list[Finding]) -> list[tuple[int, str]]:
+    return sorted((f.line, f.code) for f in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "way_out"),
+    [
+        ("tf.estimator.Estimator", "ESTIMATOR", "hb.estimator.Estimator"),
+        ("tf.estimator.SessionRunHook", "HOOK_NAME", "tf.compat.v1.train.SessionRun"),
+        ("tf.estimator.inputs.numpy_input_fn", "ESTIMATOR_INPUTS", "v1.inputs.numpy"),
+        ("tf.train.SessionRunHook", "V1_NAME", "tf.compat.v1.train.SessionRunHook"),
+        ("tf.placeholder", "V1_NAME", "tf.compat.v1.placeholder"),
+        ("tf.logging.__dict__", "V1_NAME", "tf.compat.v1.logging"),
+        ("tf.layers.dense", "LAYERS", "TF_USE_LEGACY_KERAS=1"),
+        ("tf.contrib.slim.conv2d", "CONTRIB_SLIM", "tf_slim.conv2d"),
+        ("tf.contrib.framework.get_global_step", "CONTRIB_GLOBAL_STEP", "v1.train.get"),
+        ("tf.contrib.estimator.replicate_model_fn", "CONTRIB_TOWERS", "hb.replicate"),
+        ("tf.contrib.nothing.known", "CONTRIB", "nothing.known"),
+        ("tf.no_such_name_ever", "MISSING", "release notes"),
+    ],
+)
+def test_a_name_that_the_target_lacks(
+    tmp_path: Path, line: str, code: str, way_out: str
+) -> None:
+    (found,) = scan_text(tmp_path, f"import tensorflow as tf\nx = {line}\n")
+    assert (found.line, found.code, found.name) == (2, code, line)
+    assert way_out in found.way_out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tf.compat.v1.train.SessionRunHook",
+        "tf.data.Dataset.from_tensors",
+        "tf.keras.layers.Dense",
+        "tf.losses.MeanSquaredError",
+        "tf.compat.v1.logging.set_verbosity",
+        "tf.raw_ops.Add",
+        "tf.__version__",
+        "other.estimator.Estimator",
+    ],
+)
+def test_names_that_the_target_has_are_not_reported(tmp_path: Path, line: str) -> None:
+    assert not scan_text(tmp_path, f"import tensorflow as tf\nx = {line}\n")
+
+
+def test_the_target_decides(tmp_path: Path) -> None:
+    text = "import tensorflow as tf\nx = tf.estimator.Estimator, tf.layers.dense\n"
+    assert codes(scan_text(tmp_path, text, target="2.15")) == [(2, "V1_NAME")]
+    assert codes(scan_text(tmp_path, text)) == [(2, "ESTIMATOR"), (2, "LAYERS")]
+
+
+def test_every_way_to_import(tmp_path: Path) -> None:
+    text = """\
+import tensorflow.compat.v1 as tf1
+import tensorflow.contrib.slim as slim
+from tensorflow import estimator as est
+from tensorflow.contrib.learn import RunConfig
+from tensorflow.python.training.session_run_hook import SessionRunHook as Base
+from tensorflow_estimator.python.estimator.model_fn import ModeKeys
+from tensorflow.compat.v1.compat import v1 as same
+import tensorflow as tf
+tf_layers = tf.layers
+tf1.estimator.Estimator
+slim.conv2d
+est.RunConfig
+same.placeholder
+tf_layers.dense
+"""
+    found = scan_text(tmp_path, text)
+    assert codes(found) == [
+        (2, "CONTRIB_SLIM"),
+        (3, "ESTIMATOR"),
+        (4, "CONTRIB_RUN_CONFIG"),
+        (5, "HOOK_NAME"),
+        (6, "ESTIMATOR_PRIVATE"),
+        (9, "LAYERS"),
+        (10, "ESTIMATOR"),
+        (11, "CONTRIB_SLIM"),
+        (12, "ESTIMATOR"),
+        (14, "LAYERS"),
+    ]
+    (private,) = [f for f in found if f.line == 6]
+    assert private.way_out.endswith("`hb.estimator.ModeKeys`")
+
+
+def test_a_starred_import_is_said(tmp_path: Path) -> None:
+    (found,) = scan_text(tmp_path, "from tensorflow.train import *\n")
+    assert (found.code, found.verdict) == ("STAR_IMPORT", "manual")
+
+
+BEHAVIOUR = """\
+import tensorflow as tf
+v1 = tf.compat.v1
+x = v1.placeholder(tf.float32)
+def serving():
+    return v1.placeholder(tf.string)
+with tf.device(v1.train.replica_device_setter(1)), tf.device("/cpu:0"):
+    pass
+data.map(f, num_threads=3)
+estimator.export_savedmodel("x", serving)
+server = v1.train.Server(spec)
+"""
+
+
+def test_calls_that_a_rename_does_not_mend(tmp_path: Path) -> None:
+    assert codes(scan_text(tmp_path, BEHAVIOUR)) == [
+        (3, "V1_BEHAVIOUR"),
+        (6, "DEVICE_FUNCTION"),
+        (8, "OLD_ARGUMENT"),
+        (9, "OLD_ARGUMENT"),
+        (10, "CLUSTER"),
+    ]
+    switched = BEHAVIOUR + "v1.disable_v2_behavior()\n"
+    assert "V1_BEHAVIOUR" not in {c for _, c in codes(scan_text(tmp_path, switched))}
+
+
+HOOKS = """\
+import tensorflow as tf
+class Base(tf.estimator.SessionRunHook):
+    pass
+class Rate(Base):
+    def begin(self):
+        self.summary = tf.compat.v1.summary.scalar("a", 1.0)
+    def before_run(self, run_context):
+        self.n += 1
+        return tf.compat.v1.train.SessionRunArgs("loss:0", feed_dict={"rate:0": 0.1})
+    def after_run(self, run_context, run_values):
+        run_context.request_stop()
+"""
+OTHERS = """\
+from pkg.hooks import Rate
+import keras
+class Faster(Rate):
+    def end(self, session):
+        session.run(self.summary)
+class Stop(keras.callbacks.EarlyStopping):
+    def on_epoch_end(self, epoch, logs=None):
+        open("x", "w")
+"""
+
+
+def test_guest_classes_are_followed_across_files(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "hooks.py").write_text(HOOKS)
+    (tmp_path / "main.py").write_text(OTHERS)
+    report = migrate.scan([tmp_path])
+    found = {f.name: f for f in report.findings if f.code.endswith("_CLASS")}
+    assert {n: f.details["kind"] for n, f in found.items()} == {
+        "Base": "hook",
+        "Rate": "hook",
+        "Faster": "hook",
+        "Stop": "callback",
+    }
+    assert found["Rate"].details == {
+        "kind": "hook",
+        "methods": ["begin", "before_run", "after_run"],
+        "adds_ops": True,
+        "fetches": True,
+        "feeds": True,
+        "uses_session": False,
+        "stops": True,
+        "by_name": True,
+        "counts": True,
+        "writes_files": False,
+    }
+    assert found["Faster"].details["uses_session"]
+    assert found["Stop"].details["writes_files"]
+
+
+SITES = """\
+import tensorflow as tf
+estimator.train(input_fn, hooks=[a], saving_listeners=[b])
+spec = tf.estimator.EstimatorSpec(mode, training_chief_hooks=[a])
+model.fit(x, callbacks=[c])
+with tf.compat.v1.train.MonitoredTrainingSession(hooks=[a]) as sess:
+    while not sess.should_stop():
+        batch = sess.run(next_batch)
+        sess.run([train_op, loss], feed_dict={x: batch})
+"""
+
+
+def test_places_that_take_guests_and_runs_that_only_fetch(tmp_path: Path) -> None:
+    assert [c for c in codes(scan_text(tmp_path, SITES)) if c[1] != "ESTIMATOR"] == [
+        (2, "HOOK_SITE"),
+        (2, "HOOK_SITE"),
+        (3, "HOOK_SITE"),
+        (4, "CALLBACK_SITE"),
+        (5, "HOOK_SITE"),
+        (7, "FETCH_RUN"),
+    ]
+
+
+def test_cells_of_a_notebook(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["tf.estimator"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "!ls\n"]},
+        {"cell_type": "code", "source": ["import tensorflow as tf\n", "tf.app.run()"]},
+        {"cell_type": "code", "source": "%%bash\necho tf.app"},
+    ]
+    (tmp_path / "book.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4}))
+    (found,) = migrate.scan([tmp_path]).findings
+    assert (found.cell, found.line, found.code) == (3, 2, "V1_NAME")
+    assert found.place == f"{tmp_path / 'book.ipynb'}:cell 3:2"
+
+
+def test_bad_files_are_reported_and_the_rest_is_scanned(tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text("import tensorflow as tf\ntf.app.run()\n")
+    (tmp_path / "two.py").write_text("print 'old'\n")
+    (tmp_path / "wrong.py").write_text("def f(:\n")
+    (tmp_path / "binary.py").write_bytes(b"\x00\x01\xff\xfe")
+    (tmp_path / "coded.py").write_text("# -*- coding: no-such -*-\n")
+    (tmp_path / "latin.py").write_bytes(b"x = '\xe9\xff'\n")
+    (tmp_path / "latin.ipynb").write_bytes(b'{"cells": ["\xe9"]}')
+    (tmp_path / "list.ipynb").write_text("[]")
+    (tmp_path / "huge.py").write_text("#" * 5_000_001)
+    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
+    report = migrate.scan([tmp_path, tmp_path])
+    assert [f.code for f in report.findings] == ["V1_NAME"]
+    assert report.files == 1
+    reasons = {Path(u.file).name: u.reason for u in report.unread}
+    assert set(reasons) == {
+        *("two.py", "wrong.py", "binary.py", "coded.py", "latin.py", "latin.ipynb"),
+        *("list.ipynb", "huge.py", "gone.py"),
+    }
+    assert "Python 2" in reasons["two.py"]
+    assert "line 1" in reasons["wrong.py"]
+    assert "cells" in reasons["list.ipynb"]
+    assert "5000001" in reasons["huge.py"]
+
+
+def test_bad_arguments(tmp_path: Path) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="does not exist"):
+        migrate.scan([tmp_path / "nothing"])
+    with pytest.raises(errors.InvalidArgumentError, match=r"2\.15, 2\.21"):
+        migrate.scan([tmp_path], target="1.0")
+
+
+def command(*words: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
+    """Runs the command in a process that cannot import TensorFlow."""
+    code = (
+        "import sys; sys.modules['tensorflow'] = None;"
+        "from hookbridge.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, "migrate", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_command_without_tensorflow(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(HOOKS + "raise SystemExit('executed')\n")
+    done = command("scan", tmp_path, "--check")
+    assert done.returncode == 1, done.stderr
+    assert "HOOK_CLASS  Rate" in done.stdout
+    assert "executed" not in done.stdout + done.stderr
+    (tmp_path / "program.py").write_text("x = 1\n")
+    done = command("scan", "--check", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Nothing found." in done.stdout
+    for words in (["scan"], ["rewrite", tmp_path], ["scan", tmp_path / "no.py"]):
+        done = command(*words)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+
+
+def test_the_formats(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(HOOKS)
+    (tmp_path / "b.py").write_text("def f(:\n")
+    as_json = json.loads(command("scan", tmp_path, "--format=json").stdout)
+    assert as_json["verdicts"]["bridge"] == 2
+    assert len(as_json["unread"]) == 1
+    sarif = json.loads(command("scan", tmp_path, "--format=sarif").stdout)
+    (run,) = sarif["runs"]
+    known = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert {result["ruleId"] for result in run["results"]} <= known
+    assert len(run["results"]) == len(as_json["findings"])
+    page = command("scan", tmp_path, "--format=html").stdout
+    assert page.startswith("<!doctype html>")
+    assert page.count("<tr>") > len(as_json["findings"])
+    assert "http" not in page.replace("https://", "")
