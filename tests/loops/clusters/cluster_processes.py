@@ -135,7 +135,8 @@ class Job:
     def idle_secs_to_end(self) -> float:
         """From the last step of all to the end of the last process."""
         steps: list[float] = [
-            n["idle"] for task in self.tasks for n in self.events(task, "step")]
+            n["idle"] for task in self.tasks for n in self.events(task, "step")
+        ]
         return max(idle for _, idle in self.ended.values()) - max(steps)
 
     def send(self, task: str, number: int) -> None:

@@ -66,6 +66,5 @@ def test_process_ends_whether_its_session_was_closed_or_not(repo_root: Path) -> 
         cwd=repo_root,
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
