@@ -23,6 +23,7 @@ PACKAGES = [
     "hookbridge.adapters.session_loop",
     "hookbridge.adapters.state",
     "hookbridge.cli",
+    "hookbridge.compat",
     "hookbridge.demo",
     "hookbridge.estimator",
     "hookbridge.lifecycle",
@@ -41,7 +42,6 @@ EXTRAS = {
     # requirements of its own, tf_keras is what it needs beside TensorFlow.
     "estimator": ["tensorflow-estimator==2.15.0", "tf_keras"],
     "keras2": ["tf_keras"],
-    "migrate": ["libcst>=1.5"],
     "test": [
         "pytest>=8",
         "pytest-timeout>=2.3",

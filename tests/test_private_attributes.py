@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from hookbridge.compat_attributes import ATTRIBUTES, PrivateAttribute
+from hookbridge.compat.attributes import ATTRIBUTES, PrivateAttribute
 
 HAS_KERAS_3 = not importlib.metadata.version("tensorflow").startswith("2.15.")
 # Python's own.

@@ -60,7 +60,7 @@ def test_moved_name_says_what_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
 def source_files(root: Path) -> Iterator[Path]:
     for folder in ("hookbridge", "adapters"):
         for file in sorted((root / folder).glob("**/*.py")):
-            if file.resolve() != (root / "hookbridge" / "compat.py").resolve():
+            if file.parent != root / "hookbridge" / "compat":
                 yield file
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hookbridge import compat
+from hookbridge.estimator.facade import Facade
 
 API_NAME = "estimator"
 
@@ -25,15 +26,13 @@ def _is_tensorflows(symbol: Any) -> bool:
 
 def deprecation() -> types.ModuleType:
     """`tensorflow.python.util.deprecation` that leaves TensorFlow's objects be."""
-    from hookbridge.estimator import view
-
     real = compat.private("deprecation")
 
     def deprecated(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         decorate = real.deprecated(*args, **kwargs)
         return lambda symbol: symbol if _is_tensorflows(symbol) else decorate(symbol)
 
-    return view.Facade(real, {"deprecated": lambda: deprecated})
+    return Facade(real, {"deprecated": lambda: deprecated})
 
 
 @functools.cache
@@ -60,9 +59,7 @@ def _api_export() -> type:
 
 def tf_export() -> types.ModuleType:
     """`tensorflow.python.util.tf_export` that knows the API name `estimator`."""
-    from hookbridge.estimator import view
-
-    return view.Facade(
+    return Facade(
         compat.private("tf_export"),
         {"ESTIMATOR_API_NAME": lambda: API_NAME, "api_export": _api_export},
     )

@@ -13,6 +13,11 @@ PLACES: dict[str, str] = {
     "tensorflow": "v2",
     "tensorflow.compat.v1": "v1",
     "tensorflow.compat.v2": "v2",
+    # For programs that import `tensorflow.compat.v2 as tf` and use `tf.compat.v1`.
+    "tensorflow.compat.v1.compat.v1": "v1",
+    "tensorflow.compat.v1.compat.v2": "v2",
+    "tensorflow.compat.v2.compat.v1": "v1",
+    "tensorflow.compat.v2.compat.v2": "v2",
 }
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from hookbridge import compat, errors
+from hookbridge.estimator import exports
 
 
 class StandIn(NamedTuple):
@@ -76,18 +77,6 @@ def _refusing(name: str) -> types.ModuleType:
     return module
 
 
-def _tf_export(name: str) -> types.ModuleType:
-    from hookbridge.estimator import exports
-
-    return exports.tf_export()
-
-
-def _deprecation(name: str) -> types.ModuleType:
-    from hookbridge.estimator import exports
-
-    return exports.deprecation()
-
-
 STAND_INS: dict[str, StandIn] = {
     "tensorflow.python.distribute.estimator_training": StandIn(
         _ours, "strategies over several workers in Estimator: module removed"
@@ -98,13 +87,13 @@ STAND_INS: dict[str, StandIn] = {
         _refusing, "module removed"
     ),
     "tensorflow.python.util.tf_export": StandIn(
-        _tf_export,
+        lambda _: exports.tf_export(),
         "the API name `estimator` and its attribute tables were removed",
         ("ESTIMATOR_API_NAME",),
         gone=False,
     ),
     "tensorflow.python.util.deprecation": StandIn(
-        _deprecation,
+        lambda _: exports.deprecation(),
         "the package marks TensorFlow's own hook classes as deprecated in place; "
         "they are not, and TensorFlow is not to be changed",
         (),

@@ -15,6 +15,7 @@ from revived import only_revived, run
 import hookbridge as hb
 from hookbridge import compat, errors
 from hookbridge.estimator import needs, revive, stand_ins, view
+from hookbridge.estimator.facade import Facade
 
 
 def test_importing_the_library_and_the_module_imports_no_tensorflow() -> None:
@@ -216,7 +217,7 @@ def test_facade_passes_changes_on_to_the_real_module(
 ) -> None:
     import tensorflow as tf
 
-    facade = view.Facade(tf.nn, {"relu": lambda: "replaced"})
+    facade = Facade(tf.nn, {"relu": lambda: "replaced"})
     assert facade.relu == "replaced" and facade.tanh is tf.nn.tanh
     facade.made_up = 1
     assert tf.nn.made_up == 1

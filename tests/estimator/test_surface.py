@@ -112,6 +112,13 @@ def test_unmodified_code_finds_everything_after_install() -> None:
         assert issubclass(Mine, tf.compat.v1.train.SessionRunHook)
         import tensorflow_estimator as te
         assert te.estimator.Estimator is tf1.estimator.Estimator
+
+        import tensorflow.compat.v2 as tf2
+        from tensorflow.compat.v2.compat.v1.estimator import DNNClassifier
+        for nested in (tf1.compat, tf2.compat):
+            assert nested.v1.estimator.Estimator is tf1.estimator.Estimator
+            assert nested.v2.estimator.Estimator is tf.estimator.Estimator
+        assert DNNClassifier is tf1.estimator.DNNClassifier
         print("found")
         """
     )

@@ -1,8 +1,8 @@
 """Private attributes of TensorFlow's and Keras's objects that the package reads.
 
-An attribute of an object cannot be looked up by a path as a module's name can, so it
-is used where it is needed and listed here: `tests/test_private_attributes.py` looks
-for each on its owner on every supported version, and finds any that is not listed.
+An attribute of an object cannot be looked up by a path as a module's name can. So it is
+used where it is needed and listed here: `tests/test_private_attributes.py` looks for
+each on its owner on every supported version, and finds any that is not listed.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 
 class PrivateAttribute(NamedTuple):
-    """An attribute, on what it is, and why no public one serves.
+    """An attribute, whose it is, and why no public one serves.
 
     Attributes:
       name: the attribute.
-      owner: what has it; what begins with `Keras 3` is not in TF 2.15.
+      owner: what has it. Owners that begin with `Keras 3` are not in TF 2.15.
       why: what it is needed for.
     """
 

@@ -1,9 +1,7 @@
-"""The one place for TensorFlow and Keras versions and private names.
+"""Private names of TensorFlow's and Keras's modules: where they are and why.
 
-`private(key)` returns a private object by its key in `PRIVATE`; nothing else in
-the package may import from `tensorflow.python`, `keras.src` or `tf_keras.src`.
-`tests/test_private_names.py` resolves every row on every supported version, so
-that an upgrade that moves a name fails loudly and says which.
+`tests/test_private_names.py` resolves every row on every supported version, so that
+an upgrade that moves a name fails loudly and says which.
 """
 
 from __future__ import annotations
@@ -11,12 +9,10 @@ from __future__ import annotations
 import functools
 import importlib
 import operator
-import re
-import sys
-import threading
 from typing import Any, NamedTuple
 
-from hookbridge.errors import PrivateNameMovedError as PrivateNameMovedError
+from hookbridge.compat.versions import tf_version
+from hookbridge.errors import PrivateNameMovedError
 
 
 class PrivateName(NamedTuple):
@@ -153,16 +149,6 @@ PRIVATE: dict[str, PrivateName] = {
 
 
 @functools.cache
-def tf_version() -> tuple[int, int]:
-    """The running TensorFlow's `(major, minor)`."""
-    import tensorflow as tf
-
-    match = re.match(r"(\d+)\.(\d+)", tf.__version__)
-    assert match is not None
-    return int(match[1]), int(match[2])
-
-
-@functools.cache
 def private(key: str) -> Any:
     """The private object filed under `key` in `PRIVATE`.
 
@@ -180,143 +166,3 @@ def private(key: str) -> Any:
             f"{'.'.join(map(str, tf_version()))} does not have there. Use a "
             "TensorFlow version listed in the README or report this version."
         ) from e
-
-
-def keras_flavours() -> tuple[Any, ...]:
-    """The Keras modules in this process: `keras` and/or `tf_keras`.
-
-    `tf.keras` is one of them. A flavour that nobody has imported yet cannot
-    have made a guest, so it is not imported here.
-    """
-    import tensorflow as tf
-
-    tf.keras.callbacks.Callback  # noqa: B018 - loads what `tf.keras` stands for
-    return tuple(
-        module
-        for name in ("keras", "tf_keras")
-        if (module := sys.modules.get(name)) is not None
-        and hasattr(module, "callbacks")
-    )
-
-
-def is_keras3(module: Any) -> bool:
-    """Whether a Keras module is Keras 3."""
-    return str(getattr(module, "__version__", "2")).startswith("3")
-
-
-def session_config(session: Any) -> Any:
-    """The `ConfigProto` of a `tf.compat.v1.Session`; None if it has the default.
-
-    Raises:
-      PrivateNameMovedError: the running TF does not keep it where it used to.
-    """
-    try:
-        return session._config
-    except AttributeError as e:
-        raise PrivateNameMovedError(
-            "hookbridge needs `tf.compat.v1.Session._config` (whether plain runs "
-            "write metadata), which the running TensorFlow does not have."
-        ) from e
-
-
-def variable_handle(variable: Any) -> Any:
-    """The handle of an eager variable as the object holds it, past any property.
-
-    Raises:
-      PrivateNameMovedError: the running TF does not keep it where it used to.
-    """
-    try:
-        return variable.__dict__["_handle"]
-    except KeyError as e:
-        raise PrivateNameMovedError(
-            "hookbridge needs `ResourceVariable._handle` (to bring a variable that a "
-            "callback keeps up to date when it is used), which the running TensorFlow "
-            "does not have."
-        ) from e
-
-
-def remote_value_is_ready(value: Any) -> bool:
-    """Whether a `RemoteValue` of a `ClusterCoordinator` can be got without waiting.
-
-    That is when the coordinator has copied it, or knows that there is none.
-
-    Raises:
-      PrivateNameMovedError: the running TF does not keep it where it used to.
-    """
-    try:
-        return bool(value._has_fetched_to_local or value._error is not None)
-    except AttributeError as e:
-        raise PrivateNameMovedError(
-            "hookbridge needs `RemoteValue._has_fetched_to_local` and `._error` "
-            "(whether a scheduled step is done), which the running TensorFlow does "
-            "not have."
-        ) from e
-
-
-def worker_specs(arguments: Any) -> Any:
-    """The arguments of a scheduled function as worker 0 gets them, for tracing.
-
-    Raises:
-      PrivateNameMovedError: the running TF does not keep it where it used to.
-    """
-    import tensorflow as tf
-
-    def spec(argument: Any) -> Any:
-        if isinstance(argument, tf.distribute.experimental.coordinator.PerWorkerValues):
-            return argument._values[0]._type_spec
-        return argument
-
-    try:
-        return [spec(argument) for argument in arguments]
-    except AttributeError as e:
-        raise PrivateNameMovedError(
-            "hookbridge needs `PerWorkerValues._values[0]._type_spec` (what a "
-            "scheduled function is traced for), which the running TensorFlow does "
-            "not have."
-        ) from e
-
-
-def coordinated_cluster(strategy: Any) -> Any:
-    """The `Cluster` of a `ParameterServerStrategy`; None before it has one.
-
-    It has threads that `stop()` ends, each after what it is doing.
-
-    Raises:
-      PrivateNameMovedError: the running TF does not keep it where it used to.
-    """
-    try:
-        coordinator = strategy._cluster_coordinator
-        return None if coordinator is None else coordinator._cluster
-    except AttributeError as e:
-        raise PrivateNameMovedError(
-            "hookbridge needs `ParameterServerStrategy._cluster_coordinator._cluster` "
-            "(to end its threads before the process ends), which the running "
-            "TensorFlow does not have."
-        ) from e
-
-
-def coordinator_threads() -> list[threading.Thread]:
-    """The threads of all `ClusterCoordinator`s, which are known by their names."""
-    names = ("WorkerClosureProcessingLoop", "WorkerPreemptionHandler")
-    return [each for each in threading.enumerate() if each.name.startswith(names)]
-
-
-def connected_jobs() -> tuple[str, ...]:
-    """The jobs of the cluster that the eager runtime is connected to, if any."""
-    definition = private("eager_context")().get_server_def()
-    return () if definition is None else tuple(j.name for j in definition.cluster.job)
-
-
-def withdraw_stop(run_context: Any) -> None:
-    """Takes a `request_stop` of a `SessionRunContext` back.
-
-    Raises:
-      PrivateNameMovedError: the running TF does not keep it where it used to.
-    """
-    if not hasattr(run_context, "_stop_requested"):
-        raise PrivateNameMovedError(
-            "hookbridge needs `SessionRunContext._stop_requested` (to stop after steps "
-            "that have been scheduled already), which the running TensorFlow does not "
-            "have."
-        )
-    run_context._stop_requested = False

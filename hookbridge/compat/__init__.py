@@ -1,0 +1,22 @@
+"""Versions of TensorFlow and Keras, and every private name of theirs that is used.
+
+Read `versions.py`, `names.py` (of modules), `attributes.py` (of objects: a table), then
+`objects.py` (what is read by them). Nothing else in the package may import from
+`tensorflow.python`, `keras.src` or `tf_keras.src`.
+"""
+
+from hookbridge.compat.names import PRIVATE as PRIVATE
+from hookbridge.compat.names import PrivateName as PrivateName
+from hookbridge.compat.names import private as private
+from hookbridge.compat.objects import connected_jobs as connected_jobs
+from hookbridge.compat.objects import coordinated_cluster as coordinated_cluster
+from hookbridge.compat.objects import coordinator_threads as coordinator_threads
+from hookbridge.compat.objects import remote_value_is_ready as remote_value_is_ready
+from hookbridge.compat.objects import session_config as session_config
+from hookbridge.compat.objects import variable_handle as variable_handle
+from hookbridge.compat.objects import withdraw_stop as withdraw_stop
+from hookbridge.compat.objects import worker_specs as worker_specs
+from hookbridge.compat.versions import is_keras3 as is_keras3
+from hookbridge.compat.versions import keras_flavours as keras_flavours
+from hookbridge.compat.versions import tf_version as tf_version
+from hookbridge.errors import PrivateNameMovedError as PrivateNameMovedError

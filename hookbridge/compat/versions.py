@@ -1,0 +1,40 @@
+"""Which TensorFlow and which Keras are running."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from typing import Any
+
+
+@functools.cache
+def tf_version() -> tuple[int, int]:
+    """The running TensorFlow's `(major, minor)`."""
+    import tensorflow as tf
+
+    match = re.match(r"(\d+)\.(\d+)", tf.__version__)
+    assert match is not None
+    return int(match[1]), int(match[2])
+
+
+def keras_flavours() -> tuple[Any, ...]:
+    """The Keras modules in this process: `keras` and/or `tf_keras`.
+
+    `tf.keras` is one of them. A flavour that nobody has imported yet cannot
+    have made a guest, so it is not imported here.
+    """
+    import tensorflow as tf
+
+    tf.keras.callbacks.Callback  # noqa: B018 - loads what `tf.keras` stands for
+    return tuple(
+        module
+        for name in ("keras", "tf_keras")
+        if (module := sys.modules.get(name)) is not None
+        and hasattr(module, "callbacks")
+    )
+
+
+def is_keras3(module: Any) -> bool:
+    """Whether a Keras module is Keras 3."""
+    return str(getattr(module, "__version__", "2")).startswith("3")

@@ -1,0 +1,38 @@
+"""A module that stands before another one and replaces some of its names."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+class Facade(types.ModuleType):
+    """A module with some of its names replaced.
+
+    Every other attribute is read from, set on and deleted from the real module,
+    at the time of the access, so that a change made to TensorFlow by anybody is
+    seen by the package too.
+    """
+
+    def __init__(
+        self, real: types.ModuleType, replaced: Mapping[str, Callable[[], Any]]
+    ) -> None:
+        super().__init__(real.__name__, real.__doc__)
+        self.__dict__["_facade_real"] = real
+        self.__dict__["_facade_replaced"] = dict(replaced)
+
+    def __getattr__(self, name: str) -> Any:
+        replaced = self.__dict__["_facade_replaced"].get(name)
+        if replaced is not None:
+            return replaced()
+        return getattr(self.__dict__["_facade_real"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_facade_real"], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__dict__["_facade_real"], name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(self._facade_real), *self._facade_replaced})
