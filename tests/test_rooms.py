@@ -7,11 +7,41 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
 # A room is the folder of a module; these two hold rooms and are none.
 _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.loops")
+# Where an object of somebody else gets an attribute that is no method, and why.
+_ATTRIBUTES = {
+    "adapters/fit_loop/hosting.py": "`train_function`, where Keras files its function",
+    "adapters/fit_loop/run.py": "`stop_training`",
+    "adapters/fit_loop/step.py": "puts `train_function` back",
+    "adapters/guests/roles.py": "the mark of `set_role` on a guest",
+    "adapters/live_model/watched.py": "who listens to a variable",
+    "adapters/parameter_server/step.py": "puts `train_function` back",
+    "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",
+    "adapters/state/codec.py": "the state of a callback",
+    "hookbridge/estimator/estimator_training.py": "fields of the RunConfig of one task",
+    "hookbridge/estimator/facade.py": "passes on what is set on the module it covers",
+    "hookbridge/estimator/revive.py": "the builtins of modules that it loads",
+    "hookbridge/estimator/stand_ins.py": "fills modules of its own making",
+    "hookbridge/loops/group_stop/hook.py": "a field of our own `StepWatch`",
+    "hookbridge/testing/spying.py": "the mark of a guest that is spied on",
+}
+# Methods that other modules than `patching` still set; a line goes with its place.
+_METHODS = {
+    "adapters/fit_loop/inner_loops.py",
+    "adapters/fit_loop/taps.py",
+    "adapters/live_model/watched.py",
+    "adapters/parameter_server/cached_reads.py",
+    "adapters/session_graph/raw_runs.py",
+    "adapters/session_graph/step_counter.py",
+    "adapters/session_loop/restores.py",
+    "adapters/session_loop/state_keeper.py",
+    "adapters/state/files.py",
+}
 # Circles that are still to be opened; take a line away with its circle.
 _OPEN = {
     "hookbridge.adapters.parameter_server": {"run", "stops"},
@@ -76,6 +106,113 @@ def test_no_underscore_name_crosses_a_room(graph: dict[str, list[Import]]) -> No
         if room_of(importer) != room_of(module)
     ]
     assert not found
+
+
+def sets_on_others(path: Path) -> list[str]:
+    """Statements that set a method, or any attribute by its name, on another object.
+
+    `x.name = value` counts if the value is a function; `setattr` and what is written
+    to `vars(x)` always do.
+    """
+    tree = ast.parse(path.read_text())
+    nodes = list(ast.walk(tree))
+    functions = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
+    spaces = {
+        ast.unparse(target)
+        for n in nodes
+        if isinstance(n, ast.Assign) and _is_namespace(n.value)
+        for target in n.targets
+    }
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            writes = name in ("setattr", "delattr") and not _is_own(node.args[0])
+            if isinstance(node.func, ast.Attribute):
+                writes |= node.func.attr in ("update", "pop", "setdefault") and (
+                    _is_namespace(node.func.value)
+                )
+            found += [ast.unparse(node)] if writes else []
+        elif isinstance(node, ast.Assign):
+            for target in _targets(node):
+                if isinstance(target, ast.Subscript):
+                    space = target.value
+                    writes = _is_namespace(space) or ast.unparse(space) in spaces
+                else:
+                    writes = isinstance(target, ast.Attribute) and (
+                        not _is_own(target.value)
+                        and any(_is_function(v, functions) for v in _values(node))
+                    )
+                found += [ast.unparse(node)] if writes else []
+    return found
+
+
+def _targets(node: ast.Assign) -> list[ast.expr]:
+    return [e for t in node.targets for e in (t.elts if _is_tuple(t) else [t])]
+
+
+def _values(node: ast.Assign) -> list[ast.expr]:
+    return node.value.elts if _is_tuple(node.value) else [node.value]
+
+
+def _is_tuple(node: ast.expr) -> TypeGuard[ast.Tuple]:
+    return isinstance(node, ast.Tuple)
+
+
+def _is_own(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def _is_namespace(node: ast.expr) -> bool:
+    """Whether it is `vars(x)` or `x.__dict__` of something else than `self`."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "vars":
+        return not _is_own(node.args[0])
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "__dict__"
+        and not _is_own(node.value)
+    )
+
+
+def _is_function(node: ast.expr, functions: set[str]) -> bool:
+    if isinstance(node, ast.Call):
+        made_by = ("functools.partial", "classmethod", "staticmethod")
+        return ast.unparse(node.func) in made_by
+    name = getattr(node, "id", None) or getattr(node, "attr", None)
+    return isinstance(node, ast.Lambda) or name in functions
+
+
+def test_only_patching_sets_methods(repo_root: Path) -> None:
+    found = {
+        path.relative_to(repo_root).as_posix(): sets
+        for path in modules(repo_root).values()
+        if path.name != "patching.py" and (sets := sets_on_others(path))
+    }
+    assert not {
+        k: v for k, v in found.items() if k not in _ATTRIBUTES.keys() | _METHODS
+    }
+    assert found.keys() >= _ATTRIBUTES.keys()  # a line whose place is gone goes too
+
+
+@pytest.mark.parametrize(
+    ("line", "sets"),
+    [
+        ("def f(): ...\nmodel.fit = f", True),
+        ("model.fit, model.x = 1, lambda: 2", True),
+        ("setattr(model, 'fit', f)", True),
+        ("vars(model)['fit'] = f", True),
+        ("own = vars(model)\nown['fit'] = f", True),
+        ("vars(model).update(fit=f)", True),
+        ("model.stop_training = True", False),
+        ("setattr(self, 'fit', f)", False),
+    ],
+)
+def test_the_search_for_methods_finds_them(
+    line: str, sets: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "sample.py"
+    file.write_text(line)
+    assert bool(sets_on_others(file)) is sets
 
 
 def room_of(module: str) -> str:
