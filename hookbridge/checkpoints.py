@@ -95,9 +95,9 @@ def restore(
     Args:
       model: a built Keras model of any flavour. With a compiled optimizer its slots
         are made and restored too.
-      checkpoint: a checkpoint prefix or a directory, of which the latest is taken.
-      names: `{variable of the model: checkpoint entry}`, or a function from the one
-        to the other (None for no entry), for what is named differently.
+      checkpoint: a checkpoint prefix, or a directory, whose latest checkpoint is taken.
+      names: `{variable of the model: checkpoint entry}` for names that differ, or a
+        function that returns the entry for a variable, or None.
       must_restore_weights: whether a weight without an entry is an error.
 
     Returns:

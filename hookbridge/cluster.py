@@ -98,8 +98,8 @@ class ClusterConfig:
           resolver: a `tf.distribute.cluster_resolver.ClusterResolver`.
 
         Raises:
-          errors.InvalidArgumentError: it is none, it does not know this process's
-            task, or it describes a cluster that cannot be; the message names the
+          errors.InvalidArgumentError: it is no resolver, it does not know this
+            process's task, or it describes a cluster that cannot be; the message names the
             key.
         """
         name = type(resolver).__name__
@@ -148,7 +148,7 @@ class ClusterConfig:
     def with_chief(self) -> ClusterConfig:
         """The same cluster, where the first worker is called chief if there is none.
 
-        For what asks for a task of that type, as Estimator does.
+        Estimator, for one, asks for a task of that type.
         """
         workers = self.cluster.get("worker", ())
         if not workers or any(job in self.cluster for job in CHIEF_TYPES):
@@ -229,7 +229,7 @@ def _is_address(value: Any) -> bool:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; of a key that is there twice, one value would be lost."""
+    """A JSON object without double keys: of two values one would be lost."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:

@@ -54,7 +54,7 @@ PRIVATE: dict[str, PrivateName] = {
     ),
     "ResourceVariable": PrivateName(
         "tensorflow.python.ops.resource_variable_ops:ResourceVariable",
-        "the class of eager variables, of which we make one that tells of its use",
+        "the class of eager variables; ours derives from it and tells of each use",
     ),
     "copy_handle_data": PrivateName(
         "tensorflow.python.ops.handle_data_util:copy_handle_data",

@@ -28,7 +28,7 @@ def _cluster_spec(cluster: Any) -> Any:
 
 
 def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
-    """Completes a `RunConfig` that was given a strategy.
+    """Completes a `RunConfig` that has a strategy.
 
     Args:
       config: the `RunConfig` under construction.
@@ -61,7 +61,7 @@ def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
         config._distribute_coordinator_mode = _modes().STANDALONE_CLIENT
         config._cluster_spec = remote
     elif cluster and config._train_distribute and "master" not in cluster.jobs:
-        # The rest of the setting is the coordinator's to decide for each task.
+        # The coordinator decides the rest for each task.
         config._distribute_coordinator_mode = _modes().INDEPENDENT_WORKER
         config._cluster_spec = cluster
     else:
@@ -71,7 +71,7 @@ def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
 
 
 def should_run_distribute_coordinator(config: Any) -> bool:
-    """Whether `train_and_evaluate` is to be run by the coordinator."""
+    """Whether the coordinator runs `train_and_evaluate`."""
     mode = getattr(config, "_distribute_coordinator_mode", None)
     known = (_modes().STANDALONE_CLIENT, _modes().INDEPENDENT_WORKER)
     return mode in known and bool(config.cluster_spec)

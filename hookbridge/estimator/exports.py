@@ -25,7 +25,7 @@ def _is_tensorflows(symbol: Any) -> bool:
 
 
 def deprecation() -> types.ModuleType:
-    """`tensorflow.python.util.deprecation` that leaves TensorFlow's objects be."""
+    """`tensorflow.python.util.deprecation` that does not mark TensorFlow's objects."""
     real = compat.private("deprecation")
 
     def deprecated(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:

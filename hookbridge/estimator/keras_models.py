@@ -56,11 +56,7 @@ def model_to_estimator(
       export_outputs: `{name: ExportOutput class}` of the exported model.
       callbacks: Keras callbacks, or hooks, one or a list.
       hooks: hooks, or callbacks, that take part in `train` only.
-      steps_per_epoch: see `hookbridge.as_hooks`, also for the others.
-      epochs: see there.
-      validation: see there.
-      logs: see there.
-      params: see there.
+      steps_per_epoch, epochs, validation, logs, params: see `hookbridge.as_hooks`.
 
     Returns:
       A `tf.estimator.Estimator`.
@@ -138,7 +134,7 @@ class _GuestsOfModel:
         self._training = training
         self._config = config
         self._training_graphs: weakref.WeakSet[Any] = weakref.WeakSet()
-        # What cannot be carried is refused now, not in the first graph.
+        # Refuses now, not in the first graph, what cannot be carried.
         self.hooks([*everywhere, *training], model=lambda: None)
 
     def __bool__(self) -> bool:
@@ -167,8 +163,8 @@ class _GuestsOfModel:
     def other_hooks(self, model: Any) -> tuple[Any, ...]:
         """The hooks of the evaluation or prediction graph that is being built.
 
-        None while this thread is in the middle of a training of the same guests:
-        they belong to its model.
+        There are none while this thread is inside a training of the same guests:
+        they belong to the model of that training.
         """
         graphs = compat.private("default_graph_stack").stack
         if any(graph in self._training_graphs for graph in graphs[:-1]):

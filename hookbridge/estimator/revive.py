@@ -70,7 +70,7 @@ def namespaces() -> Namespaces:
 
     Raises:
       errors.MissingExtraError: tensorflow-estimator or tf_keras is missing, or
-        is another version than the last one.
+        tensorflow-estimator is not of the last version.
       errors.ImportOrderError: something else imported the package before.
       compat.PrivateNameMovedError: this TensorFlow lacks private names that the
         package needs; the message lists them.
@@ -135,7 +135,7 @@ def _check_not_imported() -> None:
     """Makes sure that no module of the package runs without the view."""
     root = sys.modules.get(PACKAGE)
     if root is None:
-        # What is left of a failed import: its root is gone, some leaves are not.
+        # A failed import leaves submodules without their root.
         _forget()
         return
     spec = vars(root).get("__spec__")
