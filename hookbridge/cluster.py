@@ -99,8 +99,7 @@ class ClusterConfig:
 
         Raises:
           errors.InvalidArgumentError: it is no resolver, it does not know this
-            process's task, or it describes a cluster that cannot be; the message names the
-            key.
+            process's task, or its cluster cannot be; the message names the key.
         """
         name = type(resolver).__name__
         if not callable(getattr(resolver, "cluster_spec", None)):
