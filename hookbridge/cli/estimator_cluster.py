@@ -62,8 +62,7 @@ def check_before_servers(
     import tensorflow as tf
 
     from hookbridge.loops.tasks.ports import check_own_port
-    from hookbridge.loops.towers.first_batch import check_first_batch
-    from hookbridge.loops.towers.inputs import next_training_batch
+    from hookbridge.loops.towers.inputs import check_first_batch, next_training_batch
 
     if cluster.task_type in cluster.cluster:
         check_own_port(cluster)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hookbridge.loops.sessions.callable_session import (
         CallableSessionHook as CallableSessionHook,
     )
-    from hookbridge.loops.sessions.monitored_session import (
+    from hookbridge.loops.sessions.callable_session import (
         training_session as training_session,
     )
     from hookbridge.loops.tasks.local_cluster import LocalCluster as LocalCluster
@@ -54,7 +54,7 @@ _WHERE = {
     "session_config": "hookbridge.loops.towers.devices",
     "tower_devices": "hookbridge.loops.towers.devices",
     "train_and_evaluate": "hookbridge.loops.clusters.train_and_evaluate",
-    "training_session": "hookbridge.loops.sessions.monitored_session",
+    "training_session": "hookbridge.loops.sessions.callable_session",
 }
 
 __all__ = (

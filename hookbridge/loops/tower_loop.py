@@ -11,21 +11,20 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.convert import as_hooks
+from hookbridge.adapters.session_loop.last_step import LastEpochHook
 from hookbridge.arguments import positive, writable
-from hookbridge.loops.last_step import LastStepHook, resolve_last_step
-from hookbridge.loops.sessions.monitored_session import training_session
+from hookbridge.loops.sessions.callable_session import training_session
 from hookbridge.loops.towers import devices as devices_lib
 from hookbridge.loops.towers.evaluation import Evaluation
-from hookbridge.loops.towers.first_batch import check_first_batch
 from hookbridge.loops.towers.graph import TowerGraph, build_training
 from hookbridge.loops.towers.inputs import (
     InputFn,
+    check_first_batch,
     make_dataset,
     next_training_batch,
 )
 from hookbridge.loops.towers.results import FinalValuesHook, TrainingResult
 from hookbridge.loops.towers.spec import ModelFn
-from hookbridge.loops.towers.sync_replicas import SyncReplicas
 
 if TYPE_CHECKING:
     from hookbridge.loops.clusters.session_cluster import SessionCluster
@@ -106,7 +105,7 @@ class TowerLoop:
         self._cluster = cluster
         self._replicas = replicas_to_aggregate
         if cluster is not None:
-            # The devices of a session are those of its server.
+            # A session in a cluster has the devices of its server.
             cluster.use_config(self._config)
 
     def train(
@@ -148,7 +147,7 @@ class TowerLoop:
           errors.UnwritableError: `model_dir` cannot be written.
           errors.HookBridgeError: a guest was refused; see `as_hooks`.
         """
-        last_step = resolve_last_step(steps_per_epoch, epochs, max_steps)
+        last_step = _resolve_last_step(steps_per_epoch, epochs, max_steps)
         if model_dir is not None:
             model_dir = writable(model_dir, name="model_dir")
         final = FinalValuesHook()
@@ -165,7 +164,7 @@ class TowerLoop:
                 params=params,
             )
             if last_step is not None:
-                hooks.append(LastStepHook(last_step))
+                hooks.append(LastEpochHook(last_step))
             hooks.append(final)
             open_session: Callable[..., Any] = training_session
             if self._cluster is not None:
@@ -174,7 +173,7 @@ class TowerLoop:
                 [*sync_hooks, *hooks],
                 checkpoint_dir=model_dir,
                 config=self._config,
-                # What is written, and when, is the guests' affair.
+                # Only guests write files.
                 save_checkpoint_secs=None,
                 save_checkpoint_steps=None,
                 save_summaries_steps=None,
@@ -184,7 +183,7 @@ class TowerLoop:
                 while not session.should_stop():
                     session.run(graph.train_op)
         if final.global_step is None:
-            # A clean end calls every `end`, but for that of a stopped cluster.
+            # Every clean end calls `end`, except when the job stopped elsewhere.
             assert self._cluster is not None
             return TrainingResult(0, {})
         return TrainingResult(final.global_step, final.variables)
@@ -228,29 +227,55 @@ class TowerLoop:
 
     def _build(self, input_fn: InputFn) -> tuple[TowerGraph, list[Any]]:
         """The graph, and the hooks that `SyncReplicasOptimizer` needs on a worker."""
-        sync: SyncReplicas | None = None
-        if self._cluster is not None and self._replicas is not None:
-            workers = self._cluster.num_workers
-            sync = SyncReplicas(self._optimizer, self._replicas, workers)
         with tf.device("/device:CPU:0"):
             batch = next_training_batch(make_dataset(input_fn, name="input_fn"))
         check_first_batch(batch, len(self.devices))
         graph = build_training(
             self._model_fn,
             batch,
-            optimizer=sync or self._optimizer,
+            optimizer=self._make_optimizer,
             learning_rate=self._learning_rate,
             devices=self.devices,
         )
-        if sync is None or self._cluster is None:
+        if self._replicas is None or self._cluster is None:
             return graph, []
-        hook = sync.optimizer.make_session_run_hook(self._cluster.is_chief)
-        return graph, [hook]
+        return graph, [graph.optimizer.make_session_run_hook(self._cluster.is_chief)]
+
+    def _make_optimizer(self, learning_rate: Any) -> Any:
+        optimizer = self._optimizer(learning_rate)
+        if self._replicas is None or self._cluster is None:
+            return optimizer
+        return tf.compat.v1.train.SyncReplicasOptimizer(
+            optimizer, self._replicas, total_num_replicas=self._cluster.num_workers
+        )
 
     def _validation(self, validation_fn: InputFn | None) -> Any:
         if validation_fn is None:
             return None
         return Evaluation(self._model_fn, validation_fn)
+
+
+def _resolve_last_step(
+    steps_per_epoch: int | None, epochs: int | None, max_steps: int | None
+) -> int | None:
+    """The global step that ends a run; None if data or guests end it.
+
+    Raises:
+      errors.InvalidArgumentError: a count is not valid, or `epochs` comes without
+        `steps_per_epoch`.
+    """
+    positive("steps_per_epoch", steps_per_epoch)
+    positive("epochs", epochs)
+    positive("max_steps", max_steps)
+    if epochs is None:
+        return max_steps
+    if steps_per_epoch is None:
+        raise errors.InvalidArgumentError(
+            f"Received epochs={epochs} without steps_per_epoch; expected both, since "
+            "a session counts steps. Give steps_per_epoch, or max_steps instead."
+        )
+    by_epochs = steps_per_epoch * epochs
+    return by_epochs if max_steps is None else min(by_epochs, max_steps)
 
 
 def _is_above_0(value: Any) -> bool:

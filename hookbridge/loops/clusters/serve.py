@@ -16,9 +16,9 @@ from hookbridge.loops.tasks.ports import Liveness
 
 POLL_SECS = 0.2
 LOOK_SECS = 2.0
-# After the chief has left, the others were stopped and have this long to follow: those
-# that are there (Estimator's workers sleep up to 60 seconds before they begin), those
-# that never were, and those that were there and are not any more.
+# After the chief has left, the other tasks have this long to follow: tasks that listen
+# (Estimator's workers sleep up to 60 seconds before they begin), tasks that never
+# listened, and tasks that no longer do.
 AFTER_CHIEF_ALIVE_SECS = 90.0
 AFTER_CHIEF_UNSEEN_SECS = 5.0
 AFTER_CHIEF_GONE_SECS = 1.0
@@ -29,11 +29,11 @@ def serve(
 ) -> None:
     """Returns when every task that trains has left.
 
-    A task that was killed is not waited for once the chief has left.
+    Once the chief has left, this does not wait for tasks that were killed.
 
     Raises:
-      errors.ClusterError: nobody came, or all that trained are gone for too long
-        without having left.
+      errors.ClusterError: no task came, or all tasks that trained are gone for too
+        long without having left.
     """
     tasks = trainers(config)
     liveness = Liveness(config, tasks)
@@ -67,7 +67,7 @@ def serve(
 def _is_over_without(
     tasks: list[tuple[str, int]], liveness: Liveness, waited_secs: float
 ) -> bool:
-    """Whether tasks that have not left are waited for no more."""
+    """Whether to stop waiting for `tasks`, which have not left."""
     liveness.look()
     is_late = waited_secs > AFTER_CHIEF_UNSEEN_SECS
     missing = liveness.away(
@@ -84,7 +84,7 @@ def _check(
     start_secs: float,
 ) -> None:
     liveness.look()
-    # One may have come and gone between two looks.
+    # A task may have come and gone between two looks.
     gone = liveness.away(lost_secs, unseen_secs=lost_secs)
     if liveness.seen and len(gone) == len(tasks):
         raise errors.ClusterError(

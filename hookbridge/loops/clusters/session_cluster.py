@@ -28,15 +28,16 @@ from hookbridge.loops.group_stop.member import (
     GroupStop,
     GroupStopped,
 )
+from hookbridge.loops.sessions.callable_session import training_session
 from hookbridge.loops.tasks import ports
-from hookbridge.loops.tasks.jobs import check_roles
-from hookbridge.loops.tasks.server import ClusterServer
+from hookbridge.loops.tasks.jobs import check_roles, trainers
+from hookbridge.loops.tasks.server import ClusterServer, own_device
 from hookbridge.loops.tasks.signals import on_sigterm
 
 v1 = tf.compat.v1
 
 
-class SessionCluster(ClusterServer):
+class SessionCluster:
     """One task of a between-graph cluster: chief, worker or parameter server.
 
         with hb.loops.SessionCluster() as cluster:
@@ -82,15 +83,80 @@ class SessionCluster(ClusterServer):
             parameter server, nobody is the chief, or the task is none that trains
             or serves.
         """
-        super().__init__(
-            config if config is not None else ClusterConfig.from_environment(),
-            session_config,
-        )
+        self.config = config or ClusterConfig.from_environment()
         check_roles(self.config)
         fail_fast()
+        self._server = ClusterServer(self.config, session_config)
         self._entered = False
         self._lost_secs, self._start_secs = lost_secs, start_secs
         self._group = GroupStop(self.config, lost_secs=lost_secs, start_secs=start_secs)
+
+    @property
+    def is_server(self) -> bool:
+        """Whether this task is a parameter server."""
+        return self.config.task_type == "ps"
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this task initialises, saves and writes for all."""
+        return self.config.is_chief
+
+    @property
+    def num_workers(self) -> int:
+        """How many tasks compute gradients, the chief among them."""
+        return max(1, len(trainers(self.config)))
+
+    @property
+    def target(self) -> str:
+        """The session target; starts the server."""
+        return self._server.target
+
+    def start(self) -> Any:
+        """Starts this task's server, once.
+
+        Returns:
+          The `tf.distribute.Server`; None without a cluster.
+
+        Raises:
+          errors.ClusterError: this task's port is in use.
+        """
+        return self._server.start()
+
+    def use_config(self, config: Any) -> None:
+        """Adds to the configuration of server and sessions, such as devices.
+
+        Args:
+          config: a `tf.compat.v1.ConfigProto`. A server that has started keeps the
+            devices that it has.
+
+        Raises:
+          errors.ClusterError: the server has started with fewer CPU devices.
+        """
+        self._server.use_config(config)
+
+    def session_config(self, base: Any = None) -> Any:
+        """A `ConfigProto` whose sessions depend on the servers and on nobody else.
+
+        Without it a session waits for every worker, also for one that has ended.
+
+        Args:
+          base: a `ConfigProto` to start from; it is not changed.
+        """
+        return self._server.session_config(base)
+
+    def device_setter(self) -> Any:
+        """What to give to `tf.compat.v1.device`: variables to the servers, in turn.
+
+        The rest is on this worker; without a cluster nothing is placed.
+        """
+        if not self.config.cluster:
+            return None
+        return v1.train.replica_device_setter(
+            worker_device=own_device(self.config),
+            cluster=tf.train.ClusterSpec(
+                {job: list(hosts) for job, hosts in self.config.cluster.items()}
+            ),
+        )
 
     @property
     def stop_reason(self) -> str | None:
@@ -121,13 +187,11 @@ class SessionCluster(ClusterServer):
         Raises:
           errors.ClusterError: a parameter server or the chief is gone.
         """
-        from hookbridge.loops.sessions.monitored_session import training_session
-
         group = self._group
         stop = GroupStopHook(self.config, group=group)
         terminated = functools.partial(terminate, group)
-        marks = _marking(group, options.get("checkpoint_dir"))
         folder = options.get("checkpoint_dir")
+        marks = _marking(group, folder)
         end = JobEnd(str(folder), self.config) if folder else None
         group.is_over = end.is_marked if end else lambda: False
         with self._leaving(), on_sigterm(terminated), marks, stop_is_no_error(group):
@@ -180,10 +244,9 @@ class SessionCluster(ClusterServer):
         )
 
     def __enter__(self) -> SessionCluster:
-        # Before anything is built: the port is this task's, or it ends here. The
-        # server waits for its configuration until somebody needs it.
-        if self.config.cluster and self._server is None:
-            ports.check_own_port(self.config)
+        # Fail before anything is built. The server starts when it is needed, since
+        # its configuration may still change.
+        self._server.check_port()
         self._entered = True
         return self
 
@@ -211,7 +274,7 @@ class SessionCluster(ClusterServer):
 
 @contextlib.contextmanager
 def _marking(group: GroupStop, checkpoint_dir: Any) -> Iterator[None]:
-    """Where the chief saves, evaluators are told that the job is over."""
+    """Tells evaluators, where the chief saves, that the job is over."""
     failed = True
     try:
         yield

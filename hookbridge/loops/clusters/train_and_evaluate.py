@@ -1,4 +1,4 @@
-"""`train_and_evaluate` whose processes all end with the training."""
+"""A `train_and_evaluate` whose processes all end with the training."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from hookbridge.loops.group_stop.around_session import terminate
 from hookbridge.loops.group_stop.evaluator import (
     JobEnd,
     checkpoints_until,
+    stop_from_outside,
     write_marker,
 )
 from hookbridge.loops.group_stop.hook import GroupStopHook, StepEndHook, own_target
 from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
-from hookbridge.loops.group_stop.outside import stop_from_outside
 from hookbridge.loops.tasks.jobs import check_jobs
 from hookbridge.loops.tasks.signals import on_sigterm
 
 
 def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
-    """`tf.estimator.train_and_evaluate` in which a stop is everybody's.
+    """`tf.estimator.train_and_evaluate` in which one task's stop stops all tasks.
 
-    Chief and workers run TensorFlow's own, with one hook more. When one of them
-    stops, by a hook, a callback, the end of its data, `max_steps` or an error, all
-    do; so they do when a callback of the evaluator sets `stop_training`. (There the
-    `request_stop` of a hook ends the evaluation only, as ever.) Parameter servers
+    Chief and workers run TensorFlow's own function with one more hook. All of them
+    stop when one stops, by a hook, a callback, the end of its data, `max_steps` or an
+    error, and when a callback of the evaluator sets `stop_training`. (`request_stop`
+    of the evaluator's hooks ends the evaluation only, as ever.) Parameter servers
     return; the evaluator evaluates the last checkpoint, if it has not yet, and
-    returns. Checkpoints have no variable more than without it.
+    returns. Checkpoints have the same variables as without it.
 
     Where `TF_CONFIG` has no parameter server, it is TensorFlow's own: for one task
     that trains, or with a strategy (`RunConfig(train_distribute=...)`).
@@ -42,7 +42,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
       estimator: an Estimator.
       train_spec: a `TrainSpec`.
       eval_spec: an `EvalSpec`; `start_delay_secs` and `throttle_secs` have no
-        effect on the evaluator: it evaluates each checkpoint that is the newest.
+        effect on the evaluator: it evaluates whichever checkpoint is the newest.
 
     Returns:
       On the evaluator the metrics of the last evaluation and what the exporters
@@ -116,7 +116,7 @@ def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> A
             checkpoint_path=path,
             hooks=eval_spec.hooks,
         )
-        # Which of them it was is not known: they share a model.
+        # Evaluator callbacks share a model, so it is not known which of them asked.
         if any(
             isinstance(h, CallbackToHook) and h.asked_to_stop for h in eval_spec.hooks
         ):

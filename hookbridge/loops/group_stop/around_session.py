@@ -1,4 +1,4 @@
-"""What surrounds a session so that its end is everybody's end."""
+"""Contexts around a session that make its end the end of the whole job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
 @contextlib.contextmanager
 def stop_of_all(group: GroupStop) -> Iterator[None]:
-    """Whatever leaves this block by an exception stops the others."""
+    """Stops the others when an exception leaves the block."""
     try:
         yield
     except GroupStopped:
@@ -28,7 +28,7 @@ def stop_of_all(group: GroupStop) -> Iterator[None]:
             raise GroupStopped(group.reason) from e
         group.step.began = None
         if isinstance(e, _LOST) and not group.stopped:
-            # Nobody has stopped the job: if a server is gone, that is the error.
+            # Nobody stopped the job. If a server is gone, that is the error to show.
             group.failed = True
             try:
                 group.wait_for_servers()
@@ -42,7 +42,7 @@ def stop_of_all(group: GroupStop) -> Iterator[None]:
 
 @contextlib.contextmanager
 def stop_is_no_error(group: GroupStop) -> Iterator[None]:
-    """A step that was ended from outside is the end; a lost task is the error."""
+    """Ends quietly after a stop; raises the error about a lost task."""
     try:
         yield
     except GroupStopped:
@@ -50,7 +50,7 @@ def stop_is_no_error(group: GroupStop) -> Iterator[None]:
     except Exception as e:
         if group.error is not None and e is not group.error:
             raise group.error from e
-        # The servers do not wait for a task whose last step takes very long.
+        # Servers do not wait for a task whose last step takes very long.
         late = isinstance(e, _LOST) and not group.failed
         if not (late and group.stopped):
             raise
@@ -60,7 +60,7 @@ def stop_is_no_error(group: GroupStop) -> Iterator[None]:
 
 
 def gated(scaffold: Any, group: GroupStop) -> Any:
-    """A scaffold that waits before a session is created, also in a recovery."""
+    """A scaffold that waits for the servers before each session, also in a recovery."""
     scaffold = scaffold or tf.compat.v1.train.Scaffold()
     finalize = scaffold.finalize
 
@@ -76,7 +76,7 @@ def gated(scaffold: Any, group: GroupStop) -> Any:
 
 
 class OverSession:
-    """Stands for a session of a job that was over before it began here."""
+    """The session of a task that found the job over."""
 
     def should_stop(self) -> bool:
         return True
@@ -86,7 +86,7 @@ class OverSession:
 
 
 def terminate(group: GroupStop) -> None:
-    """After SIGTERM: without a chief nobody saves; others can do without a worker."""
+    """Stops the job if this is the chief, which saves for all; else only this task."""
     if group.config.is_chief:
         group.request("it received SIGTERM")
     else:

@@ -1,8 +1,8 @@
 """What the processes of a job share about its end, on parameter server 0.
 
-Queues and handles of a container of their own, made in graphs of their own: no
-variable of the model, nothing in any checkpoint, nothing in the user's graph. A
-closed queue is a stop: closing it wakes everybody who waits on it at once.
+It consists of queues and handles in a container and in graphs of their own: the model
+and its checkpoints get no variable, and the user's graph gets only `token_ops`. A
+closed queue means a stop: closing it wakes at once everybody who waits on it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.close import limit_close
+from hookbridge.loops.tasks.server import own_device
 
 CONTAINER = "hookbridge"
 CALL_MS = 5_000
@@ -29,8 +30,8 @@ _raw = tf.raw_ops
 def token_ops(graph: Any) -> list[Any]:
     """Operations that let one worker go that waits in `SyncReplicasOptimizer`.
 
-    Each puts one token of the current step into its queue. They are the only thing
-    that is added to the user's graph, and only where there is such a queue.
+    Each puts one token of the current step into the optimizer's queue. Only a graph
+    with such a queue gets them.
     """
     made = []
     for op in graph.get_operations():
@@ -45,17 +46,11 @@ def token_ops(graph: Any) -> list[Any]:
     return made
 
 
-def board_config(config: ClusterConfig) -> Any:
-    """A `ConfigProto` that waits for the parameter servers and nobody else."""
-    own = f"/job:{config.task_type}/task:{config.task_index}"
-    return tf.compat.v1.ConfigProto(device_filters=["/job:ps", own])
-
-
 class StopBoard:
     """The shared state of one job; one object in each process.
 
-    Runs of a job on servers that outlive it are told apart by a generation, which
-    the chief moves on when it finds the last one stopped.
+    Servers may outlive a job. Each job on them has a number, its generation: the chief
+    takes the next one when it finds the last job stopped.
 
     Args:
       target: the session target of this process's server.
@@ -83,10 +78,10 @@ class StopBoard:
                 left_queue(index, config.task_type, config.task_index).close()
                 for index in range(len(config.cluster["ps"]))
             ]
-        self._session = tf.compat.v1.Session(
-            target, graph=self._graph, config=board_config(config)
-        )
-        # It stands behind the training session's if that one closes slowly.
+        # It waits for the parameter servers and for nobody else.
+        own = tf.compat.v1.ConfigProto(device_filters=["/job:ps", own_device(config)])
+        self._session = tf.compat.v1.Session(target, graph=self._graph, config=own)
+        # A training session that closes slowly holds up this one too.
         limit_close(self._session, CLOSE_SECS)
 
     def generation(self) -> int:
@@ -97,7 +92,7 @@ class StopBoard:
             return 0
 
     def begin(self, generation: int) -> None:
-        """Begins a job: what was stopped before is no matter of it."""
+        """Begins a job; stops of earlier generations do not concern it."""
         self._run(self._set_generation, {self._number: generation})
 
     def is_stopped(self, generation: int) -> bool:
@@ -119,7 +114,7 @@ class StopBoard:
         return "no reason is known"
 
     def wait(self, name: str, generation: int, timeout_secs: float) -> bool:
-        """Waits for `"stop"` or `"ready"`; whether it came in time."""
+        """Waits for `"stop"` or `"ready"`; returns whether it came in time."""
         try:
             self._run(
                 self._queue(name, generation).wait, timeout_ms=int(timeout_secs * 1000)
@@ -131,11 +126,11 @@ class StopBoard:
         return False
 
     def ready(self, generation: int) -> None:
-        """The chief has initialised the variables."""
+        """Tells that the chief has initialised the variables."""
         self._run(self._queue("ready", generation).close)
 
     def leave(self) -> None:
-        """Tells every parameter server that this task needs it no more."""
+        """Tells every parameter server that this task no longer needs it."""
         for close in self._leave:
             with contextlib.suppress(tf.errors.OpError):
                 self._run(close)
@@ -172,7 +167,7 @@ class StopBoard:
 
 
 class _Signal(NamedTuple):
-    """A queue that is never filled: a dequeue waits until it is closed."""
+    """A queue that stays empty: a dequeue waits until the queue is closed."""
 
     wait: Any
     close: Any
@@ -180,7 +175,7 @@ class _Signal(NamedTuple):
 
 
 def left_queue(server: int, job: str, index: int) -> Any:
-    """On parameter server `server`: closed when a task has left."""
+    """A queue on parameter server `server`; a task closes it when it leaves."""
     graph = tf.compat.v1.get_default_graph()
     with tf.device(f"/job:ps/task:{server}"), graph.container(CONTAINER):
         return tf.queue.FIFOQueue(

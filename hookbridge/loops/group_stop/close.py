@@ -1,4 +1,4 @@
-"""A session whose end holds up nobody else."""
+"""Sessions whose `close` returns in time."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from absl import logging
 
 from hookbridge.patching import InstanceMethods
 
-# So long may closing take. An iterator of `tf.data` in the session can hold it up for
+# How long closing may take. An iterator of `tf.data` in the session can hold it up for
 # a minute, with nothing left to do (docs/decisions/0005-iterators-die-young.md).
 CLOSE_SECS = 3.0
 
 
 def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
-    """Makes `session.close()` return in time, if need be before it is closed.
+    """Makes `session.close()` return in time, even if the session is not closed yet.
 
-    What is left goes on on a thread, which the end of the process waits for.
+    A thread goes on closing it; the process does not end before that thread.
 
     Args:
       session: a `tf.compat.v1.Session`; gets a `close` of its own.
@@ -30,7 +30,7 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
 
     def close() -> None:
         session = reference()
-        # A session that is deleted calls this too, perhaps when no thread can start.
+        # A deleted session calls this too, perhaps when no thread can start any more.
         if session is None or begun.is_set():
             return
         begun.set()
@@ -53,8 +53,8 @@ class _Closing(threading.Thread):
     """Closes a session, and keeps it: TensorFlow must not delete it meanwhile."""
 
     def __init__(self, session: Any) -> None:
-        # No daemon: a thread that comes back from TensorFlow while the interpreter
-        # ends aborts the process.
+        # Not a daemon: a thread that returns from TensorFlow while the interpreter
+        # ends would abort the process.
         super().__init__(daemon=False, name="hookbridge_close")
         self._closed_session = session
         self.done = threading.Event()
@@ -69,4 +69,4 @@ class _Closing(threading.Thread):
             self.error = e
         self.done.set()
         if time.monotonic() - began > CLOSE_SECS / 10:
-            time.sleep(0.2)  # for the threads, of TensorFlow too, that it has let go
+            time.sleep(0.2)  # threads that waited for the session end meanwhile

@@ -1,7 +1,9 @@
-"""The stop of a job for those who are no part of its cluster: a file."""
+"""The evaluator's side of a stop: a file says that the job is over."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import time
 import uuid
@@ -12,18 +14,19 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.group_stop.board import StopBoard
 from hookbridge.loops.group_stop.member import LOST_SECS
 from hookbridge.loops.tasks import ports
 
 FILE = "hookbridge_stop.json"
 POLL_SECS = 0.5
-# A marker that was there before the evaluator may be an earlier run's, or this run's
-# if the evaluator is late: it counts once the chief has been away for this long.
+# A marker that the evaluator finds when it starts is an earlier run's, or this run's if
+# the evaluator is late: it counts once the chief has been away for this long.
 LATE_SECS = 60.0
 
 
 def write_marker(model_dir: str, reason: str) -> None:
-    """Says that the job in `model_dir` is over; after its last checkpoint."""
+    """Writes that the job in `model_dir` is over; call it after the last checkpoint."""
     path = tf.io.gfile.join(model_dir, FILE)
     text = json.dumps({"run": uuid.uuid4().hex, "reason": reason})
     tf.io.gfile.makedirs(model_dir)
@@ -43,14 +46,14 @@ def read_marker(model_dir: str) -> str | None:
 
 
 class JobEnd:
-    """Sees from outside of a cluster that its job is over.
+    """Tells from outside of a cluster whether its job is over.
 
     Args:
       model_dir: where the chief saves.
       config: the cluster.
       lost_secs: how long the chief may be away, once it was there.
-      late_secs: how long from now on a chief that is not there is yet to come,
-        although an earlier run has ended in `model_dir`.
+      late_secs: how long from now on to expect a chief that is not there, although
+        an earlier run has ended in `model_dir`.
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class JobEnd:
         return late and read_marker(self._model_dir) is not None
 
     def check(self) -> None:
-        """Raises `errors.ClusterError` if the chief is gone without a word."""
+        """Raises `errors.ClusterError` if the chief left without writing the marker."""
         if self._chief.away(self._lost_secs):
             raise errors.ClusterError(
                 f"The chief is gone for {self._lost_secs:g} s and has not said that "
@@ -100,15 +103,15 @@ def checkpoints_until_stop(
 ) -> Iterator[str]:
     """The checkpoints of a job as they appear, until the job is over.
 
-    For an evaluator. The last checkpoint comes too, unless it was given already;
-    those that were overtaken by a newer one meanwhile do not.
+    For an evaluator. The last checkpoint is among them, but not those that a newer
+    one overtook while the evaluator was busy.
 
     Args:
       model_dir: where the chief saves.
       config: the cluster; None takes `TF_CONFIG`.
       lost_secs: how long the chief may be away, once it was there.
-      late_secs: how long after its start the evaluator believes that a chief which
-        is not there is yet to come, although an earlier run has ended here.
+      late_secs: how long after its start the evaluator expects a chief that is not
+        there, although an earlier run has ended here.
 
     Yields:
       Paths of checkpoints, without suffix.
@@ -122,7 +125,7 @@ def checkpoints_until_stop(
 
 
 def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
-    """`checkpoints_until_stop` for those who have a `JobEnd` already."""
+    """As `checkpoints_until_stop`, with a given `JobEnd`."""
     last: str | None = None
     while True:
         over = end.is_over()
@@ -135,3 +138,38 @@ def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
             return
         end.check()
         time.sleep(POLL_SECS)
+
+
+def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
+    """Stops a job from a process outside of its cluster.
+
+    A job that has not begun is stopped as soon as it begins.
+
+    Args:
+      config: the job's cluster.
+      reason: why, with the task that asks.
+      end: tells whether the job is over by itself, which ends the wait.
+
+    Raises:
+      errors.ClusterError: the chief is gone without having said that it is over.
+    """
+    while not end.is_over():
+        end.check()
+        if ports.is_listening(config, "ps", 0):  # a call would wait for it
+            with contextlib.suppress(tf.errors.OpError):  # it may be over by now
+                if _stop(config, reason):
+                    return
+        time.sleep(POLL_SECS)
+
+
+def _stop(config: ClusterConfig, reason: str) -> bool:
+    # Parameter server 0 itself runs the few operations that this takes.
+    server = dataclasses.replace(config, task_type="ps", task_index=0)
+    board = StopBoard("grpc://" + config.cluster["ps"][0], server)
+    try:
+        generation = board.generation()
+        if generation:  # there is a chief
+            board.stop(generation, reason)
+        return generation > 0
+    finally:
+        board.close()

@@ -20,26 +20,26 @@ from hookbridge.patching import InstanceMethods
 
 v1 = tf.compat.v1
 
-# How long the closing session waits for threads, such as the chief's that waits for
-# gradients which nobody computes any more. TensorFlow's own default is 120 seconds.
+# How long a closing session waits for its threads, for example for the chief's thread
+# that expects gradients which nobody computes any more. TensorFlow's default is 120 s.
 GRACE_SECS = 1.0
 
 
 class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Stops every process of a cluster as soon as one of them stops.
 
-    Whatever stops a process by the means of a session does: `request_stop` of a
-    hook, `stop_training` of a callback, the last step, the end of the data. Give it
-    to every worker and the chief, last in the list; `SessionCluster` and
-    `hb.loops.train_and_evaluate` do so by themselves. Without a cluster it does
-    nothing.
+    It passes on every stop of a session: `request_stop` of a hook, `stop_training` of
+    a callback, the last step, the end of the data. Give it to every worker and the
+    chief, last in the list; `SessionCluster` and `hb.loops.train_and_evaluate` do so
+    by themselves. Without a cluster it does nothing.
 
-    No variable and no checkpoint gets anything from it.
+    It adds nothing to variables and checkpoints.
 
     Args:
       config: the cluster; None takes `TF_CONFIG`.
-      group: the membership to use; None makes one, which is left with the session.
-      joins: whether `begin` joins the job with it.
+      group: this process's part in the stop; None makes one, which ends with the
+        session.
+      joins: whether `begin` joins the job.
 
     Raises:
       errors.InvalidArgumentError: `TF_CONFIG` is malformed.
@@ -70,7 +70,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._tokens = token_ops(v1.get_default_graph())
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Passes on that the variables are there; shortens the end."""
+        """Tells the others that the variables exist; shortens the session's end."""
         _limit_grace(coord)
         step = self.group.step
         step.let_one_through = functools.partial(_run, session, self._tokens)
@@ -110,17 +110,20 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Goes first in a list of hooks, so that what they do counts to no step.
+    """Marks the end of a step.
+
+    It must be the first hook: time spent in later hooks is then not counted as part of
+    the step.
 
     Args:
-      group: the membership of the `GroupStopHook` at the end of the list.
+      group: that of the `GroupStopHook` at the end of the list.
     """
 
     def __init__(self, group: GroupStop) -> None:
         self._group = group
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Before the chief's thread starts that closes the queue of tokens."""
+        """Runs before the chief's thread that closes the queue of tokens starts."""
         _keep_tokens(coord, self._group)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -136,9 +139,9 @@ def _run(session: Any, ops: Sequence[Any]) -> None:
 
 
 def fail_fast() -> None:
-    """Makes TensorFlow's calls to a task that is gone fail, before the first call.
+    """Lets TensorFlow's calls to a task that is gone fail; call it before the first.
 
-    By default they wait until it is back, for ever if need be, and nothing can end
+    By default they wait until the task is back, perhaps for ever, and nothing can end
     the wait.
     """
     os.environ.setdefault("GRPC_FAIL_FAST", "true")
@@ -152,8 +155,8 @@ def own_target(config: ClusterConfig) -> str:
 
 
 def _keep_tokens(coord: Any, group: GroupStop) -> None:
-    # A session that is lost and created again would find the queue closed by the end
-    # of the one before, and the other workers would take that for the end of data.
+    # A lost session closes the queue of tokens at its end. The session that replaces it
+    # would find it closed, and workers would take that for the end of the data.
     wait_for_stop = coord.wait_for_stop
 
     def wait(timeout: float | None = None) -> Any:
@@ -186,8 +189,8 @@ def _limit_grace(coord: Any) -> None:
     request_stop = coord.request_stop
 
     def quiet(ex: Any = None) -> Any:
-        # What the closing session ends in such a thread is no failure: a call that
-        # waits is cancelled, one that begins later finds no session.
+        # A closing session cancels calls that wait, and later calls find no session:
+        # in the coordinator's threads that is no failure.
         if coord.joined and isinstance(ex, (tf.errors.OpError, RuntimeError)):
             return None
         return request_stop(ex)

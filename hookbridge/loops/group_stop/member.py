@@ -19,7 +19,7 @@ from hookbridge.loops.tasks import ports
 
 LOST_SECS = 20.0
 START_SECS = 600.0
-# A worker that finds the job over waits this long for one that begins anew.
+# A worker that finds the job over waits this long for the next job to begin.
 LATE_SECS = 5.0
 
 
@@ -31,7 +31,7 @@ class GroupStop:
     """Follows the stop of the job on a thread, and asks for it.
 
     The thread waits in one call on parameter server 0 that returns when anybody
-    stops the job, so that a step costs nothing more than without it.
+    stops the job. A step costs nothing more.
 
     Args:
       config: the cluster and this task.
@@ -57,7 +57,7 @@ class GroupStop:
         self.name = f"{config.task_type} {config.task_index}"
         self.reason: str | None = None
         self.error: errors.ClusterError | None = None
-        self.failed = False  # here, and not because of a stop
+        self.failed = False  # an error of this process, not the effect of a stop
         self.step = StepWatch()
         # Whether the job ended without this process, as far as can be seen.
         self.is_over: Callable[[], bool] = lambda: False
@@ -168,8 +168,8 @@ class GroupStop:
         """Stops every process of the job."""
         if self.over.is_set() or self.stopped:
             return
-        # First the others: what this process closes when it stops wakes them too, and
-        # they have to know why.
+        # The others come first: what this process closes when it stops wakes them too,
+        # and then they must know why.
         text = f"{self.name}: {reason}"
         first = self._guarded(lambda board: board.stop(self._generation, text))
         self.stop_here(first if isinstance(first, str) else text)
@@ -190,7 +190,7 @@ class GroupStop:
         self.stop_here(str(error))
 
     def wait_for_stop(self) -> bool:
-        """Waits a while for somebody to stop the job; whether it was stopped."""
+        """Waits a while for a stop of the job; returns whether it was stopped."""
         board = self._board
         assert board is not None
         if board.wait("stop", self._generation, POLL_SECS):
@@ -198,11 +198,11 @@ class GroupStop:
         return self.stopped
 
     def leave(self) -> None:
-        """Takes leave: this process needs the parameter servers no more."""
+        """Tells the parameter servers that this process no longer needs them."""
         if self.over.is_set():
             return
         self.over.set()
-        # What is gone answers no call; the process ends with what is open.
+        # A server that is gone answers no call: leave its connection open.
         if self._board is not None and self.error is None:
             self._board.leave()
             self._board.close()
@@ -247,7 +247,7 @@ class GroupStop:
             time.sleep(0.2)
 
     def _guarded(self, call: Callable[[StopBoard], Any]) -> Any:
-        """Calls, unless there is nobody to call; an unreachable server is no error."""
+        """Calls if there is a board; ignores that a server cannot be reached."""
         if self._board is None:
             return True
         with contextlib.suppress(tf.errors.OpError, RuntimeError):

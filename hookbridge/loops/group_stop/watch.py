@@ -6,15 +6,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import tensorflow as tf
 
+from hookbridge import errors
+from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.ports import Liveness
-
-if TYPE_CHECKING:
-    from hookbridge.loops.group_stop.member import GroupStop
 
 POLL_SECS = 2.0
 START_POLL_SECS = 0.5  # until all others have been seen
@@ -31,10 +30,10 @@ class StepWatch:
     """What the main thread does at the moment, and how it is woken.
 
     Attributes:
-      began: when the step began in which it is; None between steps.
+      began: when the present step began; None between steps.
       interrupted: whether its last step was ended from here.
       let_one_through: lets one worker go that waits in `SyncReplicasOptimizer`;
-        None where there is none.
+        None without such an optimizer.
       interrupt: ends any other step; None if it may not be ended.
     """
 
@@ -60,13 +59,34 @@ class StepWatch:
         return self.began is not None and time.monotonic() - self.began > STALL_SECS
 
 
-def watch(group: GroupStop) -> None:
+class Followed(Protocol):
+    """The part of `GroupStop` that the threads use."""
+
+    config: ClusterConfig
+    lost_secs: float
+    error: errors.ClusterError | None
+    step: StepWatch
+    over: threading.Event
+
+    @property
+    def stopped(self) -> bool: ...
+
+    def wait_for_stop(self) -> bool: ...
+
+    def fail(self, error: errors.ClusterError) -> None: ...
+
+    def lost(
+        self, tasks: Sequence[tuple[str, int]], secs: float
+    ) -> errors.ClusterError: ...
+
+
+def watch(group: Followed) -> None:
     """Starts the threads that follow the others, until the job is over."""
     for target in (_follow_stop, _follow_tasks):
         threading.Thread(target=target, args=(group,), daemon=True).start()
 
 
-def _follow_stop(group: GroupStop) -> None:
+def _follow_stop(group: Followed) -> None:
     while not group.over.is_set():
         try:
             if group.wait_for_stop():
@@ -75,39 +95,39 @@ def _follow_stop(group: GroupStop) -> None:
             group.over.wait(0.5)
 
 
-def _follow_tasks(group: GroupStop) -> None:
-    # No TensorFlow here: a call to a server that is gone may never return.
+def _follow_tasks(group: Followed) -> None:
+    # This thread calls no TensorFlow: a call to a server that is gone may never return.
     config = group.config
     own = (config.task_type, config.task_index)
-    needed = {config.chief} | {("ps", i) for i in range(len(config.cluster["ps"]))}
+    needed = {config.chief} | {
+        ("ps", i) for i in range(len(config.cluster["ps"]))
+    }
     workers = {("worker", i) for i in range(len(config.cluster.get("worker", ())))}
     followed = needed | workers if config.is_chief else needed
     liveness = Liveness(config, sorted(followed - {own}))
     liveness.look()
     while not group.over.wait(POLL_SECS if liveness.complete else START_POLL_SECS):
         liveness.look()
-        # One may have come and gone between two looks.
+        # A task may have come and gone between two looks.
         away = liveness.away(group.lost_secs, unseen_secs=group.lost_secs)
         gone = [task for task in away if task in needed]
         if gone and not group.stopped:
-            error = group.lost(gone, group.lost_secs)
-            group.fail(error)
+            group.fail(group.lost(gone, group.lost_secs))
         if group.error is not None:
             _last_resort(group)
             return
         missing = liveness.away(0.0, unseen_secs=group.lost_secs)
         if missing and group.step.is_stalled() and not group.stopped:
-            # The gradient of the worker that is gone is missing, and the token it
-            # had with it: the step would wait for ever.
+            # The worker that is gone took its gradient and its token with it: the step
+            # would wait for ever.
             let_through = group.step.let_one_through
             if let_through is not None:
                 threading.Thread(target=let_through, daemon=True).start()
 
 
-def _last_resort(group: GroupStop) -> None:
-    # A main thread inside TensorFlow that waits for a server which is gone cannot be
-    # woken by all means; a process that stays for ever is worse than one that ends
-    # like this.
+def _last_resort(group: Followed) -> None:
+    # Nothing is sure to wake a main thread that waits inside TensorFlow for a server
+    # that is gone. A process that ends like this is better than one that stays.
     if not group.over.wait(LAST_RESORT_SECS):
         sys.stderr.write(f"hookbridge: ClusterError: {group.error}\n")
         sys.stderr.flush()

@@ -1,1 +1,4 @@
-"""Monitored sessions whose steps run through callables."""
+"""Monitored sessions whose steps run through callables.
+
+Reading order: `callable_session`, `fed_callable`.
+"""

@@ -1,16 +1,15 @@
 """Sessions whose `run` goes through `Session.make_callable`.
 
-Most of what `Session.run` costs beside the step itself is the same in every step:
-it looks its fetches up, serialises options and metadata and extends the graph. A
-callable does that once. `MonitoredSession`, which has hooks and therefore
-fetches that are known only when a step begins, cannot use one; the session below
-keeps one for each set of fetches that it meets.
+Beside the step itself, `Session.run` does the same work each time: it looks up its
+fetches, serialises options and metadata and extends the graph. A callable does that
+once. `MonitoredSession` cannot use one: it has hooks, and therefore knows its fetches
+only when a step begins. The session below keeps a callable for each set of fetches.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -30,8 +29,7 @@ v1 = tf.compat.v1
 # must not fill the memory.
 MAX_FETCH_SETS = 64
 
-
-# Of fetches that stay with `Session.run`.
+# Marks fetches that stay with `Session.run`.
 _ORDINARY = object()
 
 
@@ -39,9 +37,9 @@ class _FetchSet(NamedTuple):
     """One set of fetches.
 
     Attributes:
-      fetches: keeps what is known by its id alive.
+      fetches: the fetches, kept alive: keys contain their ids.
       call: runs them; None until they are fetched for the second time.
-      fed: tensors that are fed with them, which are kept alive too.
+      fed: the tensors that are fed with them, kept alive too.
     """
 
     fetches: Any
@@ -53,13 +51,13 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
     """A `tf.compat.v1.Session` that runs the same fetches faster each time.
 
     `run` does what `Session.run` does, errors included. The first run of a set of
-    fetches is an ordinary one, the others go through a callable, with feeds too. Runs
+    fetches is an ordinary one, later runs go through a callable, with feeds too. Runs
     with options that are not empty, with fetches or feeds of unusual types, and with
     feeds on a server stay ordinary.
     """
 
-    # None: the session is not (or no longer) to use callables. An attribute of the
-    # class, because sessions become callable sessions after they were made.
+    # None if the session shall not (or no longer) use callables. A class attribute,
+    # because sessions become callable sessions after they were made.
     _fetch_sets: dict[Any, _FetchSet] | None = None
 
     @staticmethod
@@ -67,12 +65,11 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         """Makes `session` itself a callable session, if that changes nothing else.
 
         `MonitoredSession`'s session creators make `tf.compat.v1.Session`s, restore
-        them and hand them to hooks, and have no place for another class.
+        them and hand them to hooks; they cannot make another class.
 
         Returns:
-          Whether it is one now: a session of any other class than
-          `tf.compat.v1.Session` is left as it is, and one whose configuration puts
-          something into the `RunMetadata` of plain runs.
+          Whether it is one now. A session of another class is left as it is, and so
+          is one whose configuration fills the `RunMetadata` of plain runs.
         """
         if isinstance(session, CallableSession):
             return True
@@ -106,7 +103,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
             return super().run(fetches, feed_dict, options, run_metadata)
         result = compat.private("session_do_call")(self, call)
         if run_metadata is not None:
-            run_metadata.Clear()  # as the empty metadata of a plain run do
+            run_metadata.Clear()  # a plain run gives empty metadata
         return result
 
     def close(self) -> None:
@@ -128,7 +125,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
                 fetch_sets.clear()
             fetch_sets[key] = _FetchSet(copy_structure(fetches), None)
             return None
-        # A run of nothing is an error in a callable and nothing in `run`.
+        # `run` accepts empty fetches, a callable does not.
         if known.call is None and not is_empty(known.fetches):
             known = _FetchSet(known.fetches, self.make_callable(known.fetches))
             fetch_sets[key] = known
@@ -169,7 +166,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
 class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Makes every session that it is given a `CallableSession`.
 
-    As a hook it works wherever hooks do, also after a recovery: in
+    As a hook it works with every session that has hooks, also after a recovery: in
     `MonitoredTrainingSession`, `SingularMonitoredSession` and `Estimator`. In
     `Model.fit` it has no effect.
     """
@@ -177,3 +174,27 @@ class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[mi
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Adopts the session."""
         CallableSession.adopt(session)
+
+
+def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
+    """A `MonitoredTrainingSession` whose steps run through callables.
+
+    TensorFlow's own code calls the hooks, so that every event, merge, stop, error
+    and recovery is as in `tf.compat.v1.train.MonitoredTrainingSession`; only the
+    run of the merged fetches goes through `Session.make_callable`, once for each
+    set of fetches.
+
+        with hb.loops.training_session(hooks=hooks, checkpoint_dir=path) as session:
+            while not session.should_stop():
+                session.run(train_op)
+
+    Args:
+      hooks: `SessionRunHook`s.
+      **config: any other argument of `MonitoredTrainingSession`.
+
+    Returns:
+      The `tf.compat.v1.train.MonitoredSession`.
+    """
+    return tf.compat.v1.train.MonitoredTrainingSession(
+        hooks=[*(hooks or ()), CallableSessionHook()], **config
+    )

@@ -1,8 +1,8 @@
 """Runs with feeds through the callables of TensorFlow's runtime.
 
-`Session.make_callable` with a `feed_list` is `Session.run` again. What runs below it,
-a callable made from `CallableOptions`, takes arrays as they are: what `run` checks and
-converts in every step is done here, as far as it can differ from step to step.
+`Session.make_callable` with a `feed_list` only calls `Session.run`. The runtime's own
+callable, made from `CallableOptions`, takes arrays as they are. This module checks and
+converts, as `run` does, what can differ from step to step.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import tensorflow as tf
 
 from hookbridge import compat
 
-# Their conversion is `numpy.asarray`, and they are no objects of TensorFlow.
+# Types that `run` converts by `numpy.asarray` alone.
 _PLAIN = (np.ndarray, np.generic, float, bool, list, tuple)
 
 
 def feed_key(feeds: Mapping[Any, Any]) -> tuple[Any, ...] | None:
-    """A key of what is fed, valid while the tensors live; None for unusual feeds."""
+    """A key of the fed tensors, valid while they live; None for unusual feeds."""
     key = []
     for fed in feeds:
         kind = type(fed)
@@ -33,8 +33,8 @@ def feed_key(feeds: Mapping[Any, Any]) -> tuple[Any, ...] | None:
 class FedCallable:
     """One set of fetches with one set of fed tensors.
 
-    It is made after an ordinary run of both, which checked what cannot change:
-    that the tensors may be fed and the fetches fetched.
+    Make it after an ordinary run of both, which has checked that the tensors may be
+    fed and the fetches fetched.
 
     Args:
       session: the session, in this process.
@@ -59,8 +59,8 @@ class FedCallable:
     def suits(session: Any, fetches: Any, fed: list[Any]) -> bool:
         """Whether a callable gives what `run` gives.
 
-        Not for fetches that are fed, which `run` hands back, nor for values that are
-        no numbers, nor for sessions on a server.
+        It does not for fetches that are fed (`run` hands them back), for values that
+        are not numbers, and for sessions on a server.
         """
         if session.sess_str:
             return False
@@ -73,7 +73,7 @@ class FedCallable:
         names = {t.name for t in fed}
         return not any(
             element.name in names
-            # What is kept in the runtime is fetched as a handle.
+            # `run` returns a handle for resources.
             or (not isinstance(element, tf.Operation) and element.dtype == tf.resource)
             for element in elements
         )
@@ -102,12 +102,12 @@ class FedCallable:
 
 
 def _converted(value: Any, dtype: Any) -> Any:
-    """A value as an array, or None where `run` would look at it twice or raise."""
+    """A value as an array; None if `run` would treat it specially or raise."""
     if not isinstance(value, _PLAIN) and type(value) is not int:
         return None
     try:
         array = np.asarray(value, dtype)
-        # A number that the type cannot hold is an error.
+        # `run` raises for a number that the type cannot hold.
         return None if type(value) is int and array != value else array
     except (TypeError, ValueError, OverflowError):
         return None

@@ -1,1 +1,4 @@
-"""One process of a cluster: its port, server, job and signals; and a local cluster."""
+"""One process of a cluster: its job, port, server and signals; and a local cluster.
+
+Reading order: `jobs`, `ports`, `server`, `signals`, `local_cluster`.
+"""

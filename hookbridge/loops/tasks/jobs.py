@@ -16,11 +16,11 @@ def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
 
 
 def check_jobs(config: ClusterConfig) -> None:
-    """Raises unless somebody trains, and the trainers can share their variables.
+    """Raises unless some task trains, and the trainers can share their variables.
 
     Raises:
-      errors.InvalidArgumentError: the cluster has nobody who trains, or several who
-        do and no parameter server.
+      errors.InvalidArgumentError: the cluster has no task that trains, or several
+        and no parameter server.
     """
     jobs = config.cluster
     if not jobs:
@@ -35,10 +35,11 @@ def check_jobs(config: ClusterConfig) -> None:
 
 
 def check_roles(config: ClusterConfig) -> None:
-    """Raises unless every role that `SessionCluster` needs is somebody's.
+    """Raises if `SessionCluster` cannot run in this cluster and task.
 
     Raises:
-      errors.InvalidArgumentError: one is nobody's, or this task has none.
+      errors.InvalidArgumentError: the cluster lacks a task that trains or a parameter
+        server, or this task neither trains nor serves.
     """
     jobs = config.cluster
     if not jobs:

@@ -1,4 +1,4 @@
-"""SIGTERM as a stop: what a scheduler sends to a task that it takes away."""
+"""SIGTERM as a stop: schedulers send it to a task before they end it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 def on_sigterm(call: Callable[[], None]) -> Iterator[None]:
     """Calls `call` on another thread when SIGTERM comes, the first time.
 
-    A Python handler runs only when the main thread is back from TensorFlow, and it
-    may be waiting there for a step that never ends. The second SIGTERM has its
-    usual effect. Outside the main thread nothing is changed.
+    A Python handler runs only when the main thread returns from TensorFlow, which may
+    be in a step that never ends. The second SIGTERM has its usual effect. Outside
+    the main thread this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,1 +1,6 @@
-"""One graph replicated over devices with shared variables."""
+"""One graph replicated over devices, with shared variables.
+
+Reading order: `replicate_model_fn`, `build`, `batches`, `variables`,
+`graph_collections`, `updates`, `deferred_updates`, `averaged_updates`, `merged_specs`;
+then, for `TowerLoop`: `spec`, `inputs`, `graph`, `evaluation`, `results`, `devices`.
+"""

@@ -1,14 +1,15 @@
-"""A batch for each tower: parts of one, or one more fetched from the input."""
+"""A batch for each tower: a part of one batch, or another batch of the input."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hookbridge import errors
 
 
 def check_divides(batch_size: int, num_towers: int) -> None:
-    """Raises unless `batch_size` examples can be shared out evenly.
+    """Raises unless every tower gets the same number of examples.
 
     Raises:
       errors.InvalidArgumentError: the batch does not divide among the towers.
@@ -31,11 +32,23 @@ def check_divides(batch_size: int, num_towers: int) -> None:
         )
 
 
+def known_size(tensor: Any) -> int | None:
+    """The N of a tensor `[N, ...]`; None if the graph does not tell it."""
+    import tensorflow as tf
+
+    if tensor.shape.rank is None:
+        return None
+    # With v2 behaviour switched off, a shape has `Dimension`s in it.
+    size: int | None = tf.compat.dimension_value(tensor.shape[0])
+    return size
+
+
 def split_batch(batch: Any, num_towers: int) -> list[Any]:
     """Splits a batch along its first axis into `num_towers` equal shards.
 
     Args:
-      batch: a (nested) structure of tensors, each `[N, ...]`, the same N for all.
+      batch: a (nested) structure of dense or sparse tensors, each `[N, ...]`, the same
+        N for all; None stays None.
       num_towers: number of shards.
 
     Returns:
@@ -46,66 +59,95 @@ def split_batch(batch: Any, num_towers: int) -> list[Any]:
 
     Raises:
       errors.InvalidArgumentError: N is known and does not divide, or an input is a
-        scalar, sparse or ragged.
+        scalar or ragged.
+    """
+    return [batch] if num_towers == 1 else _shards(batch, num_towers, _equal_parts)
+
+
+def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
+    """Splits a batch of any size, for evaluation and prediction.
+
+    Args:
+      batch: as in `split_batch`. The last batch of a dataset may be smaller than the
+        number of towers; then some towers get no example.
+      num_towers: number of shards.
+
+    Returns:
+      The shards, as equal as possible, and their sizes, int32 `[]`.
+
+    Raises:
+      errors.InvalidArgumentError: an input is a scalar or ragged.
     """
     import tensorflow as tf
 
-    if num_towers == 1:
-        return [batch]
-    shards: list[list[Any]] = [[] for _ in range(num_towers)]
-    flat = tf.nest.flatten(batch)
+    flat = [tensor for tensor in tf.nest.flatten(batch) if tensor is not None]
     for tensor in flat:
-        for shard, part in zip(shards, _split(tensor, num_towers), strict=True):
+        _check(tensor)
+    total = tf.shape(flat[0])[0]
+    sizes = [
+        total // num_towers + tf.cast(index < total % num_towers, tf.int32)
+        for index in range(num_towers)
+    ]
+
+    def parts(tensor: Any, num_towers: int) -> Any:
+        if isinstance(tensor, tf.SparseTensor):  # its split has the same sizes
+            return tf.sparse.split(sp_input=tensor, num_split=num_towers, axis=0)
+        return tf.split(tensor, tf.stack(sizes), num=num_towers)
+
+    return _shards(batch, num_towers, parts), sizes
+
+
+def _shards(batch: Any, num_towers: int, parts: Callable[[Any, int], Any]) -> list[Any]:
+    import tensorflow as tf
+
+    shards: list[list[Any]] = [[] for _ in range(num_towers)]
+    for tensor in tf.nest.flatten(batch):
+        split = [None] * num_towers if tensor is None else parts(tensor, num_towers)
+        for shard, part in zip(shards, split, strict=True):
             shard.append(part)
     return [tf.nest.pack_sequence_as(batch, shard) for shard in shards]
 
 
-def check_dense(tensor: Any) -> None:
-    """Raises unless the input is a tensor.
-
-    Raises:
-      errors.InvalidArgumentError: the input is sparse or ragged.
-    """
+def _equal_parts(tensor: Any, num_towers: int) -> Any:
     import tensorflow as tf
 
-    for kind, cls, dense in (
-        ("sparse", tf.SparseTensor, "`tf.sparse.to_dense`"),
-        ("ragged", tf.RaggedTensor, "`to_tensor`"),
-    ):
-        if isinstance(tensor, cls):
-            raise errors.InvalidArgumentError(
-                f"Received the {kind} input {tensor}; expected dense tensors "
-                "`[N, ...]`, which can be split among the towers. Use "
-                f"{dense} on the dataset, or one tower."
-            )
+    _check(tensor)
+    checks = []
+    size = known_size(tensor)
+    if size is not None:
+        check_divides(size, num_towers)
+    else:
+        check = tf.debugging.assert_equal(
+            tf.shape(tensor)[0] % num_towers,
+            0,
+            message=(
+                f"The batch does not divide among {num_towers} towers. End the input "
+                "with `.batch(batch_size, drop_remainder=True)` and a `batch_size` "
+                f"that is a multiple of {num_towers}."
+            ),
+        )
+        checks = [check]
+    with tf.control_dependencies(checks):
+        if isinstance(tensor, tf.SparseTensor):
+            return tf.sparse.split(sp_input=tensor, num_split=num_towers, axis=0)
+        return tf.split(tensor, num_towers)
 
 
-def _split(tensor: Any, num_towers: int) -> list[Any]:
+def _check(tensor: Any) -> None:
     import tensorflow as tf
 
-    check_dense(tensor)
+    if isinstance(tensor, tf.RaggedTensor):
+        raise errors.InvalidArgumentError(
+            f"Received the ragged input {tensor}; expected dense or sparse tensors "
+            "`[N, ...]`, which can be split among the towers. Use `to_tensor` or "
+            "`to_sparse` on the dataset, or one tower."
+        )
     if tensor.shape.rank == 0:
         raise errors.InvalidArgumentError(
-            f"Received the scalar input `{tensor.name}`; expected tensors "
-            "`[N, ...]`, which can be split among the towers. Batch the dataset, or "
-            "make the scalar part of the model."
+            f"Received the scalar input {tensor}; expected tensors `[N, ...]`, which "
+            "can be split among the towers. Batch the dataset, make the scalar part "
+            "of the model, or use one tower."
         )
-    size = tensor.shape[0] if tensor.shape.rank is not None else None
-    if size is not None:
-        check_divides(int(size), num_towers)
-        return list(tf.split(tensor, num_towers))
-    size = tf.shape(tensor)[0]
-    check = tf.debugging.assert_equal(
-        size % num_towers,
-        0,
-        message=(
-            f"The batch does not divide among {num_towers} towers. End the input "
-            "with `.batch(batch_size, drop_remainder=True)` and a `batch_size` that "
-            f"is a multiple of {num_towers}."
-        ),
-    )
-    with tf.control_dependencies([check]):
-        return list(tf.split(tf.identity(tensor), num_towers))
 
 
 def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
@@ -113,12 +155,12 @@ def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
 
     Args:
       batch: a (nested) structure of tensors, the whole or a part of what one
-        `get_next` of a `tf.data` iterator returned.
+        `get_next` of a `tf.data` iterator returned; None stays None.
       num_towers: number of batches.
 
     Returns:
       `num_towers` structures like `batch`, the first one `batch` itself. A step in
-      which the data ends before each has its batch raises
+      which the data ends before each tower has its batch raises
       `tf.errors.OutOfRangeError`.
 
     Raises:
@@ -127,7 +169,7 @@ def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
     """
     import tensorflow as tf
 
-    flat = tf.nest.flatten(batch)
+    flat = [tensor for tensor in tf.nest.flatten(batch) if tensor is not None]
     sources = {getattr(tensor, "op", None) for tensor in flat}
     source = sources.pop() if len(sources) == 1 else None
     if source is None or not source.type.startswith("IteratorGetNext"):
@@ -145,6 +187,9 @@ def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
             output_types=[output.dtype for output in source.outputs],
             output_shapes=[output.shape for output in source.outputs],
         )
-        own = [tensors[tensor.value_index] for tensor in flat]
-        fetched.append(tf.nest.pack_sequence_as(batch, own))
+        fetched.append(tf.nest.map_structure(_same_output_of(tensors), batch))
     return fetched
+
+
+def _same_output_of(tensors: Any) -> Callable[[Any], Any]:
+    return lambda each: None if each is None else tensors[each.value_index]

@@ -52,8 +52,8 @@ def build_towers(
       devices: the device of each tower.
       variable_device: where variables live. What the caller or `build` asks for
         with `tf.device` wins, so that a parameter-server placement stays.
-      outputs: what of a tower's result the steps compute, as a structure; updates of
-        shared variables that it waits for are made by the first tower.
+      outputs: from a tower's result, the structure of tensors that the steps compute.
+        The first tower makes the updates of shared variables that these wait for.
       losses_are_added: as in `tower_collections`.
 
     Returns:
@@ -70,9 +70,8 @@ def build_towers(
     first: list[Any] = []
     variables = SharedVariables()
     for index, (shard, device) in enumerate(zip(shards, devices, strict=True)):
-        # By scope object, and without a name scope of its own: the object brings
-        # back the counts of unnamed scopes, so that the second tower's unnamed
-        # layers find the first tower's variables.
+        # Entering the scope object resets the counts of unnamed scopes, so that the
+        # second tower's unnamed layers find the first tower's variables.
         scope = tf.compat.v1.variable_scope(
             tf.compat.v1.get_variable_scope(),
             reuse=True if index else None,

@@ -1,20 +1,16 @@
-"""Catches the updates of towers so that one update with averaged gradients runs."""
+"""Catches the updates of towers, so that one update can run in their place."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import compat, errors
-from hookbridge.loops.towers.gradients import average_gradients, computed
-from hookbridge.loops.towers.subclasses import told_of_subclasses
-from hookbridge.loops.towers.sync_replicas import apply_apart, is_synchronous
-from hookbridge.patching import InstanceMethods
+from hookbridge.patching import InstanceMethods, patched
 
 
 @dataclass(frozen=True)
@@ -39,17 +35,6 @@ class Update:
     done: Any
     variable_scope: Any
     name_scope: str
-
-
-def optimizer_bases() -> list[Any]:
-    """The classes whose `apply_gradients` updates variables of a v1 graph."""
-    import tensorflow as tf
-
-    bases: list[Any] = [tf.compat.v1.train.Optimizer]
-    for keras in compat.keras_flavours():
-        if not compat.is_keras3(keras):
-            bases += [keras.optimizers.Optimizer, keras.optimizers.legacy.Optimizer]
-    return bases
 
 
 @contextlib.contextmanager
@@ -88,7 +73,7 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
         if "apply_gradients" in vars(cls):
             replace(cls, "apply_gradients", catching)
 
-    bases = optimizer_bases()
+    bases = _optimizer_bases()
     try:
         for cls in {c for base in bases for c in _with_own(base, "apply_gradients")}:
             replace(cls, "apply_gradients", catching)
@@ -96,11 +81,22 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
             replace(cls, "apply", _refusing)
         with contextlib.ExitStack() as stack:
             for base in bases:
-                stack.enter_context(told_of_subclasses(base, defined))
+                stack.enter_context(_told_of_subclasses(base, defined))
             yield caught
     finally:
         for patch in reversed(patches):
             patch.remove()
+
+
+def _optimizer_bases() -> list[Any]:
+    """The classes whose `apply_gradients` updates variables of a v1 graph."""
+    import tensorflow as tf
+
+    bases: list[Any] = [tf.compat.v1.train.Optimizer]
+    for keras in compat.keras_flavours():
+        if not compat.is_keras3(keras):
+            bases += [keras.optimizers.Optimizer, keras.optimizers.legacy.Optimizer]
+    return bases
 
 
 def _with_own(base: Any, method: str) -> Iterator[Any]:
@@ -108,6 +104,22 @@ def _with_own(base: Any, method: str) -> Iterator[Any]:
         yield base
     for sub in base.__subclasses__():
         yield from _with_own(sub, method)
+
+
+@contextlib.contextmanager
+def _told_of_subclasses(base: Any, tell: Callable[[Any], None]) -> Iterator[None]:
+    """Calls `tell(cls)` for each class that is derived from `base` in the context."""
+    own = vars(base).get("__init_subclass__")
+
+    def init_subclass(cls: type[Any], /, **kwargs: Any) -> None:
+        if own is not None:
+            own.__get__(None, cls)(**kwargs)
+        else:
+            super(base, cls).__init_subclass__(**kwargs)
+        tell(cls)
+
+    with patched(base, __init_subclass__=classmethod(init_subclass)):
+        yield
 
 
 def _keras_3_bases() -> list[Any]:
@@ -163,72 +175,3 @@ def _catching(
         return done
 
     return apply_gradients
-
-
-def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
-    """Applies the towers' updates as one, through the first tower's optimizers.
-
-    What the towers got for their updates (`Update.done`) then waits for the real
-    one, so that whatever the model function put after the update, such as moving
-    averages or the gradients of another update, still comes after it.
-
-    The variables that an optimizer makes have the names that they have without
-    towers, since the scopes of the first tower's call are entered again.
-
-    Args:
-      towers: the updates of each tower.
-      divisor: as in `average_gradients`.
-
-    Raises:
-      errors.InvalidArgumentError: there is no update, or the towers differ.
-    """
-    import tensorflow as tf
-
-    numbers = {len(updates) for updates in towers}
-    if numbers == {0}:
-        raise errors.InvalidArgumentError(
-            "`model_fn` applied no gradients in mode `train`; expected a call of "
-            "`optimizer.minimize` or `optimizer.apply_gradients` of a "
-            "`tf.compat.v1.train.Optimizer` (or a Keras 2 optimizer), whose gradients "
-            "can be averaged over the towers."
-        )
-    if len(numbers) > 1:
-        raise errors.InvalidArgumentError(
-            f"The towers applied gradients {sorted(numbers)} times; expected the same "
-            "number of updates in each tower."
-        )
-    updates = zip(*towers, strict=True)
-    # Once into each scope: it counts the names in it as long as it is open.
-    for scope, together in itertools.groupby(updates, lambda u: u[0].variable_scope):
-        with tf.compat.v1.variable_scope(scope, auxiliary_name_scope=False):
-            for same in together:
-                _apply_as_one(same, divisor)
-
-
-def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
-    """Applies one update of all towers, as the first tower asked for it."""
-    import tensorflow as tf
-
-    _check_variables(same)
-    pairs = average_gradients([update.pairs for update in same], divisor=divisor)
-    first = same[0]
-    # The model function's own control dependencies, such as update ops.
-    before = [*first.done.control_inputs, *computed(pairs)]
-    apply = functools.partial(first.apply, pairs, *first.args, **first.kwargs)
-    over_workers = is_synchronous(getattr(first.apply, "__self__", None))
-    # The trailing slash takes the scope as it is.
-    scope = first.name_scope and f"{first.name_scope}/"
-    with tf.compat.v1.name_scope(scope), tf.control_dependencies(before):
-        applied = apply_apart(apply) if over_workers else apply()
-    add_control_inputs = compat.private("add_control_inputs")
-    for update in same:
-        add_control_inputs(update.done, [getattr(applied, "op", applied)])
-
-
-def _check_variables(updates: Sequence[Update]) -> None:
-    names = [[variable.name for _, variable in u.pairs] for u in updates]
-    if any(other != names[0] for other in names):
-        raise errors.InvalidArgumentError(
-            f"The towers update different variables, {names}; expected the same "
-            "variables in the same order in each tower."
-        )

@@ -1,4 +1,4 @@
-"""Which logical devices the towers of a loop run on."""
+"""The logical devices of towers, and sessions that have them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.arguments import positive
 
 VARIABLE_OPS = (
     "Variable",
@@ -31,21 +32,17 @@ def tower_devices(
         are any, and logical CPU devices otherwise.
 
     Raises:
-      errors.InvalidArgumentError: `num_towers` is no positive integer, differs from
-        the number of `devices`, or is larger than the number of GPUs; or a device is
-        none, or not there.
+      errors.InvalidArgumentError: `num_towers` is not an integer of at least 1,
+        differs from the number of `devices`, or is larger than the number of GPUs;
+        or `devices` is malformed, or names a device that is not here.
     """
+    if num_towers is None:
+        raise errors.InvalidArgumentError(
+            "Received num_towers=None; expected an integer of at least 1."
+        )
+    positive("num_towers", num_towers)
     if devices is not None:
         check_devices(devices)
-    if isinstance(num_towers, bool) or not isinstance(num_towers, int):
-        raise errors.InvalidArgumentError(
-            f"Received num_towers={num_towers!r}; expected an integer of at least 1."
-        )
-    if num_towers < 1:
-        raise errors.InvalidArgumentError(
-            f"Received num_towers={num_towers}; expected at least 1."
-        )
-    if devices is not None:
         if len(devices) != num_towers:
             raise errors.InvalidArgumentError(
                 f"Received num_towers={num_towers} and {len(devices)} devices "
@@ -73,7 +70,7 @@ def check_devices(devices: Any) -> None:
     (`session_config`). Which devices another task has is not known here.
 
     Raises:
-      errors.InvalidArgumentError: `devices` is no list of device names, or has a
+      errors.InvalidArgumentError: `devices` is not a list of device names, or has a
         GPU or other device that is not here.
     """
     import tensorflow as tf
@@ -128,8 +125,8 @@ def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
     import tensorflow as tf
 
     config = tf.compat.v1.ConfigProto()
-    # A read of a variable must be next to the variable, whatever device the
-    # tower asked for.
+    # A read of a variable must be on the variable's device, whatever device the tower
+    # asked for.
     config.allow_soft_placement = True
     if base is not None:
         config.MergeFrom(base)

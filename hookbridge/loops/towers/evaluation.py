@@ -1,4 +1,4 @@
-"""Evaluation of a model function inside a session, on its live variables."""
+"""Evaluates a model function inside a session, on its live variables."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.loops.towers.build import VARIABLE_DEVICE
+from hookbridge.loops.towers.graph_collections import own_collections
 from hookbridge.loops.towers.inputs import InputFn, make_dataset, num_batches
-from hookbridge.loops.towers.spec import EVAL, ModelFn, call_model_fn
+from hookbridge.loops.towers.spec import EVAL, ModelFn, as_pair, call_model_fn
 from hookbridge.validation import ValidationReport
 
 
@@ -15,13 +16,13 @@ class Evaluation:
     """The evaluation part of a graph: one replica that shares the variables.
 
     Make it inside the graph, before the session; run it any number of times. It
-    runs on one device, so that its batches may have any size. It is a
+    runs on one device, so that its batches may have any size. It implements
     `hookbridge.validation.Validation`.
 
     Attributes:
       metric_names: the keys of what `run` returns.
-      num_batches: batches in one pass; None where the dataset cannot tell. Then the
-        last `on_batch_begin` meets the end of the data, as in Keras.
+      num_batches: batches in one pass; None if the dataset cannot tell. Then there
+        is one `on_batch_begin` too many, at the end of the data, as in Keras.
     """
 
     def __init__(self, model_fn: ModelFn, input_fn: InputFn) -> None:
@@ -32,21 +33,13 @@ class Evaluation:
           input_fn: gives a dataset that ends.
 
         Raises:
-          errors.InvalidArgumentError: the dataset never ends, or a function gives
+          errors.InvalidArgumentError: the dataset never ends, or a function returns
             something else than it should.
         """
         import tensorflow as tf
 
-        graph = tf.compat.v1.get_default_graph()
-        keys = (
-            tf.compat.v1.GraphKeys.LOSSES,
-            tf.compat.v1.GraphKeys.UPDATE_OPS,
-            tf.compat.v1.GraphKeys.SUMMARIES,
-        )
-        before = {key: graph.get_collection(key) for key in keys}
-        for key in keys:  # the training towers' own
-            graph.clear_collection(key)
         with (
+            own_collections(),
             tf.compat.v1.variable_scope(
                 tf.compat.v1.get_variable_scope(),
                 reuse=tf.compat.v1.AUTO_REUSE,
@@ -58,13 +51,9 @@ class Evaluation:
             dataset = make_dataset(input_fn, name="validation input")
             batches = num_batches(dataset)
             iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
-            batch = iterator.get_next()
-            spec = call_model_fn(model_fn, batch, EVAL)
-            size = tf.shape(tf.nest.flatten(batch[0])[0])[0]
-        for key in keys:
-            graph.clear_collection(key)
-            for value in before[key]:
-                graph.add_to_collection(key, value)
+            features, labels = as_pair(iterator.get_next())
+            spec = call_model_fn(model_fn, features, labels, EVAL)
+            size = tf.shape(tf.nest.flatten(features)[0])[0]
         if batches == tf.data.INFINITE_CARDINALITY:
             raise errors.InvalidArgumentError(
                 "The validation input never ends; expected one pass over the data. "
@@ -81,7 +70,7 @@ class Evaluation:
         """Goes through the data once.
 
         Args:
-          session: the session; runs of it are no training steps.
+          session: the session; its runs here are not training steps.
           report: told of every batch and the means so far, as Keras does.
 
         Returns:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hookbridge import errors
-from hookbridge.loops.towers import build as towers
-from hookbridge.loops.towers.batches import split_batch
-from hookbridge.loops.towers.gradients import average_gradients, computed
-from hookbridge.loops.towers.spec import TRAIN, ModelFn, TowerSpec, call_model_fn
+from hookbridge.loops.towers.build import VARIABLE_DEVICE
+from hookbridge.loops.towers.merged_specs import mean
+from hookbridge.loops.towers.replicate_model_fn import replicate_model_fn
+from hookbridge.loops.towers.spec import (
+    TRAIN,
+    ModelFn,
+    TowerSpec,
+    as_pair,
+    call_model_fn,
+)
 
 NO_VARIABLES = (
     "The loss of `model_fn` depends on no trainable variable; expected at least one "
@@ -28,12 +34,25 @@ class TowerGraph:
       metrics: `{name: tensor []}`, means over the whole batch.
       learning_rate: the variable, or the schedule's tensor, behind
         `learning_rate:0`.
+      optimizer: what `optimizer` made.
     """
 
     train_op: Any
     loss: Any
     metrics: Mapping[str, Any]
     learning_rate: Any
+    optimizer: Any
+
+
+class _Spec(NamedTuple):
+    """What `replicate_model_fn` reads of an `EstimatorSpec`."""
+
+    loss: Any
+    predictions: Any
+    train_op: Any
+    mode: str = TRAIN
+    eval_metric_ops: Any = None
+    export_outputs: Any = None
 
 
 def build_training(
@@ -62,40 +81,37 @@ def build_training(
     import tensorflow as tf
 
     graph = tf.compat.v1.get_default_graph()
-    with tf.device(towers.VARIABLE_DEVICE):
+    with tf.device(VARIABLE_DEVICE):
         global_step = _global_step()
         source, rate = _learning_rate(learning_rate, global_step)
         opt = optimizer(rate)
-        shards = split_batch(batch, len(devices))
     # Reserved, so that a model's own op of that name does not become `loss:0`.
     graph.unique_name("loss")
+    specs: list[TowerSpec] = []
 
-    def tower(index: int, shard: Any) -> tuple[TowerSpec, Any]:
-        spec = call_model_fn(model_fn, shard, TRAIN)
+    def tower(features: Any, labels: Any, mode: str) -> _Spec:
+        spec = call_model_fn(model_fn, features, labels, mode)
+        specs.append(spec)
         if not tf.compat.v1.trainable_variables():
             raise errors.InvalidArgumentError(NO_VARIABLES)
-        return spec, opt.compute_gradients(spec.loss, colocate_gradients_with_ops=True)
-
-    def computed_of(result: tuple[TowerSpec, Any]) -> Any:
-        spec, pairs = result
-        return spec.loss, spec.metrics, [g for g, _ in pairs if g is not None]
-
-    built = towers.build_towers(tower, shards, devices, outputs=computed_of)
-    specs = [spec for spec, _ in built]
-    with tf.device(towers.VARIABLE_DEVICE):
-        gradients = average_gradients([pairs for _, pairs in built])
-        if not any(gradient is not None for gradient, _ in gradients):
+        pairs = opt.compute_gradients(spec.loss, colocate_gradients_with_ops=True)
+        if all(gradient is None for gradient, _ in pairs):
             raise errors.InvalidArgumentError(NO_VARIABLES)
         updates = graph.get_collection(tf.compat.v1.GraphKeys.UPDATE_OPS)
-        with tf.control_dependencies([*updates, *computed(gradients)]):
-            train_op = opt.apply_gradients(gradients, global_step=global_step)
-        # The trailing slash takes the name as it is: it was reserved above.
-        loss = tf.identity(_mean([spec.loss for spec in specs]), name="loss/")
+        with tf.control_dependencies(updates):
+            train_op = opt.apply_gradients(pairs, global_step=global_step)
+        return _Spec(spec.loss, spec.metrics, train_op)
+
+    features, labels = as_pair(batch)
+    whole = replicate_model_fn(tower, devices)(features, labels, TRAIN)
+    with tf.device(VARIABLE_DEVICE):
         metrics = {
             name: _merged_metric(name, [spec.metrics[name] for spec in specs])
             for name in specs[0].metrics
         }
-    return TowerGraph(train_op, loss, metrics, source)
+        # The trailing slash takes the name as it is: it was reserved above.
+        loss = tf.identity(whole.loss, name="loss/")
+    return TowerGraph(whole.train_op, loss, metrics, source, opt)
 
 
 def _global_step() -> Any:
@@ -127,12 +143,6 @@ def _learning_rate(value: Any, global_step: Any) -> tuple[Any, Any]:
     return variable, tf.identity(variable, name="learning_rate")
 
 
-def _mean(values: Sequence[Any]) -> Any:
-    import tensorflow as tf
-
-    return values[0] if len(values) == 1 else tf.add_n(list(values)) / len(values)
-
-
 def _merged_metric(name: str, values: Sequence[Any]) -> Any:
     import tensorflow as tf
 
@@ -145,4 +155,4 @@ def _merged_metric(name: str, values: Sequence[Any]) -> Any:
             f"`{name}:0` has to be the mean over the towers. Give the operation "
             f"another name, for example `tower_{name}`."
         )
-    return tf.identity(_mean(values), name=name)
+    return tf.identity(mean(values), name=name)

@@ -6,7 +6,35 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from hookbridge.adapters.session_graph.ops import ancestors
 from hookbridge.patching import patched
+
+
+@contextlib.contextmanager
+def own_collections() -> Iterator[dict[str, list[Any]]]:
+    """Hides losses, update ops and summaries, and what is added in the context.
+
+    After the context the graph's collections are what they were before.
+
+    Yields:
+      `{key: values}` of what is hidden. The regularisation losses are in it too, but
+      stay in sight.
+    """
+    import tensorflow as tf
+
+    graph = tf.compat.v1.get_default_graph()
+    keys = tf.compat.v1.GraphKeys
+    hidden = (keys.LOSSES, keys.UPDATE_OPS, keys.SUMMARIES)
+    kept = {
+        key: graph.get_collection(key) for key in (*hidden, keys.REGULARIZATION_LOSSES)
+    }
+    for key in hidden:
+        graph.clear_collection(key)
+    try:
+        yield kept
+    finally:
+        for key, values in kept.items():
+            _replace(graph, key, values)
 
 
 @contextlib.contextmanager
@@ -20,14 +48,14 @@ def tower_collections(
     the collections hold what the first tower (and the code before it) put there, so
     that summaries appear once.
 
-    Update ops run once too, those of the first tower. The model functions of the
+    Update ops run once too: those of the first tower. The model functions of the
     others find no `UPDATE_OPS` at all: they usually make their gradients wait for
     them, and all towers' gradients are computed.
 
     Regularisation losses belong to the shared variables, which only the first
-    tower creates: those stay visible in every tower, so that each tower's loss is
+    tower creates: they stay visible in every tower, so that each tower's loss is
     what it would be alone. A regularisation loss that depends on the first
-    tower's examples (activity regularisation) does not.
+    tower's examples (activity regularisation) does not stay visible.
 
     Args:
       index: the tower's position; the first tower is 0.
@@ -38,47 +66,30 @@ def tower_collections(
     """
     import tensorflow as tf
 
-    graph = tf.compat.v1.get_default_graph()
-    keys = tf.compat.v1.GraphKeys
-    own = (keys.LOSSES, keys.UPDATE_OPS, keys.SUMMARIES)
     if index == 0:
         yield
         return
-    shared = keys.REGULARIZATION_LOSSES
-    kept = {key: graph.get_collection(key) for key in (*own, shared)}
-    inputs = {tensor.op for tensor in tf.nest.flatten(shard) if tensor is not None}
-    for key in own:
-        graph.clear_collection(key)
-    seen = [] if losses_are_added else kept[shared]
-    _replace(graph, shared, [x for x in seen if not _reaches(x, inputs)])
+    graph = tf.compat.v1.get_default_graph()
+    keys = tf.compat.v1.GraphKeys
+    inputs = {
+        tensor.op
+        for tensor in tf.nest.flatten(shard, expand_composites=True)
+        if tensor is not None
+    }
     get_collection = graph.get_collection
 
     def without_updates(name: str, scope: str | None = None) -> Any:
         return [] if name == keys.UPDATE_OPS else get_collection(name, scope)
 
-    try:
+    with own_collections() as kept:
+        shared = keys.REGULARIZATION_LOSSES
+        seen = [] if losses_are_added else kept[shared]
+        _replace(graph, shared, [x for x in seen if not inputs & ancestors([x.op])])
         with patched(graph, get_collection=without_updates):
             yield
-    finally:
-        for key, values in kept.items():
-            _replace(graph, key, values)
 
 
 def _replace(graph: Any, key: str, values: list[Any]) -> None:
     graph.clear_collection(key)
     for value in values:
         graph.add_to_collection(key, value)
-
-
-def _reaches(tensor: Any, targets: set[Any]) -> bool:
-    """Whether `tensor` is computed from any of the operations `targets`."""
-    seen: set[Any] = set()
-    todo = [tensor.op]
-    while todo:
-        op = todo.pop()
-        if op in targets:
-            return True
-        if op not in seen:
-            seen.add(op)
-            todo.extend(x.op for x in op.inputs)
-    return False

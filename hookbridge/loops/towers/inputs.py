@@ -1,11 +1,13 @@
-"""Brings a `tf.data.Dataset` into a session loop's graph."""
+"""Brings a `tf.data.Dataset` into the graph of a training session."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.loops.towers.batches import check_divides, known_size
 
 # Called inside the loop's graph; gives a dataset of `(features, labels)` batches.
 InputFn = Callable[[], Any]
@@ -38,33 +40,8 @@ def make_dataset(input_fn: InputFn, *, name: str) -> Any:
     return dataset
 
 
-def num_batches(dataset: Any) -> int:
-    """How many elements a dataset of the default graph has.
-
-    Args:
-      dataset: made in the default graph.
-
-    Returns:
-      The number, or `tf.data.INFINITE_CARDINALITY` or `tf.data.UNKNOWN_CARDINALITY`.
-    """
-    import tensorflow as tf
-
-    v1 = tf.compat.v1
-    size = dataset.cardinality()
-    # A copy without devices: those of a cluster are not in a session of our own.
-    part = v1.graph_util.extract_sub_graph(size.graph.as_graph_def(), [size.op.name])
-    for node in part.node:
-        node.device = ""
-    with tf.Graph().as_default() as graph:
-        (size,) = tf.graph_util.import_graph_def(
-            part, name="", return_elements=[size.name]
-        )
-        with v1.Session(graph=graph) as session:
-            return int(session.run(size))
-
-
 def next_training_batch(dataset: Any) -> Any:
-    """The tensors of one batch after the other.
+    """The tensors of the next batch, as each step gets them.
 
     The session initialises the iterator when it starts and after a recovery.
     """
@@ -75,3 +52,80 @@ def next_training_batch(dataset: Any) -> Any:
         tf.compat.v1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer
     )
     return iterator.get_next()
+
+
+def num_batches(dataset: Any) -> int:
+    """How many elements a dataset of the default graph has.
+
+    Returns:
+      The number, or `tf.data.INFINITE_CARDINALITY` or `tf.data.UNKNOWN_CARDINALITY`.
+    """
+    (size,) = _run_apart([dataset.cardinality()])
+    return int(size)
+
+
+def check_first_batch(batch: Any, num_towers: int) -> None:
+    """Raises if the batches that an input begins with do not divide.
+
+    Where the graph does not tell the size, as after `.batch(8)` without
+    `drop_remainder`, one batch is read, in a session of its own. An error there is
+    ignored: training meets it again and reports it. Inputs that need threads in
+    their session (queue runners) are not read.
+
+    Args:
+      batch: a (nested) structure of tensors `[N, ...]` of the default graph.
+      num_towers: the towers that share it.
+
+    Raises:
+      errors.InvalidArgumentError: the batch does not divide among the towers.
+    """
+    import tensorflow as tf
+
+    if num_towers == 1:
+        return
+    unknown = []
+    for tensor in tf.nest.flatten(batch):
+        if not isinstance(tensor, tf.Tensor) or tensor.shape.rank == 0:
+            continue
+        size = known_size(tensor)
+        if size is None:
+            unknown.append(tensor)
+        else:
+            check_divides(size, num_towers)
+    keys = tf.compat.v1.GraphKeys
+    if unknown and not tf.compat.v1.get_collection(keys.QUEUE_RUNNERS):
+        first = tf.compat.v1.get_collection(keys.TABLE_INITIALIZERS)
+        with contextlib.suppress(tf.errors.OpError):
+            for size in _run_apart(unknown, first, lambda found: tf.shape(found)[0]):
+                check_divides(int(size), num_towers)
+
+
+def _run_apart(
+    tensors: list[Any], first: Any = (), of: Callable[[Any], Any] = lambda found: found
+) -> list[Any]:
+    """What `of` makes of `tensors`, in a copy of their graph with its own session.
+
+    Args:
+      tensors: tensors of one graph, which stays unchanged.
+      first: operations to run before.
+      of: called with each copied tensor, returns the tensor to fetch.
+    """
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    before = [getattr(each, "op", each).name for each in first]
+    part = v1.graph_util.extract_sub_graph(
+        tensors[0].graph.as_graph_def(), [*before, *(t.op.name for t in tensors)]
+    )
+    # A session of our own does not have the devices of a cluster.
+    for node in part.node:
+        node.device = ""
+    with tf.Graph().as_default() as copy:
+        found = tf.graph_util.import_graph_def(
+            part, name="", return_elements=[tensor.name for tensor in tensors]
+        )
+        config = v1.ConfigProto(device_count={"GPU": 0})
+        with v1.Session(graph=copy, config=config) as session:
+            session.run([copy.get_operation_by_name(name) for name in before])
+            values: list[Any] = session.run([of(tensor) for tensor in found])
+            return values

@@ -8,31 +8,35 @@ from typing import Any
 from hookbridge import errors
 
 
-def merged_loss(losses: Sequence[Any], weights: Sequence[Any] | None) -> Any:
-    """The loss of the whole batch.
+def mean(values: Sequence[Any]) -> Any:
+    """The mean over towers of equal size; the value itself if there is one tower."""
+    import tensorflow as tf
+
+    return values[0] if len(values) == 1 else tf.add_n(list(values)) / len(values)
+
+
+def weighted_mean(losses: Sequence[Any], sizes: Sequence[Any]) -> Any:
+    """The mean over towers of different sizes.
 
     Args:
       losses: `[]` of each tower.
-      weights: each tower's number of examples for a loss that is a mean; None for
-        a loss that is a sum.
+      sizes: each tower's number of examples.
     """
     import tensorflow as tf
 
-    if weights is None:
-        return tf.add_n(list(losses))
-    total = tf.add_n(list(weights))
+    total = tf.add_n(list(sizes))
     parts = []
-    for loss, weight in zip(losses, weights, strict=True):
-        share = tf.cast(weight, loss.dtype) / tf.cast(total, loss.dtype)
+    for loss, size in zip(losses, sizes, strict=True):
+        share = tf.cast(size, loss.dtype) / tf.cast(total, loss.dtype)
         # The mean over no example is NaN, and NaN times nothing is NaN.
-        parts.append(tf.where(weight > 0, loss * share, tf.zeros_like(loss)))
+        parts.append(tf.where(size > 0, loss * share, tf.zeros_like(loss)))
     return tf.add_n(parts)
 
 
 def merged_predictions(towers: Sequence[Any]) -> Any:
     """Predictions `[N / num_towers, ...]` of each tower as `[N, ...]`.
 
-    A scalar among them, which is of no example, is the first tower's.
+    A scalar belongs to no example: the first tower's is taken.
     """
     import tensorflow as tf
 
@@ -59,8 +63,7 @@ def merged_export_outputs(towers: Sequence[Any]) -> Any:
 
 def _export_output(name: str, towers: Sequence[Any]) -> Any:
     kind = type(towers[0])
-    # Predict, Classification and Regression outputs of every Estimator version
-    # keep what they were made of under the names of their arguments.
+    # In every Estimator version, an export output has its arguments as attributes.
     for fields in (("outputs",), ("scores", "classes"), ("value",)):
         if all(hasattr(towers[0], field) for field in fields):
             values = {
@@ -81,10 +84,9 @@ def merged_metrics(
     """`eval_metric_ops` over the examples of all towers.
 
     The metrics of `tf.compat.v1.metrics` and of Keras 2 keep sums in local
-    variables. After each update those of the first tower get the towers' sums and
-    the others start from zero again, so that the first tower's values are those of
-    all. What a tower without an example computed is left out: a mean over nothing is
-    NaN.
+    variables. After each update the first tower's variables get the sums of all
+    towers, and the others start from zero again: the first tower's values are then
+    those of all. A tower without an example is left out: a mean over nothing is NaN.
 
     Args:
       towers: each tower's `{name: (value, update_op)}` or `{name: Keras metric}`.

@@ -1,28 +1,28 @@
-"""Any Estimator `model_fn` as one that runs in towers over several devices."""
+"""Turns an Estimator's `model_fn` into one that runs in towers on several devices."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hookbridge import errors
 from hookbridge.loops.towers import merged_specs
-from hookbridge.loops.towers.batches import fetch_batches, split_batch
-from hookbridge.loops.towers.build import VARIABLE_DEVICE, build_towers
-from hookbridge.loops.towers.deferred_updates import (
-    Update,
-    apply_averaged,
-    catch_updates,
+from hookbridge.loops.towers.averaged_updates import apply_averaged
+from hookbridge.loops.towers.batches import (
+    fetch_batches,
+    split_any_batch,
+    split_batch,
 )
+from hookbridge.loops.towers.build import VARIABLE_DEVICE, build_towers
+from hookbridge.loops.towers.deferred_updates import Update, catch_updates
 from hookbridge.loops.towers.devices import check_devices, device_setter, tower_devices
-from hookbridge.loops.towers.uneven_batch import split_any_batch
+from hookbridge.loops.towers.spec import EVAL, TRAIN
 from hookbridge.loops.towers.variables import recorded_local_variables
 
 Reduction = Literal["mean", "sum"]
 Batches = Literal["split", "fetch"]
-TRAIN = "train"
 
 
 def replicate_model_fn(
@@ -41,13 +41,13 @@ def replicate_model_fn(
     applied once by the first tower's optimizer: any `tf.compat.v1.train.Optimizer`,
     and the Keras 2 optimizers that can update a v1 graph. In EVAL the metrics, and
     in EVAL and PREDICT the predictions, are those of the whole batch. Update ops,
-    summaries, hooks and the scaffold are the first tower's. What the model function
-    does with its gradients, such as clipping, it does in each tower, before they are
-    averaged; `docs/estimator.md` has more.
+    summaries, hooks and the scaffold are the first tower's. Whatever the model
+    function does with its gradients, such as clipping, happens in each tower before
+    they are averaged; `docs/estimator.md` has more.
 
     The first tower's operations have no name prefix, those of tower i are in
-    `tower_i/`. After the replication function of TF 1's `tf.contrib.estimator`,
-    without the optimizer wrapper that it asked for.
+    `tower_i/`. The function is modelled on that of TF 1's `tf.contrib.estimator`,
+    and needs no optimizer wrapper.
 
     Args:
       model_fn: an Estimator's `model_fn(features, labels, mode, params, config)`,
@@ -75,9 +75,8 @@ def replicate_model_fn(
 
     Raises:
       errors.InvalidArgumentError: a bad argument, or a device that is not here; when
-        called, a batch that does
-        not divide or cannot be fetched again in TRAIN, or a model function that
-        differs between towers.
+        called, a batch that does not divide or cannot be fetched again in TRAIN, or
+        a model function that differs between towers.
       errors.RefusedError: when called, an optimizer of Keras 3, which cannot update
         a v1 graph.
     """
@@ -109,8 +108,8 @@ def replicate_model_fn(
 def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
     """The arguments that Estimator passes.
 
-    It passes none that a `functools.partial` binds by keyword, and counts those
-    after it, which Python makes keyword-only, as arguments like others.
+    Estimator does not pass those that a `functools.partial` binds by keyword. Python
+    makes the ones after them keyword-only; for Estimator they are ordinary arguments.
     """
     signature = inspect.signature(model_fn)
     if not isinstance(model_fn, functools.partial):
@@ -137,8 +136,16 @@ def _devices(devices: Sequence[str] | None, num_towers: int | None) -> tuple[str
     return tower_devices(num_towers)
 
 
+class _Tower(NamedTuple):
+    """What one call of the model function gave."""
+
+    spec: Any
+    updates: list[Update]
+    local_variables: list[Any]
+
+
 class _Replicated:
-    """One replicated model function; keeps nothing between calls."""
+    """One replicated model function; has no state between calls."""
 
     def __init__(
         self,
@@ -159,11 +166,12 @@ class _Replicated:
 
         mode = arguments.get("mode", TRAIN)
         towers = len(self._devices)
-        batch = (arguments["features"], arguments.get("labels"))
         on_variables = device_setter(self._variable_device, self._variable_device)
+        sizes: list[Any] | None = None
         with tf.compat.v1.device(on_variables):
+            batch = (arguments["features"], arguments.get("labels"))
             if mode == TRAIN:
-                shards, sizes = _of_towers(self._share, batch, towers), None
+                shards = self._share(batch, towers)
             else:
                 shards, sizes = split_any_batch(batch, towers)
         built = build_towers(
@@ -174,18 +182,15 @@ class _Replicated:
             outputs=_computed,
             losses_are_added=not self._mean,
         )
-        specs = [spec for spec, _, _ in built]
         with tf.compat.v1.device(on_variables):
             if mode == TRAIN:
                 apply_averaged(
-                    [updates for _, updates, _ in built],
+                    [tower.updates for tower in built],
                     divisor=float(towers) if self._mean else 1.0,
                 )
-            return specs[0]._replace(**self._merged(specs, built, sizes))
+            return built[0].spec._replace(**self._merged(built, sizes))
 
-    def _tower(
-        self, arguments: dict[str, Any], shard: Any
-    ) -> tuple[Any, list[Update], list[Any]]:
+    def _tower(self, arguments: dict[str, Any], shard: Any) -> _Tower:
         import tensorflow as tf
 
         own = dict(arguments, features=shard[0])
@@ -199,52 +204,47 @@ class _Replicated:
                 f"`model_fn` returned {spec!r}; expected an `EstimatorSpec`."
             )
         local = {id(variable) for variable in tf.compat.v1.local_variables()}
-        return spec, updates, [each for each in made if id(each) in local]
+        return _Tower(spec, updates, [each for each in made if id(each) in local])
 
-    def _merged(self, specs: list[Any], built: list[Any], sizes: Any) -> dict[str, Any]:
+    def _merged(
+        self, towers: Sequence[_Tower], sizes: list[Any] | None
+    ) -> dict[str, Any]:
         import tensorflow as tf
 
+        def of_each(field: str) -> list[Any]:
+            return [getattr(tower.spec, field) for tower in towers]
+
         changed: dict[str, Any] = {
-            "predictions": merged_specs.merged_predictions(
-                [spec.predictions for spec in specs]
-            ),
+            "predictions": merged_specs.merged_predictions(of_each("predictions")),
             "export_outputs": merged_specs.merged_export_outputs(
-                [spec.export_outputs for spec in specs]
+                of_each("export_outputs")
             ),
         }
-        if specs[0].loss is not None:
-            weights = None
-            if self._mean:
-                weights = sizes or [tf.constant(1) for _ in specs]
-            changed["loss"] = merged_specs.merged_loss(
-                [spec.loss for spec in specs], weights
-            )
-        if specs[0].mode == "eval":
+        losses = of_each("loss")
+        if losses[0] is not None:
+            if not self._mean:
+                changed["loss"] = tf.add_n(losses)
+            elif sizes is None:
+                changed["loss"] = merged_specs.mean(losses)
+            else:
+                changed["loss"] = merged_specs.weighted_mean(losses, sizes)
+        if towers[0].spec.mode == EVAL:
             changed["eval_metric_ops"] = merged_specs.merged_metrics(
-                [spec.eval_metric_ops for spec in specs],
-                [variables for _, _, variables in built],
-                sizes,
+                of_each("eval_metric_ops"),
+                [tower.local_variables for tower in towers],
+                sizes or [],
             )
         return changed
 
 
-def _computed(tower: tuple[Any, list[Update], list[Any]]) -> Any:
-    """What of a tower its steps compute."""
-    spec, updates, _ = tower
+def _computed(tower: _Tower) -> Any:
+    """What the steps compute of a tower."""
     gradients = [
         gradient
-        for update in updates
+        for update in tower.updates
         for gradient, _ in update.pairs
         if gradient is not None
     ]
+    spec = tower.spec
     outputs = (spec.loss, spec.predictions, spec.eval_metric_ops)
     return gradients, [each for each in outputs if each is not None]
-
-
-def _of_towers(
-    share: Callable[[Any, int], list[Any]], batch: tuple[Any, Any], num_towers: int
-) -> list[Any]:
-    """The towers' `(features, labels)`; no labels stay no labels."""
-    if batch[1] is None:
-        return [(shard, None) for shard in share(batch[0], num_towers)]
-    return share(batch, num_towers)

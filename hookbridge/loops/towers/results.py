@@ -1,4 +1,4 @@
-"""Reads the variables once everything else is done with them."""
+"""What a training run leaves, read after every guest's last event."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TrainingResult:
 class FinalValuesHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Keeps the values that the variables have when the session ends.
 
-    Put it last: a callback before it may restore the best weights in its end.
+    Put it last: a callback may restore the best weights at its end.
 
     Attributes:
       variables: `{variable name: array}`; empty until the session has ended

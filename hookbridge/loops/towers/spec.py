@@ -1,4 +1,4 @@
-"""What a model function gives a tower loop."""
+"""What a model function returns to a tower loop."""
 
 from __future__ import annotations
 
@@ -32,19 +32,30 @@ class TowerSpec:
     predictions: Any = None
 
 
-def call_model_fn(model_fn: ModelFn, example: Any, mode: str) -> TowerSpec:
-    """Calls `model_fn` with a `(features, labels)` pair and checks what it gives.
+def as_pair(element: Any) -> tuple[Any, Any]:
+    """An element of the input as `(features, labels)`.
 
     Raises:
-      errors.InvalidArgumentError: the input is no pair, or `model_fn` does not give
-        a `TowerSpec` with a scalar loss and scalar metrics.
+      errors.InvalidArgumentError: it is no pair.
     """
-    if not isinstance(example, (tuple, list)) or len(example) != 2:
+    if not isinstance(element, (tuple, list)) or len(element) != 2:
         raise errors.InvalidArgumentError(
-            f"The input function gives elements of type `{type(example).__name__}`; "
+            f"The input function gives elements of type `{type(element).__name__}`; "
             "expected `(features, labels)` pairs."
         )
-    spec = model_fn(example[0], example[1], mode)
+    return element[0], element[1]
+
+
+def call_model_fn(
+    model_fn: ModelFn, features: Any, labels: Any, mode: str
+) -> TowerSpec:
+    """Calls `model_fn` and checks what it returns.
+
+    Raises:
+      errors.InvalidArgumentError: it returns something else than a `TowerSpec` with
+        a scalar loss and scalar metrics.
+    """
+    spec = model_fn(features, labels, mode)
     if not isinstance(spec, TowerSpec):
         raise errors.InvalidArgumentError(
             f"`model_fn` returned {spec!r}; expected "

@@ -1,4 +1,4 @@
-"""Makes updates of shared variables once, whichever towers wait for them."""
+"""Runs updates of shared variables once, whichever towers wait for them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ UPDATES = ("Assign", "Scatter", "ResourceScatter")
 def update_once(first: Sequence[Any], own: Sequence[Any], outputs: Any) -> None:
     """Lets a tower wait for the first tower's updates in place of its own.
 
-    A model function may put an update, such as a counter or the averages of a batch
-    normalisation, before its gradients without the collection `UPDATE_OPS`. Every
-    tower's gradients are computed, and the update is that of a shared variable.
+    A model function may let its gradients wait for an update, such as a counter or the
+    averages of a batch normalisation, without the collection `UPDATE_OPS`. All towers'
+    gradients are computed: without this, each tower would update the shared variable.
 
     Updates inside a `tf.function`, `tf.cond` or `tf.while_loop` are not seen.
 
     Args:
       first: the first tower's operations, in the order of their creation.
       own: the tower's.
-      outputs: the structure of tensors that the steps compute of the tower.
+      outputs: the structure of the tower's tensors that the steps compute.
 
     Raises:
-      errors.InvalidArgumentError: the outputs are computed from what an update gives,
+      errors.InvalidArgumentError: the outputs are computed from an update's result,
         or the first tower has no such update.
     """
     import tensorflow as tf
@@ -44,7 +44,7 @@ def update_once(first: Sequence[Any], own: Sequence[Any], outputs: Any) -> None:
     seen: set[Any] = set()
     while todo:
         op = todo.pop()
-        if op not in mine or op in seen:  # the code before it has no tower's updates
+        if op not in mine or op in seen:
             continue
         seen.add(op)
         if any(control in instead for control in op.control_inputs):
@@ -78,7 +78,7 @@ def _counterparts(first: Any, own: Any) -> dict[Any, Any]:
     """The first tower's operation for each of the tower's; None if it has none."""
     instead: dict[Any, Any] = {}
     for key, ops in own.items():
-        # From the end: the first tower's begin with the variable's initialisation.
+        # Counted from the end: the first tower also initialises the variable.
         firsts = [None] * len(ops) + first.get(key, [])
         instead.update(zip(ops, firsts[-len(ops) :], strict=True))
     return instead

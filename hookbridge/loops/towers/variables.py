@@ -1,4 +1,4 @@
-"""Gives every tower the first tower's variables, however the model makes them."""
+"""Gives every tower the first tower's variables."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class SharedVariables:
     """Records the variables of the first tower and hands them to the others.
 
     `tf.compat.v1.get_variable` shares by name. `tf.Variable` and the layers of a
-    Keras 2 model make a new variable at each call: for those the n-th creation in a
-    tower gives the n-th variable of the first tower, as `MirroredStrategy` does.
-    Local variables (those of metrics) stay each tower's own.
+    Keras 2 model make a new variable at each call: there the n-th creation in a
+    tower gives the n-th variable of the first tower, as in `MirroredStrategy`.
+    Each tower keeps its own local variables (those of metrics).
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class SharedVariables:
 def recorded_local_variables() -> Iterator[list[Any]]:
     """The local variables made in the context, in the order of their creation.
 
-    The graph's own list of them has those of Keras metrics in any order.
+    The graph's own list of them does not keep the order for Keras metrics.
     """
     import tensorflow as tf
 
@@ -95,10 +95,10 @@ def _is_named(variable: Any) -> bool:
     """Whether `get_variable` finds it again by its name."""
     import tensorflow as tf
 
-    # From the root: the name has every scope in it already.
+    # From the root scope: the name contains every scope already.
     root = tf.compat.v1.VariableScope(reuse=True, name="")
     name = variable.op.name
-    # Slots of optimizers and averages are filed with a slash at the end.
+    # Slots of optimizers and averages are stored with a slash at the end.
     for key in (name, f"{name}/"):
         try:
             with tf.compat.v1.variable_scope(root, auxiliary_name_scope=False):

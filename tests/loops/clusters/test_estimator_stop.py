@@ -14,9 +14,12 @@ from old_checkpoint import OLD_STEP, write_checkpoint
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop.evaluator import JobEnd, write_marker
+from hookbridge.loops.group_stop.evaluator import (
+    JobEnd,
+    stop_from_outside,
+    write_marker,
+)
 from hookbridge.loops.group_stop.member import LATE_SECS, GroupStop, GroupStopped
-from hookbridge.loops.group_stop.outside import stop_from_outside
 from hookbridge.loops.tasks.local_cluster import free_ports
 
 TASKS = ("ps 0", "chief 0", "worker 0", "evaluator 0")

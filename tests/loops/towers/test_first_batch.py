@@ -12,8 +12,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import testing
 from hookbridge.loops import TowerLoop, TowerSpec
-from hookbridge.loops.towers.first_batch import check_first_batch
-from hookbridge.loops.towers.inputs import next_training_batch
+from hookbridge.loops.towers.inputs import check_first_batch, next_training_batch
 
 v1 = tf.compat.v1
 X = np.arange(8, dtype=np.float32)

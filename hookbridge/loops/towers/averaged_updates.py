@@ -1,0 +1,142 @@
+"""Applies the gradients of several towers as one update."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hookbridge import compat, errors
+from hookbridge.loops.towers.deferred_updates import Update
+
+
+def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
+    """Applies the towers' updates as one, through the first tower's optimizers.
+
+    What the towers got for their updates (`Update.done`) then waits for the real
+    one, so that whatever the model function put after the update, such as moving
+    averages or the gradients of another update, still comes after it.
+
+    The variables that an optimizer makes have the names that they have without
+    towers, since the scopes of the first tower's call are entered again.
+
+    Args:
+      towers: the updates of each tower.
+      divisor: what the sum of the gradients is divided by: the number of towers for
+        a loss that is a mean over examples, 1 for a sum.
+
+    Raises:
+      errors.InvalidArgumentError: there is no update, or the towers differ.
+    """
+    import tensorflow as tf
+
+    numbers = {len(updates) for updates in towers}
+    if numbers == {0}:
+        raise errors.InvalidArgumentError(
+            "`model_fn` applied no gradients in mode `train`; expected a call of "
+            "`optimizer.minimize` or `optimizer.apply_gradients` of a "
+            "`tf.compat.v1.train.Optimizer` (or a Keras 2 optimizer), whose gradients "
+            "can be averaged over the towers."
+        )
+    if len(numbers) > 1:
+        raise errors.InvalidArgumentError(
+            f"The towers applied gradients {sorted(numbers)} times; expected the same "
+            "number of updates in each tower."
+        )
+    updates = zip(*towers, strict=True)
+    # A scope counts the names in it for as long as it is open: enter each one once.
+    for scope, together in itertools.groupby(updates, lambda u: u[0].variable_scope):
+        with tf.compat.v1.variable_scope(scope, auxiliary_name_scope=False):
+            for same in together:
+                _apply_as_one(same, divisor)
+
+
+def average_gradients(
+    towers: Sequence[Sequence[tuple[Any, Any]]], *, divisor: float
+) -> list[tuple[Any, Any]]:
+    """Averages what `Optimizer.compute_gradients` gave in each tower.
+
+    Args:
+      towers: for each tower its `(gradient, variable)` pairs, in the same order of
+        variables. A gradient is a tensor, an `IndexedSlices` or None.
+      divisor: what the sum is divided by.
+
+    Returns:
+      One `(gradient, variable)` pair for each variable. Where every tower has
+      `IndexedSlices` the result is `IndexedSlices` (rows appended, values divided),
+      where some have, it is dense. A tower without a gradient for the variable
+      counts as zero; if no tower has one, the gradient is None.
+    """
+    merged = []
+    for pairs in zip(*towers, strict=True):
+        gradients = [gradient for gradient, _ in pairs if gradient is not None]
+        merged.append((_average(gradients, divisor), pairs[0][1]))
+    return merged
+
+
+def _average(gradients: list[Any], divisor: float) -> Any:
+    import tensorflow as tf
+
+    if not gradients:
+        return None
+    if all(isinstance(gradient, tf.IndexedSlices) for gradient in gradients):
+        values = tf.concat([gradient.values for gradient in gradients], axis=0)
+        return tf.IndexedSlices(
+            values=values / tf.cast(divisor, values.dtype),
+            indices=tf.concat([gradient.indices for gradient in gradients], axis=0),
+            dense_shape=gradients[0].dense_shape,
+        )
+    total = tf.add_n([tf.convert_to_tensor(gradient) for gradient in gradients])
+    return total / tf.cast(divisor, total.dtype)
+
+
+def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
+    """Applies one update of all towers, as the first tower asked for it."""
+    import tensorflow as tf
+
+    names = [[variable.name for _, variable in update.pairs] for update in same]
+    if any(other != names[0] for other in names):
+        raise errors.InvalidArgumentError(
+            f"The towers update different variables, {names}; expected the same "
+            "variables in the same order in each tower."
+        )
+    pairs = average_gradients([update.pairs for update in same], divisor=divisor)
+    first = same[0]
+    # An update waits for the model function's own control dependencies, such as
+    # update ops, and for every gradient, so that it happens as a whole or not at all:
+    # parts of it need no gradient, such as the decay of Adam's sparse moments, and
+    # would also run in the step that meets the end of the data.
+    before = [
+        *first.done.control_inputs,
+        *(
+            gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+            for gradient, _ in pairs
+            if gradient is not None
+        ),
+    ]
+    apply = functools.partial(first.apply, pairs, *first.args, **first.kwargs)
+    # The trailing slash takes the scope as it is.
+    scope = first.name_scope and f"{first.name_scope}/"
+    with tf.compat.v1.name_scope(scope), tf.control_dependencies(before):
+        applied = _apply(apply, getattr(first.apply, "__self__", None))
+    add_control_inputs = compat.private("add_control_inputs")
+    for update in same:
+        add_control_inputs(update.done, [getattr(applied, "op", applied)])
+
+
+def _apply(apply: Callable[[], Any], optimizer: Any) -> Any:
+    """Calls `apply`; with several workers only its own step waits for anything.
+
+    `SyncReplicasOptimizer.apply_gradients` makes two things: the worker's step, and
+    the update that a thread of the chief runs. If both had the control dependencies
+    around the call, the chief's thread would run the forward pass too and take
+    batches of its own.
+    """
+    import tensorflow as tf
+
+    if not isinstance(optimizer, tf.compat.v1.train.SyncReplicasOptimizer):
+        return apply()
+    with tf.control_dependencies(None):
+        step = apply()
+    return tf.group(step, name="sync_step")
