@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
     from hookbridge.explanation import explain as explain
     from hookbridge.loops.towers.replicate_model_fn import (
+        TowerOptimizer as TowerOptimizer,
+    )
+    from hookbridge.loops.towers.replicate_model_fn import (
         replicate_model_fn as replicate_model_fn,
     )
 
@@ -41,6 +44,7 @@ _WHERE = {
     "explain": "hookbridge.explanation",
     "CallbackToHook": "hookbridge.adapters.callback_to_hook",
     "HookToCallback": "hookbridge.adapters.hook_to_callback",
+    "TowerOptimizer": "hookbridge.loops.towers.replicate_model_fn",
     "set_role": "hookbridge.adapters.guests.roles",
     "checkpoints": "hookbridge.checkpoints",
     "errors": "hookbridge.errors",
@@ -55,6 +59,7 @@ _MODULES = frozenset({"checkpoints", "errors", "estimator", "loops"})
 __all__ = (
     "CallbackToHook",
     "HookToCallback",
+    "TowerOptimizer",
     "as_callbacks",
     "as_hooks",
     "checkpoints",

@@ -7,6 +7,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from absl import logging
+
 from hookbridge import errors
 from hookbridge.loops.towers import merged_specs
 from hookbridge.loops.towers.averaged_updates import apply_averaged
@@ -21,7 +24,15 @@ from hookbridge.loops.towers.devices import check_devices, device_setter, tower_
 from hookbridge.loops.towers.spec import EVAL, TRAIN
 from hookbridge.loops.towers.variables import recorded_local_variables
 
-Reduction = Literal["mean", "sum"]
+# Values of `loss_reduction`: ours, and those of TF 1 and of Keras.
+MEANS = (
+    "mean",
+    "weighted_mean",
+    "weighted_sum_over_batch_size",
+    "weighted_sum_by_nonzero_weights",
+    "sum_over_batch_size",
+)
+SUMS = ("sum", "weighted_sum")
 Batches = Literal["split", "fetch"]
 
 
@@ -30,7 +41,7 @@ def replicate_model_fn(
     devices: Sequence[str] | None = None,
     *,
     num_towers: int | None = None,
-    loss_reduction: Reduction = "mean",
+    loss_reduction: str = "mean",
     batches: Batches = "split",
     variable_device: str = VARIABLE_DEVICE,
 ) -> Callable[..., Any]:
@@ -51,8 +62,8 @@ def replicate_model_fn(
 
     Args:
       model_fn: an Estimator's `model_fn(features, labels, mode, params, config)`,
-        with any of the last four arguments. Its dense inputs `[N, ...]` arrive as
-        `[N / num_towers, ...]` where the batch is split.
+        with any of the last four arguments. Its dense and sparse inputs `[N, ...]`
+        arrive as `[N / num_towers, ...]` where the batch is split.
       devices: the towers' devices, for example `["/device:GPU:0",
         "/device:GPU:1"]`; None takes the GPUs, or else logical CPU devices (give
         the Estimator a session with enough of them:
@@ -61,7 +72,9 @@ def replicate_model_fn(
         there are GPUs, or one.
       loss_reduction: `"mean"` if the loss is a mean over examples, `"sum"` if it is
         a sum: then losses and gradients are added, and the regularisation losses
-        of the graph collection count once.
+        of the graph collection count once. The values of
+        `tf.compat.v1.losses.Reduction` are taken too: `SUM` is a sum, the others but
+        `NONE` are means.
       batches: where the towers' batches in TRAIN come from. `"split"`: a batch of
         the input, in equal parts. `"fetch"`: the input is fetched once for each
         tower, so a step takes `num_towers` whole batches; fewer than that at the
@@ -84,17 +97,20 @@ def replicate_model_fn(
         raise errors.InvalidArgumentError(
             f"Received model_fn={model_fn!r}; expected a function."
         )
-    if loss_reduction not in ("mean", "sum"):
+    if loss_reduction not in (*MEANS, *SUMS):
         raise errors.InvalidArgumentError(
-            f"Received loss_reduction={loss_reduction!r}; expected 'mean' or 'sum'."
+            f"Received loss_reduction={loss_reduction!r}; expected 'mean' or 'sum', or "
+            "what means the same in `tf.compat.v1.losses.Reduction`. The loss of a "
+            "tower is one number: reduce it in the `model_fn`."
         )
+    is_mean = loss_reduction in MEANS
     if batches not in ("split", "fetch"):
         raise errors.InvalidArgumentError(
             f"Received batches={batches!r}; expected 'split' or 'fetch'."
         )
     chosen = _devices(devices, num_towers)
     signature = _signature(model_fn)
-    replica = _Replicated(model_fn, chosen, loss_reduction, batches, variable_device)
+    replica = _Replicated(model_fn, chosen, is_mean, batches, variable_device)
 
     @functools.wraps(model_fn)
     def replicated(*args: Any, **kwargs: Any) -> Any:
@@ -103,6 +119,19 @@ def replicate_model_fn(
     # Estimator asks which of its arguments a model function takes.
     replicated.__signature__ = signature  # type: ignore[attr-defined]
     return replicated
+
+
+def TowerOptimizer(optimizer: Any) -> Any:
+    """Returns the optimizer: `replicate_model_fn` needs no wrapper around it.
+
+    Programs written for `tf.contrib.estimator.replicate_model_fn` wrap theirs.
+
+    Args:
+      optimizer: an optimizer, or a function without arguments that returns one.
+    """
+    logging.info("hookbridge: TowerOptimizer returns the optimizer as it is.")
+    is_function = callable(optimizer) and not hasattr(optimizer, "apply_gradients")
+    return optimizer() if is_function else optimizer
 
 
 def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
@@ -151,13 +180,13 @@ class _Replicated:
         self,
         model_fn: Callable[..., Any],
         devices: tuple[str, ...],
-        loss_reduction: Reduction,
+        is_mean: bool,
         batches: Batches,
         variable_device: str,
     ) -> None:
         self._model_fn = model_fn
         self._devices = devices
-        self._mean = loss_reduction == "mean"
+        self._mean = is_mean
         self._share = fetch_batches if batches == "fetch" else split_batch
         self._variable_device = variable_device
 
@@ -169,7 +198,9 @@ class _Replicated:
         on_variables = device_setter(self._variable_device, self._variable_device)
         sizes: list[Any] | None = None
         with tf.compat.v1.device(on_variables):
-            batch = (arguments["features"], arguments.get("labels"))
+            batch = tf.nest.map_structure(
+                _as_tensor, (arguments["features"], arguments.get("labels"))
+            )
             if mode == TRAIN:
                 shards = self._share(batch, towers)
             else:
@@ -235,6 +266,14 @@ class _Replicated:
                 sizes or [],
             )
         return changed
+
+
+def _as_tensor(value: Any) -> Any:
+    """An input as a tensor; arrays become constants."""
+    import tensorflow as tf
+
+    is_array = isinstance(value, (np.ndarray, np.generic))
+    return tf.convert_to_tensor(value) if is_array else value
 
 
 def _computed(tower: _Tower) -> Any:

@@ -208,7 +208,7 @@ def test_the_class_methods_are_themselves_again_afterwards() -> None:
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "function": (lambda: hb.replicate_model_fn(3), "model_fn=3"),  # type: ignore[arg-type]
     "reduction": (
-        lambda: hb.replicate_model_fn(model_fn, loss_reduction="max"),  # type: ignore[arg-type]
+        lambda: hb.replicate_model_fn(model_fn, loss_reduction="max"),
         "'mean' or 'sum'",
     ),
     "devices": (

@@ -1,0 +1,192 @@
+"""Inputs of towers: sparse, as arrays, of unknown size, without v2 behaviour."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge.loops.towers.batches import split_any_batch, split_batch
+
+v1 = tf.compat.v1
+
+WORDS = 7
+ROWS = [[1], [2, 3], [], [4, 4, 5], [6], [0, 1], [2], [3, 6, 0]]
+
+
+def sparse_rows(rows: list[list[int]], *, known: bool) -> Any:
+    indices = [[i, j] for i, row in enumerate(rows) for j in range(len(row))]
+    shape = np.array([len(rows), 3], np.int64)
+    return tf.SparseTensor(
+        tf.constant(indices, tf.int64),
+        tf.constant([word for row in rows for word in row], tf.int64),
+        shape if known else v1.placeholder_with_default(shape, [2]),
+    )
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> Any:
+    """A bag of words; the words are sparse."""
+    table = v1.get_variable(
+        "table", [WORDS, 2], initializer=v1.glorot_uniform_initializer(seed=1)
+    )
+    logits = tf.nn.embedding_lookup_sparse(
+        table, features["words"], None, combiner="sum"
+    )
+    # Rows without words at the end of a shard get no logits.
+    size = tf.shape(features["x"])[0]
+    logits = tf.pad(logits, [[0, size - tf.shape(logits)[0]], [0, 0]]) + features["x"]
+    spec = hb.estimator.EstimatorSpec
+    if mode == "infer":
+        return spec(mode, predictions={"logits": logits})
+    loss = tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    )
+    train_op = v1.train.GradientDescentOptimizer(0.5).minimize(
+        loss, global_step=v1.train.get_global_step()
+    )
+    return spec(mode, loss=loss, train_op=train_op)
+
+
+def trained(towers: int, *, known: bool) -> Any:
+    """The table after three steps."""
+    with tf.Graph().as_default():
+        v1.train.create_global_step()
+        features = {
+            "words": sparse_rows(ROWS, known=known),
+            "x": np.ones([8, 2], np.float32),  # arrays may be given directly
+        }
+        labels = np.arange(8) % 2
+        spec = hb.replicate_model_fn(model_fn, num_towers=towers)(
+            features, labels, "train"
+        )
+        config = hb.loops.session_config(hb.loops.tower_devices(towers))
+        with v1.Session(config=config) as session:
+            session.run(v1.global_variables_initializer())
+            for _ in range(3):
+                session.run(spec.train_op)
+            return session.run(v1.trainable_variables()[0])
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+def test_sparse_features_are_split(known: bool) -> None:
+    one = trained(1, known=known)
+    for towers in (2, 4):
+        np.testing.assert_allclose(trained(towers, known=known), one, rtol=1e-5)
+
+
+def test_shards_of_sparse_and_dense_tensors_fit_together() -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        batch = {"s": sparse_rows(ROWS[:5], known=False), "d": np.arange(5) * 1.0}
+        batch["d"] = tf.constant(batch["d"])
+        shards, sizes = split_any_batch(batch, 2)
+        dense = [(tf.sparse.to_dense(s["s"], -1), s["d"]) for s in shards]
+        (first, second), counted = session.run((dense, sizes))
+    assert counted == [3, 2]
+    assert first[1].tolist() == [0, 1, 2] and second[1].tolist() == [3, 4]
+    assert first[0].tolist() == [[1, -1, -1], [2, 3, -1], [-1, -1, -1]]
+    assert second[0].tolist() == [[4, 4, 5], [6, -1, -1]]
+
+
+def test_a_sparse_batch_that_does_not_divide() -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        with pytest.raises(hb.errors.InvalidArgumentError, match="batch of 5 examples"):
+            split_batch(sparse_rows(ROWS[:5], known=True), 2)
+        shards = split_batch(sparse_rows(ROWS[:5], known=False), 2)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="does not divide"):
+            session.run(shards[0])
+
+
+V1_PROGRAM = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+import hookbridge as hb
+
+def model_fn(features, labels, mode):
+    kernel = tf.get_variable("kernel", [2, 1], initializer=tf.zeros_initializer())
+    loss = tf.reduce_mean((tf.matmul(features, kernel) - labels) ** 2)
+    step = tf.train.get_or_create_global_step()
+    train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+def input_fn():
+    data = tf.data.Dataset.from_tensor_slices((np.ones([8, 2], np.float32),
+                                               np.ones([8, 1], np.float32)))
+    return data.batch(4).repeat(3)
+
+job = hb.estimator.Estimator(hb.replicate_model_fn(model_fn, num_towers=2),
+                             config=hb.estimator.RunConfig(session_config=
+                                 hb.loops.session_config(hb.loops.tower_devices(2))))
+job.train(input_fn)
+loop = hb.loops.TowerLoop(
+    lambda features, labels, mode: hb.loops.TowerSpec(
+        model_fn_loss(features, labels)),
+    optimizer=tf.train.GradientDescentOptimizer, learning_rate=0.1, num_towers=2)
+
+def model_fn_loss(features, labels):
+    kernel = tf.get_variable("kernel", [2, 1], initializer=tf.zeros_initializer())
+    return tf.reduce_mean((tf.matmul(features, kernel) - labels) ** 2)
+
+ours = loop.train(input_fn)
+np.testing.assert_allclose(job.get_variable_value("kernel"), ours.variables["kernel"])
+print("steps", ours.global_step)
+"""
+
+
+@pytest.mark.slow
+def test_batches_of_unknown_size_without_v2_behaviour(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", V1_PROGRAM],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).resolve().parents[3],
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[-1] == "steps 6"
+
+
+REDUCTIONS = {
+    "weighted_sum": "sum",
+    "sum": "sum",
+    "weighted_mean": "mean",
+    "weighted_sum_over_batch_size": "mean",
+    "weighted_sum_by_nonzero_weights": "mean",
+}
+
+
+@pytest.mark.parametrize("reduction", sorted(REDUCTIONS))
+def test_reductions_of_tf_1(reduction: str) -> None:
+    known = {v1.losses.Reduction.SUM, v1.losses.Reduction.MEAN}
+    assert known <= {*REDUCTIONS, "weighted_mean"}
+
+    def loss_of(reduction: str) -> float:
+        with tf.Graph().as_default(), v1.Session() as session:
+            v1.train.create_global_step()
+            features = {"words": sparse_rows(ROWS, known=True), "x": np.ones([8, 2])}
+            features["x"] = features["x"].astype(np.float32)
+            spec = hb.replicate_model_fn(
+                model_fn, ["/device:CPU:0"] * 2, loss_reduction=reduction
+            )(features, np.arange(8) % 2, "train")
+            session.run(v1.global_variables_initializer())
+            return float(session.run(spec.loss))
+
+    assert loss_of(reduction) == pytest.approx(loss_of(REDUCTIONS[reduction]))
+    assert loss_of("sum") == pytest.approx(2 * loss_of("mean"))
+
+
+def test_no_reduction_is_refused() -> None:
+    with pytest.raises(hb.errors.InvalidArgumentError, match="reduce it in the"):
+        hb.replicate_model_fn(model_fn, loss_reduction=v1.losses.Reduction.NONE)
+
+
+@pytest.mark.parametrize("wrap", [lambda opt: opt, lambda opt: lambda: opt])
+def test_tower_optimizer_gives_the_optimizer(wrap: Callable[[Any], Any]) -> None:
+    optimizer = v1.train.GradientDescentOptimizer(0.1)
+    assert hb.TowerOptimizer(wrap(optimizer)) is optimizer
