@@ -99,9 +99,7 @@ def _follow_tasks(group: Followed) -> None:
     # This thread calls no TensorFlow: a call to a server that is gone may never return.
     config = group.config
     own = (config.task_type, config.task_index)
-    needed = {config.chief} | {
-        ("ps", i) for i in range(len(config.cluster["ps"]))
-    }
+    needed = {config.chief} | {("ps", i) for i in range(len(config.cluster["ps"]))}
     workers = {("worker", i) for i in range(len(config.cluster.get("worker", ())))}
     followed = needed | workers if config.is_chief else needed
     liveness = Liveness(config, sorted(followed - {own}))
