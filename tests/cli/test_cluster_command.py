@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -144,6 +146,98 @@ time.sleep(600)
         f"[worker 0] saved at {int(number)}",
     ]
     assert_nobody_left(tmp_path, "chief 0", "worker 0")
+
+
+def wait_for(folder: Path, pattern: str, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob(pattern))) < count:
+        assert time.monotonic() < deadline, list(folder.iterdir())
+        time.sleep(0.05)
+
+
+def wait_until_nobody_runs(folder: Path) -> None:
+    deadline = time.monotonic() + 60
+    while left := [f.stem for f in folder.glob("*.pid") if runs(int(f.read_text()))]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
+WITH_CHILD = """
+import subprocess
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+(folder / f"child of {task}.pid").write_text(str(child.pid))
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGQUIT", "SIGKILL"])
+def test_no_task_outlives_its_launcher(name: str, tmp_path: Path) -> None:
+    number = getattr(signal, name)
+    process = cluster(WITH_CHILD, tmp_path, "--num_workers=1", "--num_ps=0")
+    wait_for(tmp_path, "child*.pid", 2)
+    process.send_signal(number)
+    status, _, _ = finished(process)
+    assert status == (-number if name == "SIGKILL" else 128 + number)
+    wait_until_nobody_runs(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_during_the_clean_up(name: str, tmp_path: Path) -> None:
+    code = """
+import signal
+def note(number, frame): (folder / f"{task}.told").touch()
+if task == "chief 0":
+    while not list(folder.glob("*.ready")): time.sleep(0.02)
+    sys.exit(3)
+signal.signal(signal.SIGTERM, note)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+(folder / f"{task}.ready").touch()
+while True: time.sleep(1)
+"""
+    process = cluster(code, tmp_path, "--num_workers=1", "--num_ps=0", "--grace_secs=3")
+    wait_for(tmp_path, "*.told", 1)
+    process.send_signal(getattr(signal, name))
+    assert finished(process)[0] == 3
+    assert_nobody_left(tmp_path, "chief 0", "worker 0")
+
+
+# More than fits into the pipes between the tasks and the launcher.
+MUCH = """
+for _ in range(4000): os.write(1, ("\u00e9" * 50 + "\\n").encode())
+(folder / f"{task}.done").touch()
+"""
+OUTPUTS = {
+    "nobody_reads": ("| head -1; exit ${PIPESTATUS[0]}", {}),
+    "full_disk": ("> /dev/full", {}),
+    "encoding": ("| cat; exit ${PIPESTATUS[0]}", {"PYTHONIOENCODING": "ascii:strict"}),
+}
+
+
+@pytest.mark.parametrize("case", sorted(OUTPUTS))
+def test_output_that_cannot_be_written_stops_no_task(case: str, tmp_path: Path) -> None:
+    where, environment = OUTPUTS[case]
+    command = [sys.executable, "-m", "hookbridge", "cluster", "--num_ps=0", "--",
+               sys.executable, "-c", TASK + MUCH, str(tmp_path)]  # fmt: skip
+    process = subprocess.Popen(
+        ["bash", "-c", f"{shlex.join(command)} {where}"],
+        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, err
+    assert len(list(tmp_path.glob("*.done"))) == 3
+    assert_nobody_left(tmp_path, "chief 0", "worker 0", "worker 1")
+    dropped = err.count(b"output of the tasks cannot be written")
+    assert dropped == (case != "encoding")
+    if case == "encoding":
+        assert out.count(b"\\xe9" * 50) == 3 * 4000
 
 
 BAD = {

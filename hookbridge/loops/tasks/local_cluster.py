@@ -14,10 +14,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import IO, Any
+from typing import IO
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.tasks import guard as guard_lib
+from hookbridge.loops.tasks.guard import Guard
 
 POLL_SECS = 0.05
 
@@ -61,10 +63,12 @@ class LocalCluster:
     def run(self, command: Sequence[str]) -> int:
         """Runs `command` once for each task, with `TF_CONFIG` set, to the end.
 
-        The lines of each task's output get its name in front. SIGINT and SIGTERM
-        are passed on. When a task fails, the others are ended. Parameter servers
-        do not end by themselves: they are ended when every other task is done. No
-        process is left, whatever happens.
+        The lines of each task's output get its name in front; lines that cannot be
+        written are dropped, and tasks go on. SIGINT and SIGTERM are passed on, SIGHUP
+        and SIGQUIT as SIGTERM, each time that they come. When a task fails, the others
+        are ended. Parameter servers do not end by themselves: they are ended when every
+        other task is done. Tasks and what they started (in their process groups) end
+        with this process, also when it is killed.
 
         Args:
           command: program and arguments.
@@ -83,14 +87,22 @@ class LocalCluster:
                 "`python train.py`."
             )
         tasks: list[_Task] = []
-        try:
-            with _forwarded_signals(tasks) as received:
-                # One by one into the list, so that a failure here ends the started.
+        guard = Guard(self.grace_secs)
+        outputs = _Output(sys.stdout), _Output(sys.stderr)
+        with _forwarded_signals(tasks) as received:
+            try:
+                # A task is in the list at once, so that a failure here ends it too.
                 for config in self.configs():
-                    tasks.append(_Task(config, command))
-                return _wait(tasks, received, self.grace_secs)
-        finally:
-            _end(tasks, self.grace_secs)
+                    if not received:
+                        tasks.append(_Task(config, command, outputs))
+                        guard.watch(tasks[-1].process.pid)
+                return _wait(tasks, received, self.grace_secs, guard)
+            finally:
+                # Those that a signal reached have had their time.
+                _end(tasks, 0.0 if received else self.grace_secs)
+                guard.close()
+                for output in outputs:
+                    output.close()
 
 
 def free_ports(count: int) -> list[int]:
@@ -102,14 +114,62 @@ def free_ports(count: int) -> list[int]:
         return [int(each.getsockname()[1]) for each in sockets]
 
 
-class _Task:
-    """One process of the cluster, and the threads that pass on its output."""
+class _Output:
+    """Where the lines of all tasks go. What cannot be written is dropped.
+
+    A task must not wait for ever because nobody reads its lines, or the disk is full.
+
+    Args:
+      stream: `sys.stdout` or `sys.stderr`.
+    """
 
     _lock = threading.Lock()  # one line at a time, whichever task it is from
 
-    def __init__(self, config: ClusterConfig, command: Sequence[str]) -> None:
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._failed = False
+
+    def write(self, line: str) -> None:
+        """Writes a line, in the stream's encoding as far as that goes."""
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        text = line.encode(encoding, "backslashreplace").decode(encoding)
+        with self._lock:
+            try:
+                self._stream.write(f"{text}\n")
+                self._stream.flush()
+            except (OSError, ValueError) as e:
+                self._note(e)
+
+    def close(self) -> None:
+        """Lets the interpreter end in peace with what could not be written."""
+        try:
+            self._stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def _note(self, error: Exception) -> None:
+        if not self._failed:
+            self._failed = True
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write(
+                    "hookbridge: output of the tasks cannot be written and is "
+                    f"dropped: {error}\n"
+                )
+
+
+class _Task:
+    """One process of the cluster, and the threads that pass on its output."""
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        command: Sequence[str],
+        outputs: tuple[_Output, _Output],
+    ) -> None:
         self.serves = config.task_type == "ps"
-        self.name = f"{config.task_type} {config.task_index}"
+        self.is_empty = False
+        name = f"{config.task_type} {config.task_index}"
         # In a group of its own, so that what the task starts is ended with it, and
         # Ctrl-C reaches it once, through us.
         self.process = subprocess.Popen(
@@ -122,27 +182,18 @@ class _Task:
             errors="replace",
             start_new_session=True,
         )
-        pairs: list[tuple[Any, IO[str]]] = [
-            (self.process.stdout, sys.stdout),
-            (self.process.stderr, sys.stderr),
-        ]
+        sources = (self.process.stdout, self.process.stderr)
         self._threads = [
-            threading.Thread(target=self._copy, args=pair, daemon=True)
-            for pair in pairs
+            threading.Thread(target=_copy, args=(source, name, output), daemon=True)
+            for source, output in zip(sources, outputs, strict=True)
         ]
         for thread in self._threads:
             thread.start()
 
-    def _copy(self, source: IO[str], target: IO[str]) -> None:
-        for line in source:
-            with self._lock:
-                target.write(f"[{self.name}] {line.rstrip()}\n")
-                target.flush()
-
     def send(self, number: int) -> None:
         """Sends a signal to the task and all that it started."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, number)
+        if not self.is_empty:
+            guard_lib.send(self.process.pid, number)
 
     @property
     def exit_code(self) -> int | None:
@@ -150,20 +201,37 @@ class _Task:
         code = self.process.poll()
         return code if code is None or code >= 0 else 128 - code
 
+    def look_whether_empty(self) -> bool:
+        """Whether the task and all that it started have ended since the last look."""
+        if self.is_empty or self.exit_code is None:
+            return False
+        self.is_empty = not guard_lib.has_members(self.process.pid)
+        return self.is_empty
+
     def drain(self) -> None:
         """Waits until everything that the task wrote is passed on."""
         for thread in self._threads:
             thread.join(timeout=1.0)
 
 
+def _copy(source: IO[str], name: str, output: _Output) -> None:
+    for line in source:
+        output.write(f"[{name}] {line.rstrip()}")
+
+
 def _environment(config: ClusterConfig) -> Mapping[str, str]:
     return {**os.environ, "TF_CONFIG": config.to_json(), "PYTHONUNBUFFERED": "1"}
 
 
-def _wait(tasks: list[_Task], received: list[int], grace_secs: float) -> int:
+def _wait(
+    tasks: list[_Task], received: list[int], grace_secs: float, guard: Guard
+) -> int:
     deadline: float | None = None
     while True:
         codes = [task.exit_code for task in tasks]
+        for task in tasks:
+            if task.look_whether_empty():
+                guard.forget(task.process.pid)
         failed = next((code for code in codes if code), None)
         if received:
             # The tasks were told; give them time to save before the rest is ended.
@@ -182,9 +250,10 @@ def _wait(tasks: list[_Task], received: list[int], grace_secs: float) -> int:
 
 def _end(tasks: list[_Task], grace_secs: float) -> None:
     """Ends what still runs: asks first, then insists."""
-    for task in tasks:
-        if task.exit_code is None:
-            task.send(signal.SIGTERM)
+    if grace_secs:
+        for task in tasks:
+            if task.exit_code is None:
+                task.send(signal.SIGTERM)
     deadline = time.monotonic() + grace_secs
     for task in tasks:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -197,19 +266,28 @@ def _end(tasks: list[_Task], grace_secs: float) -> None:
 
 @contextlib.contextmanager
 def _forwarded_signals(tasks: list[_Task]) -> Iterator[list[int]]:
-    """Passes SIGINT and SIGTERM on to the tasks; yields those that came."""
+    """Passes signals on to the tasks; yields those that came.
+
+    A closed terminal and Ctrl-\\ become SIGTERM, at which tasks save. A signal that
+    this process ignores, as SIGHUP under `nohup`, stays ignored.
+    """
     received: list[int] = []
 
     def forward(number: int, frame: FrameType | None) -> None:
         received.append(number)
+        passed_on = number if number == signal.SIGINT else signal.SIGTERM
         for task in tasks:
             if task.exit_code is None:
-                task.send(number)
+                task.send(passed_on)
 
     if threading.current_thread() is not threading.main_thread():
         yield received  # only the main thread can take signals
         return
-    before = {n: signal.signal(n, forward) for n in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, forward)
+        for number in guard_lib.SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield received
     finally:

@@ -1,0 +1,96 @@
+"""Ends the tasks of a local cluster when their launcher is gone without doing so.
+
+The launcher starts this file as a process of its own and writes to its input: `PID` for
+a process group that it has started, `-PID` for one that is empty, `done` at its own
+end. An input that ends without `done` means that the launcher was killed. The file
+imports nothing but the standard library, so that it starts in a moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+POLL_SECS = 0.05
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+
+
+class Guard:
+    """The launcher's end of the pipe.
+
+    Args:
+      grace_secs: how long tasks may take to end after SIGTERM.
+    """
+
+    def __init__(self, grace_secs: float) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", __file__, str(grace_secs)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # what kills the launcher's group spares it
+        )
+
+    def watch(self, group: int) -> None:
+        """Ends this process group if the launcher is killed."""
+        self._write(str(group))
+
+    def forget(self, group: int) -> None:
+        """The group is empty; its number may be another's one day."""
+        self._write(f"-{group}")
+
+    def close(self) -> None:
+        """The launcher has ended everything itself."""
+        self._write("done")
+        with contextlib.suppress(OSError):
+            self._process.communicate()
+
+    def _write(self, word: str) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # somebody has killed the guard
+            self._process.stdin.write(f"{word}\n".encode())
+            self._process.stdin.flush()
+
+
+def has_members(group: int) -> bool:
+    """Whether a process group has any process."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, 0)
+        return True
+    return False
+
+
+def send(group: int, number: int) -> None:
+    """Sends a signal to a process group; to none if it is empty."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
+def main(grace_secs: float) -> None:
+    """Reads from the launcher, and ends what it left."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    groups: set[int] = set()
+    for line in sys.stdin:
+        word = line.strip()
+        if word == "done":
+            return
+        if word.startswith("-"):
+            groups.discard(int(word[1:]))
+        else:
+            groups.add(int(word))
+    for group in groups:
+        send(group, signal.SIGTERM)
+    deadline = time.monotonic() + grace_secs
+    while any(map(has_members, groups)) and time.monotonic() < deadline:
+        time.sleep(POLL_SECS)
+    for group in groups:
+        send(group, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]))
