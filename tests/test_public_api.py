@@ -20,6 +20,7 @@ def run_fresh(code: str, root: Path) -> subprocess.CompletedProcess[str]:
         cwd=root,
         capture_output=True,
         text=True,
+        timeout=120,
     )
 
 

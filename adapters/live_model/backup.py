@@ -1,6 +1,6 @@
-"""What `BackupAndRestore` of Keras 3 has to keep of a session beside the weights.
+"""What `BackupAndRestore` of Keras 3 saves of a session beside the weights.
 
-In `Model.fit` its file holds the optimizer's variables too. In a session they are
+In `Model.fit` its file holds the optimizer's variables too. In a session these are
 the other variables of the graph: slots, beta powers, a learning rate.
 """
 
@@ -21,7 +21,7 @@ _SUFFIX = ".weights.h5"
 
 
 def paths(callbacks: Iterable[Any]) -> frozenset[str]:
-    """The files that the backups of Keras 3 among the callbacks save weights to."""
+    """The weights files of the Keras 3 `BackupAndRestore`s among the callbacks."""
     return frozenset(
         str(callback._weights_path)
         for callback in callbacks
@@ -31,14 +31,14 @@ def paths(callbacks: Iterable[Any]) -> frozenset[str]:
 
 
 def part_of(path: str) -> str:
-    """Where a backup is written before it takes the place of the last one."""
+    """Where a backup is written before it replaces the last one."""
     return f"{path.removesuffix(_SUFFIX)}.part{_SUFFIX}"
 
 
 def variables(graph: Any, weights: Sequence[Any]) -> list[Any]:
     """The variables of a checkpoint that are neither weights nor the global step.
 
-    The step follows from the epoch that the callback begins again.
+    The step follows from the epoch at which the callback resumes.
     """
     import tensorflow as tf
 
@@ -48,7 +48,7 @@ def variables(graph: Any, weights: Sequence[Any]) -> list[Any]:
 
 
 def complete(path: str, values: Mapping[str, Any]) -> None:
-    """Adds values to the file at `part_of(path)` and puts it in the place of `path`.
+    """Adds values to the file `part_of(path)` and renames it to `path`.
 
     Args:
       path: the backup, `*.weights.h5`.
@@ -70,7 +70,7 @@ def load(path: str, wanted: Sequence[str]) -> dict[str, Any]:
 
     Args:
       path: the backup.
-      wanted: names; those that the file does not have are reported.
+      wanted: names; a warning lists those that the file does not have.
 
     Returns:
       `{name: array}` for those that it has.

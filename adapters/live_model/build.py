@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from hookbridge.adapters.guests.kinds import Flavour
-from hookbridge.adapters.live_model import clone
+from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.model import LiveModel
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
+from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
-from hookbridge.adapters.session_graph import variables as session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.adapters.session_graph.variables import model_variables
 
 
 class ModelOptions(Protocol):
@@ -52,28 +53,25 @@ def build_model(
       evaluate: validates and returns `{metric: value}`, or None.
     """
     source = options.keras_model(graph)
-    shadow = None
-    if source is not None:
-        shadow = clone.ShadowModel(source)
-        live = LiveWeights(
-            list(source.trainable_weights),
-            list(source.non_trainable_weights),
-            session,
-            list(source.weights),
-        )
-        if shadow:
-            for theirs, ours in zip(source.weights, shadow.model.weights, strict=True):
-                live.mirrors.adopt(theirs, ours)
+    if source is None:
+        weights = LiveWeights(*model_variables(graph), session)
+        clone = None
     else:
-        live = LiveWeights(*session_variables.model_variables(graph), session)
+        weights = LiveWeights(
+            source.trainable_weights,
+            source.non_trainable_weights,
+            session,
+            source.weights,
+        )
+        clone = Clone(source, weights)
     poses_as = _optimizer_class() if "keras3" in options.flavours else None
     return LiveModel(
-        weights=live,
+        weights=weights,
         optimizer=LiveOptimizer(
-            rates, session, step, poses_as if len(rates) == 1 else None
+            LiveRates(rates, session), step, poses_as if len(rates) == 1 else None
         ),
         counters=LiveCounters(step, options.flavours),
-        shadow=shadow,
+        clone=clone,
         metrics=metrics,
         graph=graph,
         evaluate=evaluate,

@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from hookbridge import compat, errors
+from hookbridge.adapters.live_model.weights import LiveWeights
 
 
 def keras_of(model: Any) -> Any:
@@ -47,46 +48,36 @@ def check(model: Any) -> None:
         )
 
 
-class ShadowModel:
-    """The clone and how its weights follow the session.
+class Clone:
+    """The clone and the way its weights follow the session.
 
     Args:
-      model: a Keras 2 model whose variables are in a graph.
+      source: a Keras 2 model whose variables are in a graph.
+      weights: the session's weights, in the order of `source.weights`.
 
     Attributes:
       model: the eager clone, or None if the model cannot be cloned.
       reason: why there is none.
     """
 
-    def __init__(self, model: Any) -> None:
-        self._source = model
+    def __init__(self, source: Any, weights: LiveWeights) -> None:
+        self._source = source
+        self._weights = weights
         self.model: Any = None
         self.reason = ""
         with compat.private("eager_mode")():
             try:
-                self.model = self._clone()
+                self.model = _clone(source)
             except Exception as e:  # whatever a user's get_config raises
                 self.reason = f"{type(e).__name__}: {e}"
+        if self:
+            for theirs, ours in zip(weights.all, self.model.weights, strict=True):
+                weights.mirrors.adopt(theirs, ours)
 
-    def _clone(self) -> Any:
-        source = self._source
-        keras = keras_of(source)
-        if getattr(source, "_is_graph_network", False):
-            clone = keras.models.clone_model(source)
-        else:
-            clone = type(source).from_config(source.get_config())
-            shape = getattr(source, "_build_input_shape", None)
-            if not clone.built and shape is not None:
-                clone.build(shape)
-        ours, theirs = list(clone.weights), list(source.weights)
-        if [tuple(w.shape) for w in ours] != [tuple(w.shape) for w in theirs]:
-            raise ValueError(
-                "the clone's weights differ from the model's: "
-                f"{[w.name for w in ours]} instead of {[w.name for w in theirs]}"
-            )
-        # Keras 2 writes optimizer and loss into a file if the model has them; the
-        # graph's are the session's, so the clone has none.
-        return clone
+    def filled(self) -> Any:
+        """The clone with the session's weights."""
+        self._weights.mirrors.of(self._weights.all)
+        return self.model
 
     def states(self) -> list[Any]:
         """The graph variables that hold the states of stateful recurrent layers."""
@@ -102,3 +93,41 @@ class ShadowModel:
 
     def __bool__(self) -> bool:
         return self.model is not None
+
+
+def need(clone: Clone | None, what: str) -> Clone:
+    """The clone, for an attribute of the model that only a Keras model has.
+
+    Raises:
+      errors.LiveModelError: there is none.
+    """
+    if clone:
+        return clone
+    why = "there is no Keras model in its graph"
+    if clone is not None:
+        why = f"its graph's model cannot be cloned ({clone.reason})"
+    raise errors.LiveModelError(
+        f"`model.{what}` was asked for, but this callback runs in a session loop "
+        f"under hookbridge and {why}. Give the tf.keras/tf_keras model of the "
+        "graph as `as_hooks(..., model=model)`; `get_weights`, `set_weights`, "
+        "`save_weights` and `load_weights` work without one."
+    )
+
+
+def _clone(source: Any) -> Any:
+    """Without optimizer and loss: those in the graph are the session's."""
+    keras = keras_of(source)
+    if getattr(source, "_is_graph_network", False):
+        clone = keras.models.clone_model(source)
+    else:
+        clone = type(source).from_config(source.get_config())
+        shape = getattr(source, "_build_input_shape", None)
+        if not clone.built and shape is not None:
+            clone.build(shape)
+    ours, theirs = list(clone.weights), list(source.weights)
+    if [tuple(w.shape) for w in ours] != [tuple(w.shape) for w in theirs]:
+        raise ValueError(
+            "the clone's weights differ from the model's: "
+            f"{[w.name for w in ours]} instead of {[w.name for w in theirs]}"
+        )
+    return clone

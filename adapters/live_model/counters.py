@@ -9,15 +9,23 @@ from hookbridge import compat
 from hookbridge.adapters.live_model import mirrors
 
 
+# Names that `compile` of Keras takes for a metric, and `keras.metrics.get` does not.
+_KERAS_NAMES = {
+    "acc": "accuracy",
+    "ce": "binary_crossentropy",
+    "crossentropy": "binary_crossentropy",
+}
+
+
 class LiveCounters:
     """Counters of training, test and predict batches as eager int64 variables.
 
-    A callback may keep the variable from `set_model` on, so those that were handed
-    out are brought up to date before each event.
+    A callback may keep a variable from `set_model` on: all that were handed out are
+    brought up to date before each event.
 
     Args:
       step: a function that returns the global step.
-      flavours: of the callbacks; "keras3" ones need metric objects of their own.
+      flavours: of the callbacks; those of Keras 3 need its metric objects.
     """
 
     def __init__(self, step: Callable[[], int], flavours: frozenset[str]) -> None:
@@ -48,7 +56,7 @@ class LiveCounters:
                     variable.assign(self._values[mode])
 
     def metrics(self, names: Sequence[str]) -> list[Any]:
-        """Metric objects by name; Keras 3 reads from them which way is better."""
+        """Metric objects by name; Keras 3 asks them whether higher is better."""
         if "keras3" not in self._flavours:
             return [_Named(n) for n in names]
         import keras
@@ -57,7 +65,7 @@ class LiveCounters:
         with compat.private("eager_mode")():
             for name in names:
                 try:
-                    found.append(keras.metrics.get(name))
+                    found.append(keras.metrics.get(_KERAS_NAMES.get(name, name)))
                 except ValueError:
                     continue
                 found[-1].name = name
@@ -68,7 +76,7 @@ class LiveCounters:
 
 
 class _Named:
-    """As much of a metric as Keras 2 callbacks look at."""
+    """All that Keras 2 callbacks read of a metric."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -3,8 +3,8 @@
 Keras goes through a model's layers and looks each one up by its class:
 `layers/dense/vars/0`, `layers/dense_1/vars/0` (Keras 3), or the same under
 `_layer_checkpoint_dependencies` (Keras 2.15 and tf_keras). A bare graph has variables
-and no classes; those of the usual layers can be told by their variables' names and
-ranks, which `tf.compat.v1.layers`, Keras and most code of one's own share.
+and no classes. The usual layers are recognised by their variables' names and ranks,
+which `tf.compat.v1.layers`, Keras and most users' code have in common.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 CONTAINERS = ("layers", "_layer_checkpoint_dependencies")
 
-# Names of a layer's variables -> its class, by the rank of the first one.
+# Names of a layer's variables -> its class, by the rank of the first variable.
 _BY_RANK: dict[frozenset[str], dict[int, str]] = {
     frozenset({"kernel"}): {2: "dense", 3: "conv1d", 4: "conv2d", 5: "conv3d"},
     frozenset({"depthwise_kernel"}): {3: "depthwise_conv1d", 4: "depthwise_conv2d"},
@@ -30,11 +30,10 @@ def layer_class(name: str, weights: Mapping[str, Any]) -> str:
 
     Args:
       name: the layer's scope.
-      weights: `{variable name: array}`; of each name the last part counts.
+      weights: `{variable name: array}`; only the last part of a name counts.
 
     Returns:
-      The class in snake case; the scope without a trailing number if the weights are
-      those of no usual layer.
+      The class in snake case; for any other layer the scope without its number.
     """
     last = [n.rpartition("/")[2].removesuffix(":0") for n in weights]
     names = frozenset(last)

@@ -1,9 +1,9 @@
-"""Eager variables that stand for variables of a graph.
+"""Mirrors: eager variables with the values of a graph's variables.
 
 A callback gets a real `tf.Variable`, so that Keras's backend functions, numpy and
 `tf.summary` work on it. Its value is pulled from the session when it is handed out;
-what the callback changed is pushed back after its event. One that a callback keeps is
-pulled again as each event begins or, in events of a batch, when it is used.
+what the callback changed is pushed back after its event. A mirror that a callback keeps
+is pulled again as each event begins or, in events of a batch, when it is used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def eager_variable(value: Any, name: str, dtype: Any = None) -> Any:
 
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         variable = tf.Variable(value, name=name, dtype=dtype, trainable=False)
-    # What Keras 3 callbacks call a variable by.
+    # Keras 3 callbacks name a variable by its path.
     variable.path = name
     return variable
 
@@ -44,12 +44,12 @@ class Mirrors:
         self._eager: dict[int, Any] = {}
         self._graph: dict[int, Any] = {}
         self._pulled: dict[int, Any] = {}
-        # Within an event: those whose values are older than the event.
+        # Within an event: the mirrors whose values are older than the event.
         self._stale: set[int] = set()
         self._events = 0  # how many are going on: a validation's may be within one
-        # Those that were used while they were stale. They are pulled together.
+        # Mirrors that were used while they were stale; they are pulled together.
         self._used: set[int] = set()
-        # Those whose use is not seen: a compiled function has their handles.
+        # Mirrors whose use is not seen: a compiled function has their handles.
         self._captured: set[int] = set()
         self._is_own_call = False
 
@@ -92,7 +92,7 @@ class Mirrors:
     def begin_event(self, *, of_batch: bool) -> None:
         """Brings the mirrors that were handed out before up to date.
 
-        Those of an event of a batch are pulled when they are used: few are, and the
+        In events of a batch they are pulled when they are used: few are, and such an
         event comes twice in each step.
         """
         self._events += 1
@@ -105,16 +105,13 @@ class Mirrors:
             self._pull_keys(self._pulled)
 
     def end_event(self) -> None:
-        """What is used between events has the value of the last event it was used in.
-
-        There may be no session any more to read it from.
-        """
+        """Between events a mirror keeps its last value: there may be no session."""
         self._events -= 1
         if not self._events:
             self._stale = set()
 
     def expire(self, variables: Sequence[Any]) -> None:
-        """The session's values were set past the mirrors."""
+        """Notes that values were written to the session without the mirrors."""
         if self._events:
             self._stale.update(k for k in map(id, variables) if k in self._pulled)
             self._pull_keys(self._captured & self._stale)
@@ -137,7 +134,7 @@ class Mirrors:
 
     @contextlib.contextmanager
     def own_call(self) -> Iterator[None]:
-        """A call that has the present values whatever was compiled with the handles."""
+        """Around a call before which the present values were pulled."""
         before, self._is_own_call = self._is_own_call, True
         try:
             yield

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters.live_model.clone import ShadowModel
+from hookbridge.adapters.live_model.clone import Clone, need
 from hookbridge.adapters.live_model.counters import LiveCounters
-from hookbridge.adapters.live_model.files import LiveModelUse
+from hookbridge.adapters.live_model.files import ModelFiles
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph import variables as session_variables
 
 
-class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
-    """Stands for the model of a session loop, as `callback.model`.
+class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
+    """The stand-in for the model in a session loop: `callback.model`.
 
     Weights are those of the running session, whichever way they are read or set.
     With a Keras 2 model in the graph everything that Keras does with a model works,
@@ -28,7 +30,7 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
       weights: the session's weights.
       optimizer: learning rate and global step.
       counters: the batch counters.
-      shadow: the clone, or None with a bare graph.
+      clone: the clone, or None with a bare graph.
       metrics: names of the entries of `logs`.
       graph: the session's graph.
       evaluate: a function that validates and returns `{metric: value}`, or None.
@@ -40,8 +42,7 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
       optimizer: a `LiveOptimizer`.
     """
 
-    # As a trackable object the model has the session's variables as children, and
-    # nothing that is set on it.
+    # As a trackable object the model has only the session's variables as children.
     _self_setattr_tracking = False
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -51,8 +52,9 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
                 "under hookbridge, where the optimizer is in the graph. Set its "
                 "`learning_rate`, or build a graph with the other optimizer."
             )
-        # A trackable object leaves out what `getattr` gives already, which would then
-        # come from the clone, filled with all weights at each look at `stop_training`.
+        # The `__setattr__` of a trackable object skips a value that `getattr` returns
+        # already; `stop_training` would then be the clone's, which is filled with all
+        # weights each time it is asked.
         object.__setattr__(self, name, value)
 
     def __init__(
@@ -61,23 +63,26 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
         weights: LiveWeights,
         optimizer: LiveOptimizer,
         counters: LiveCounters,
-        shadow: ShadowModel | None,
+        clone: Clone | None,
         metrics: Sequence[str],
         graph: Any,
         evaluate: Callable[[], Mapping[str, float]] | None,
         backups: frozenset[str] = frozenset(),
     ) -> None:
         self._live_weights = weights
-        self._live_shadow = shadow
+        self._live_clone = clone
         self._live_graph = graph
         self._live_evaluate = evaluate
-        self._live_backups = backups
         self._live_counters = counters
         # A weak reference to the run, which `SessionRun` sets.
-        self._live_run: Any = None
-        # Those that the validation makes and the training does not.
+        self.live_run: Any = None
+        # Metrics that the validation has and the training does not.
         self._live_test_metrics: list[str] = []
         self.optimizer = optimizer
+        files = ModelFiles(weights, optimizer.live_rates, clone, graph, backups)
+        self.save_weights = files.save_weights
+        self.load_weights = files.load_weights
+        self.save = files.save
         self.stop_training = False
         self.history: Any = None
         self.built = True
@@ -86,7 +91,7 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
         self._initial_epoch: int | None = None
         self._distribution_strategy: Any = None
         self._is_graph_network = bool(
-            shadow and getattr(shadow.model, "_is_graph_network", False)
+            clone and getattr(clone.model, "_is_graph_network", False)
         )
 
     # --- weights ------------------------------------------------------------
@@ -123,14 +128,14 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
     @property
     def layers(self) -> list[Any]:
         """The clone's Keras layers, or the graph's variables grouped by scope."""
-        if self._live_shadow:
-            return list(self._filled().layers)
+        if self._live_clone:
+            return list(self._live_clone.filled().layers)
         return list(self._live_weights.layers())
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """A layer by name or index, as in Keras."""
-        if self._live_shadow:
-            return self._filled().get_layer(name=name, index=index)
+        if self._live_clone:
+            return self._live_clone.filled().get_layer(name=name, index=index)
         layers = self.layers
         if index is not None:
             return layers[index]
@@ -145,11 +150,64 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
         """Number of scalars in `weights`."""
         return sum(v.shape.num_elements() or 0 for v in self._live_weights.all)
 
+    # --- use ---
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with compat.private("eager_mode")():
+            return need(self._live_clone, "__call__").filled()(*args, **kwargs)
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """Predictions of the clone with the session's weights."""
+        kwargs.setdefault("verbose", 0)
+        with self._live_weights.own_call():
+            return need(self._live_clone, "predict").filled().predict(*args, **kwargs)
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs `validation=` and returns its metrics.
+
+        The clone evaluates data that are given as arguments, if it is compiled.
+
+        Returns:
+          A list in the order of the metrics, or a dict with `return_dict=True`; a
+          single metric by itself.
+        """
+        if args or "x" in kwargs:
+            with self._live_weights.own_call():
+                clone = need(self._live_clone, "evaluate").filled()
+                return clone.evaluate(*args, **kwargs)
+        ignored = kwargs.keys() - {"verbose", "return_dict", "batch_size"}
+        if any(kwargs[name] is not None for name in ignored):
+            raise errors.LiveModelError(
+                f"`model.evaluate` was called with {', '.join(sorted(ignored))} and "
+                "without data, but this callback runs in a session loop under "
+                "hookbridge, where that runs the `validation` given to `as_hooks` as "
+                "it is. Leave them out, or give data and `as_hooks(..., model=model)`."
+            )
+        if self._live_evaluate is None:
+            raise errors.LiveModelError(
+                "`model.evaluate()` was called, but this callback runs in a session "
+                "loop under hookbridge, which has no validation data. Give "
+                "`as_hooks(..., validation=...)`."
+            )
+        self.live_push()  # the validation reads the session
+        result = dict(self._live_evaluate())
+        if kwargs.get("return_dict"):
+            return result
+        numbers = list(result.values())
+        return numbers[0] if len(numbers) == 1 else numbers
+
+    def reset_states(self) -> None:
+        """Sets the states of stateful recurrent layers to zero, in the session."""
+        clone = need(self._live_clone, "reset_states")
+        clone.filled().reset_states()
+        zeros = [(v, np.zeros(v.shape.as_list())) for v in clone.states()]
+        session_variables.write(self._live_weights.session(), zeros)
+
     # --- metrics and counters ---
 
     def reset_metrics(self) -> None:
         """The means in `logs` begin anew with the next batch, as in Keras."""
-        run = self._live_run and self._live_run()
+        run = self.live_run and self.live_run()
         if run is not None and run.session is not None:
             run.reset_metrics()
 
@@ -192,13 +250,38 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
         variables = session_variables.saved_variables(self._live_graph)
         mirrors = self._live_weights.mirrors.of(variables)
         children = {v.op.name: m for v, m in zip(variables, mirrors, strict=True)}
-        return {**children, **self.optimizer.fed_rate()}
+        unsaved = self.optimizer.live_rates.unsaved()
+        return {**children, **{name: rate.variable for name, rate in unsaved.items()}}
 
     def _lookup_dependency(self, name: str, *args: Any) -> Any:
         del args
         return self._trackable_children().get(name)
 
-    # --- the rest -----------------------------------------------------------
+    # --- for the loop -------------------------------------------------------
+
+    @contextlib.contextmanager
+    def live_event(self, *, of_batch: bool = False) -> Iterator[None]:
+        """Around an event of callbacks: what they read is new, what they set counts."""
+        mirrors, rates = self._live_weights.mirrors, self.optimizer.live_rates
+        self._live_counters.sync()
+        mirrors.begin_event(of_batch=of_batch)
+        rates.begin_event()
+        self.optimizer.sync_iterations()
+        try:
+            yield
+            self.live_push()
+        finally:
+            rates.end_event()
+            mirrors.end_event()
+
+    def live_push(self) -> None:
+        """Brings what callbacks have set into the session."""
+        self.optimizer.live_rates.push()
+        self._live_weights.mirrors.push()
+
+    def live_count(self, mode: str, batches: int = 1) -> None:
+        """Notes that batches were processed in `mode`; 0 starts from the beginning."""
+        self._live_counters.count(mode, batches)
 
     def note_test_metrics(self, names: Iterable[str]) -> None:
         """Adds metrics of a validation to those that callbacks can look up."""
@@ -209,16 +292,15 @@ class LiveModel(LiveModelUse, tf.__internal__.tracking.AutoTrackable):  # type: 
     @property
     def not_cloned(self) -> str:
         """Why the graph's Keras model has no clone; empty if it has, or if none."""
-        shadow = self._live_shadow
-        return "" if shadow is None or shadow else shadow.reason
+        return self._live_clone.reason if self._live_clone is not None else ""
 
     def __getattr__(self, name: str) -> Any:
         # Only for what is not defined above.
-        if name.startswith(("__", "_live")):
+        if name.startswith(("__", "_live", "live_")):
             raise AttributeError(name)
-        shadow = self.__dict__.get("_live_shadow")
-        if shadow and hasattr(shadow.model, name):
-            return getattr(self._filled(), name)
+        clone = self.__dict__.get("_live_clone")
+        if clone and hasattr(clone.model, name):
+            return getattr(clone.filled(), name)
         raise errors.LiveModelError(
             f"`model.{name}` was asked for, but this callback runs in a session loop "
             "under hookbridge, where the model is a graph and a session. It offers "
@@ -245,10 +327,8 @@ def _offered() -> list[str]:
         name
         for name in (
             *vars(LiveModel),
-            *vars(LiveModelUse),
-            "optimizer",
-            "stop_training",
-            "history",
+            *("save_weights", "load_weights", "save"),
+            *("optimizer", "stop_training", "history"),
         )
-        if not name.startswith("_")
+        if not name.startswith(("_", "live_"))
     )

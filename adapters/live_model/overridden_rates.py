@@ -9,12 +9,12 @@ from typing import Any
 from hookbridge import errors
 
 
-class FedRates(dict[Any, Any]):
+class OverriddenRates(dict[Any, Any]):
     """`{tensor: value}` of one session, for the callbacks of all `as_hooks` calls.
 
-    A session takes the feed of a tensor from one hook only: from the group that joined
-    last, which is asked after the others, so that what their callbacks set as the step
-    begins is in it.
+    A session takes the feed of a tensor from one hook only. That is a hook of the
+    `as_hooks` call that joined last: it is asked after the others, so its feed has what
+    their callbacks set as the step begins.
     """
 
     def __init__(self) -> None:
@@ -22,10 +22,10 @@ class FedRates(dict[Any, Any]):
         self._stop_last: weakref.WeakMethod[Callable[[], None]] | None = None
 
     def feed_from(self, stop: Callable[[], None]) -> None:
-        """Another group feeds from now on.
+        """Another run state feeds from now on.
 
         Args:
-          stop: a method that is called when a group that joined later takes over.
+          stop: a method that is called when one that joined later takes over.
         """
         last = self._stop_last and self._stop_last()
         if last is not None:
@@ -33,23 +33,25 @@ class FedRates(dict[Any, Any]):
         self._stop_last = weakref.WeakMethod(stop)
 
 
-_of_session: weakref.WeakKeyDictionary[Any, FedRates] = weakref.WeakKeyDictionary()
+_of_session: weakref.WeakKeyDictionary[Any, OverriddenRates] = (
+    weakref.WeakKeyDictionary()
+)
 
 
-def of(session: Any) -> FedRates:
-    """The rates that are fed in a raw session."""
-    return _of_session.setdefault(session, FedRates())
+def of(session: Any) -> OverriddenRates:
+    """The overridden rates of a raw session."""
+    return _of_session.setdefault(session, OverriddenRates())
 
 
 def fed_by_loop(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
-    """What the loop itself feeds for a tensor in a step, or None."""
+    """The value that the loop itself feeds for a tensor in a step, or None."""
     if not feed_dict:
         return None
     value = feed_dict.get(tensor)
     return feed_dict.get(tensor.name) if value is None else value
 
 
-def check(rates: FedRates, feed_dict: Mapping[Any, Any] | None) -> None:
+def check(rates: OverriddenRates, feed_dict: Mapping[Any, Any] | None) -> None:
     """Refuses a step in which the loop feeds what callbacks have set.
 
     Raises:

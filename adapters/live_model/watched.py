@@ -1,8 +1,8 @@
 """Eager variables that tell when they are about to be read or assigned.
 
-A callback may keep a variable and use it in any later batch. To bring all that were
-ever handed out up to date in each batch would cost every step a run that reads them;
-told of the use, one reads what is used and nothing else.
+A callback may keep a variable and use it in any later batch. Bringing every variable
+that was ever handed out up to date in each batch would cost a run per step. A watched
+variable tells of its use, so that only the values that are used are read.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _LISTENER = "_hookbridge_listener"
 def watch(variable: Any, listener: Callable[[], None]) -> bool:
     """Calls `listener` before each use of the value of an eager variable.
 
-    Every use goes through the variable's handle. The object stays what it is, the
-    one that Keras's layers hold too.
+    Every use goes through the variable's handle, so the object itself can stay: Keras's
+    layers hold it too.
 
     Args:
       variable: an eager variable.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.adapters.live_model import keras_layout as weight_layout
-from hookbridge.adapters.session_graph import checkpoint_files
+from hookbridge.adapters.live_model import keras_layout
+from hookbridge.adapters.session_graph import variables
 
 _H5 = (".h5", ".keras", ".hdf5")
 
@@ -20,6 +20,65 @@ def is_h5(path: str) -> bool:
     return path.endswith(_H5)
 
 
+def as_h5(path: str, save_format: Any) -> bool:
+    """Whether weights are written as HDF5, by Keras 2's rules.
+
+    Raises:
+      errors.InvalidArgumentError: Keras has no such format, or not for this name.
+    """
+    if save_format is None:
+        return is_h5(path)
+    name = save_format.lower().strip() if isinstance(save_format, str) else None
+    if name in ("h5", "hdf5", "keras"):
+        return True
+    if name in ("tf", "tensorflow") and not is_h5(path):
+        return False
+    raise errors.InvalidArgumentError(
+        f'`save_weights("{path}", save_format={save_format!r})`: expected "h5", or '
+        '"tf" with a name that does not end in .h5, .hdf5 or .keras.'
+    )
+
+
+def unsupported(options: Any) -> str:
+    """The first thing in a `tf.train.CheckpointOptions` that has no effect here.
+
+    The process that calls the callback writes the file, in one piece, before the next
+    event. Empty if everything has its effect.
+    """
+    import tensorflow as tf
+
+    for name in ("experimental_write_callbacks", "experimental_sharding_callback"):
+        if getattr(options, name, None):
+            return name
+    device = getattr(options, "experimental_io_device", None)
+    if device and tf.DeviceSpec.from_string(device).job not in (None, "localhost"):
+        return f"experimental_io_device={device!r}"
+    return ""
+
+
+def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
+    """Refuses options of `save_weights` and `load_weights` that would have no effect.
+
+    Args:
+      method: "save_weights" or "load_weights".
+      options: a `tf.train.CheckpointOptions`, or None.
+      others: further keyword arguments.
+
+    Raises:
+      errors.LiveModelError: names the first of them.
+    """
+    names = [name for name, value in others.items() if value is not None]
+    if options is not None and (found := unsupported(options)):
+        names.append(found)
+    if names:
+        raise errors.LiveModelError(
+            f"`model.{method}` was called with `{names[0]}`, but this callback runs in "
+            "a session loop under hookbridge, where the weights of a bare graph are "
+            "one file and this option has no effect. Leave it out, or give the "
+            "tf.keras/tf_keras model of the graph as `as_hooks(..., model=model)`."
+        )
+
+
 def save(
     path: str, weights: Mapping[str, Any], overwrite: bool = True, *, h5: bool
 ) -> None:
@@ -27,9 +86,9 @@ def save(
 
     An HDF5 file has the layout of Keras 2 (one group for each layer, attributes
     `layer_names` and `weight_names`), which every Keras loads into a model with equal
-    layers; under a name that ends in `.weights.h5` Keras looks elsewhere in the file
-    and finds the layers that `weight_layout` knows. A TF1 checkpoint has a
-    `checkpoint` file beside it, as `Model.save_weights` of Keras 2 leaves one.
+    layers. In a file `*.weights.h5` Keras looks in other places, and finds there the
+    layers that `keras_layout` knows. A TF1 checkpoint gets a `checkpoint` file beside
+    it, as with `Model.save_weights` of Keras 2.
 
     Args:
       path: file or checkpoint prefix; its folder is made if it is missing.
@@ -54,7 +113,7 @@ def save(
     else:
         import tensorflow as tf
 
-        checkpoint_files.write(path, weights)
+        variables.write_checkpoint(path, weights)
         tf.compat.v1.train.update_checkpoint_state(folder or ".", path)
 
 
@@ -72,9 +131,9 @@ def load(path: str, names: Sequence[str], *, lenient: bool = False) -> dict[str,
     Raises:
       errors.InvalidArgumentError: a name is missing in the file.
     """
-    # As in Keras 2, what a name without an ending stands for shows in the files.
+    # As in Keras 2, the files tell what a name without an ending stands for.
     h5 = is_h5(path) or (os.path.isfile(path) and not os.path.exists(f"{path}.index"))
-    found = _load_h5(path) if h5 else checkpoint_files.read(path)
+    found = _load_h5(path) if h5 else variables.read_checkpoint(path)
     missing = [n for n in names if n not in found]
     if missing and not lenient:
         raise errors.InvalidArgumentError(
@@ -92,13 +151,14 @@ def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
     for name, value in weights.items():
         scope, _, last = name.rpartition("/")
         layers.setdefault(scope or last, {})[f"{name}:0"] = value
-    # Written aside and renamed: a run that is killed leaves the old file whole.
+    # Renamed when it is complete: a run that is killed leaves the old file whole.
     part = f"{path}.part"
     with h5py.File(part, "w") as file:
         file.attrs["layer_names"] = [n.encode() for n in layers]
         file.attrs["backend"] = b"tensorflow"
         for layer, entries in layers.items():
-            group = file.create_group(layer)
+            # A scope may be a part of another one, whose group is there already.
+            group = file.require_group(layer)
             group.attrs["weight_names"] = [n.encode() for n in entries]
             for name, value in entries.items():
                 group.create_dataset(name, data=np.asarray(value))
@@ -108,12 +168,12 @@ def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
 
 
 def _link_as_keras(file: Any, layers: Mapping[str, Mapping[str, Any]]) -> None:
-    """Lets Keras find the same arrays where it looks for them under this name."""
-    file.create_group("vars")
-    for layer, inner in weight_layout.layer_paths(layers).items():
+    """Links the arrays to where Keras looks for them in a file `*.weights.h5`."""
+    file.require_group("vars")
+    for layer, inner in keras_layout.layer_paths(layers).items():
         arrays = [file[layer][name] for name in layers[layer]]
-        for container in weight_layout.CONTAINERS:
-            found = file.create_group(f"{container}/{inner}/vars")
+        for container in keras_layout.CONTAINERS:
+            found = file.require_group(f"{container}/{inner}/vars")
             for index, array in enumerate(arrays):
                 found[str(index)] = array
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from hookbridge import errors
+from hookbridge import compat, errors
 from hookbridge.adapters.live_model import mirrors
 from hookbridge.adapters.session_graph import variables as session_variables
 
@@ -17,7 +18,7 @@ class LiveLayer:
       name: the scope.
       weights: graph variables: all of them.
       trainable: those that are trained.
-      owner: the weights it is part of.
+      owner: the weights that it belongs to.
     """
 
     def __init__(
@@ -134,9 +135,15 @@ class LiveWeights:
                 f"`set_weights` received {len(values)} arrays; expected "
                 f"{len(variables)}: {', '.join(v.name for v in variables)}."
             )
-        self.mirrors.push()  # or it would come after, over what is set here
+        self.mirrors.push()  # later it would overwrite what is set here
         session_variables.write(self.session(), zip(variables, values, strict=True))
         self.mirrors.expire(variables)
+
+    @contextlib.contextmanager
+    def own_call(self) -> Iterator[None]:
+        """Around an eager call of the clone that begins with the present values."""
+        with compat.private("eager_mode")(), self.mirrors.own_call():
+            yield
 
     def layers(self) -> list[LiveLayer]:
         """The variables grouped by name scope, in the order of `get_weights`."""

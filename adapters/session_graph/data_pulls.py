@@ -1,8 +1,8 @@
 """Entries of `logs` that would take data which the step does not take.
 
-A session runs what its fetches need. A tensor that hangs on a `get_next()` of its own
-takes a batch from the iterator whenever it is fetched: one that the training then never
-sees, or one of data that ends before the training does.
+A session runs what its fetches need. A tensor that depends on a `get_next()` of its own
+takes a batch from the iterator whenever it is fetched. The training never sees that
+batch, or the data of the entry end before the training does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.adapters.session_graph.logs import LogSource
 from hookbridge.adapters.session_graph.steps import Step
 
-# What has an iterator's handle as input and takes nothing from it.
+# Ops that have an iterator's handle as input and take no data from it.
 _HARMLESS = (
     "MakeIterator",
     "IteratorToStringHandle",
@@ -32,10 +32,9 @@ class DataPulls:
 
     Args:
       sources: the entries.
-      trained: the ops that end a step: those that move the counter or hand
-        gradients over.
-      idle_steps: whether a step that takes no data leaves all of it to the entries,
-        as an eval step does that only counts.
+      trained: the ops that end a step: they move the counter or hand gradients over.
+      idle_steps: whether the entries may take data in a step that takes none, such as
+        an eval step that only counts.
     """
 
     def __init__(
@@ -51,10 +50,10 @@ class DataPulls:
             self._trained = graph_ops.ancestors(trained)
 
     def fetched_with(self, source: LogSource, step: Step) -> bool:
-        """Whether a step can fetch an entry: it takes no data that the step leaves.
+        """Whether a step can fetch an entry without taking data of its own.
 
-        An entry that belongs to another kind of step, as that of the discriminator
-        in a step of the generator, is fetched in those.
+        If not, the entry belongs to another kind of step: an entry of the
+        discriminator is not fetched in a step of the generator.
 
         Raises:
           errors.RefusedError: it belongs to no step at all.
@@ -82,7 +81,7 @@ def _pulls_of(tensor: Any) -> frozenset[Any]:
 
 
 def _pulls(op: Any) -> bool:
-    """Whether an op takes data: also a function that is given an iterator."""
+    """Whether an op takes data; a function that is given an iterator does."""
     if op.type.startswith(_DEQUEUES):
         return True
     if op.type in _HARMLESS or op.type in graph_ops.PASSES:

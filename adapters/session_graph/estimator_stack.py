@@ -1,9 +1,10 @@
-"""What the Estimator that is making a session was given by its `model_fn`.
+"""What an Estimator's `model_fn` returned, while a hook's `begin` is called.
 
-A hook is told the graph only. There the loss of an `EstimatorSpec` is one tensor among
+A hook sees only the graph. There the loss of an `EstimatorSpec` is one tensor among
 others, the names of `eval_metric_ops` are in no op, and a saver that the `model_fn`
-gave to its `Scaffold` is in no collection. The functions of the Estimator that have
-them are still running while `begin` of a hook is called; they are read, never changed.
+gave to its `Scaffold` is in no collection. The Estimator's functions that hold them are
+still running when `begin` of a hook is called: their local variables are read here and
+never changed.
 """
 
 from __future__ import annotations

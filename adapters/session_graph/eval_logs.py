@@ -16,8 +16,7 @@ def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
     """The entries of an evaluation graph: its streaming metrics, the loss first.
 
     Args:
-      logs: what the user named; names and tensors of the training graph only are
-        left out.
+      logs: what the user named; what only the training graph has is left out.
       graph: the evaluation graph, not finalized.
     """
     found: dict[str, LogSource] = {}
@@ -36,7 +35,7 @@ def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
     for metric in metrics:
         found.setdefault(metric.key, metric)
     if "loss" not in found:
-        # A session of one's own over an evaluation graph: as in training.
+        # The user's own session over an evaluation graph: as in training.
         loss = log_sources.find_loss(graph)
         if loss is not None:
             found["loss"] = log_sources.resolve("loss", loss, graph)
@@ -64,7 +63,7 @@ def _declared_metrics(
 ) -> list[LogSource]:
     """What `Estimator.evaluate` returns, in the order in which it was built.
 
-    An Estimator sorts the names; that of their variables is the order of the user.
+    An Estimator sorts the names; their variables are in the user's order.
     """
     import tensorflow as tf
 

@@ -20,7 +20,7 @@ class StepFetch:
       numbers: the keys of the numbers.
       vector: the tensor that holds all numbers, or the one number itself, or None.
       counted: whether the global step comes last in `vector`.
-      others: what is no number.
+      others: the entries that are no numbers.
 
     Attributes:
       arguments: the `SessionRunArgs`.
@@ -84,10 +84,10 @@ class StepFetch:
 class FetchPlan:
     """Makes the fetches of training steps.
 
-    Several numbers travel as one vector of float64, which holds every float32 and
-    every step below 2**53 exactly: one fetch costs what one hook's does, however
-    many callbacks share it. A number that travels alone is fetched as it is: most
-    loops fetch their loss anyway, and a session fetches a tensor once.
+    Several numbers are fetched as one vector of float64, which holds every float32 and
+    every step below 2**53 exactly: it costs one fetch, however many callbacks share it.
+    A single number is fetched as it is: most loops fetch their loss anyway, and a
+    session fetches a tensor once.
 
     Args:
       counter: the global-step variable, or None.
@@ -138,7 +138,7 @@ class FetchPlan:
         others = [s for s in self._others if self._pulls.fetched_with(s, step)]
         keys = [s.key for s in scalars]
         if len(scalars) < len(self._scalars):
-            # The vectors hold all numbers. Such a step is rare and fetches its own.
+            # The vectors hold all numbers, and this step must not fetch all of them.
             return StepFetch([], None, False, [*scalars, *others])
         vector = self._vectors.get(step.tail) if counted else None
         reads = vector is not None

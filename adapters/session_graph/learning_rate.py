@@ -24,9 +24,9 @@ class LearningRate(NamedTuple):
         placeholder, with or without default) is overridden by a feed in each
         training step; a "schedule" is computed and cannot be set.
       variable: the variable, or None.
-      default: the value of a constant or of a placeholder's constant default. It
-        needs no run: an optimizer built under `control_dependencies` (the usual way
-        to run UPDATE_OPS) has a constant whose run needs the batch.
+      default: the value of a constant or of a placeholder's constant default, which
+        is known without a run: under `control_dependencies` (the usual way to run
+        UPDATE_OPS) running the constant itself would need a batch.
     """
 
     tensor: Any
@@ -39,7 +39,7 @@ def find(graph: Any, given: Any = None) -> list[LearningRate]:
     """The learning rates of a graph, one for each optimizer, empty if none is found.
 
     They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back
-    to what they are read from.
+    to their origin.
 
     Args:
       graph: the graph.

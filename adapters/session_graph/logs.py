@@ -18,9 +18,9 @@ class LogSource(NamedTuple):
     Attributes:
       key: its name.
       tensor: what is fetched at each step.
-      streaming: whether the tensor keeps its own mean over the steps; otherwise
-        the mean over the epoch is taken here.
-      resets: ops that make a streaming metric forget, run as an epoch begins.
+      streaming: whether the tensor is a mean over the steps already; otherwise the
+        mean over the epoch is computed from its values.
+      resets: ops that reset a streaming metric, run as an epoch begins.
       value: reads a streaming metric without updating it.
     """
 
@@ -37,7 +37,7 @@ class LogSource(NamedTuple):
 
     @property
     def maybe_scalar(self) -> bool:
-        """Whether it may be a number: its rank may show with its values only."""
+        """Whether it may be a number: the rank may be unknown before it has a value."""
         dtype = self.tensor.dtype.base_dtype
         number = dtype.is_floating or dtype.is_integer or dtype.is_bool
         return bool(number) and self.tensor.shape.rank in (0, None)
@@ -98,8 +98,8 @@ def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource
     if isinstance(update, tf.Operation) or update.shape.rank != 0:
         operation = getattr(update, "op", update)
         with tf.control_dependencies([operation]):
-            # `value` may have been read already; only a copy of its op that
-            # comes after the update has the new value.
+            # `value` may have been computed before the update; a copy of its op that
+            # waits for the update has the new value.
             tensor = graph_ops.recompute(value, operation)
     else:
         tensor = update
@@ -155,7 +155,8 @@ def find_loss(graph: Any) -> Any:
         return tagged[b"loss"]
     named = _tensor_loss(graph)
     if len(tagged) == 1:
-        # A number stands for a name that was taken, or for one term of the loss.
+        # The tag has a number because the name was taken, or because it is one term
+        # of the loss.
         (only,) = tagged.values()
         if named is None or only.op not in graph_ops.ancestors([named.op]):
             return only

@@ -1,4 +1,4 @@
-"""What streaming metrics hold: read, written back and forgotten."""
+"""The values of streaming metrics: read, written back and reset."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MetricValues:
         return {n: np.array(v) for n, v in session.run(self._reads).items()}
 
     def write(self, session: Any, values: Mapping[str, Any]) -> None:
-        """They go on from what `read` returned; those that have no value begin anew."""
+        """They go on from what `read` returned; those without a value begin anew."""
         session.run(self._resets)
         for name in self._writes.keys() & values.keys():
             op, value = self._writes[name], np.asarray(values[name])

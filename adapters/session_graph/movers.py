@@ -25,7 +25,7 @@ def find_writers(graph: Any, counter: Any) -> list[Any]:
         if op.type in _READS or op.type in graph_ops.PASSES:
             continue
         for index, tensor in enumerate(op.inputs):
-            # A reference that is not taken as one is read.
+            # An input that is not taken as a reference is only read.
             if (tensor.op is own or graph_ops.source_op(tensor) is own) and (
                 tensor.dtype.base_dtype == "resource" or _takes_reference(op, index)
             ):
@@ -35,7 +35,7 @@ def find_writers(graph: Any, counter: Any) -> list[Any]:
 
 
 def find_movers(graph: Any, counter: Any, writers: Iterable[Any]) -> list[Any]:
-    """Those of the writers that count: not initializers, not restored checkpoints.
+    """The writers that count a step: no initializers, no restored checkpoints.
 
     Args:
       graph: the `tf.Graph`.

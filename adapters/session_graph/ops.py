@@ -68,7 +68,7 @@ def parts(leaf: Any) -> list[Any]:
 
 
 def recompute(value: Any, after: Any) -> Any:
-    """A copy of the ops between a metric's variables and its value, run later."""
+    """A copy of the ops between a metric's variables and its value, run after an op."""
     import tensorflow as tf
 
     copies: dict[Any, Any] = {}

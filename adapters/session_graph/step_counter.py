@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import weakref
 from typing import Any
 
-from hookbridge.adapters.session_graph import raw_runs
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 
 
 class StepCounter:
     """Tells when the global step can be counted and when it has to be read.
 
-    Where nothing but the one train op of a session in this process moves it, by a
-    number that stands in the graph, it is counted. Everywhere else (a session on a
-    server, which other workers share; `SyncReplicasOptimizer`; several train ops; an
-    increment that is computed) each step reads it together with what it fetches.
+    It is counted if only the one train op of a session in this process moves it, by a
+    constant. Otherwise each step reads it together with what it fetches: in a session
+    on a server, which other workers share, with `SyncReplicasOptimizer`, with several
+    train ops or an increment that is computed.
 
     Args:
       variable: the global step, or None.
@@ -23,8 +24,9 @@ class StepCounter:
     Attributes:
       variable: the global step, or None.
       exact: whether it is counted.
-      stale: whether it may have been moved by a run that is no step of the loop: one
-        through the raw session, or one that failed.
+      stale: whether a run that is no step of the loop may have moved it: one through
+        the raw session (`MonitoredSession.run_step_fn` and hooks have it), which no
+        hook sees, or one that failed.
     """
 
     def __init__(self, variable: Any, steps: StepGraph) -> None:
@@ -40,12 +42,12 @@ class StepCounter:
 
         Args:
           session: the raw session.
-          member: the hook that stands in the fetches of every step of the loop.
+          member: a hook; a key of the fetches of every step of the loop.
         """
         self._member = member
         if session is not self._session:
             self._session = session
-            watched = raw_runs.watch(session, self)
+            watched = _watch_runs(session, self)
             here = getattr(session, "sess_str", None) in (b"", "")
             self.exact = watched and here and len(self._steps.movers) == 1
         self.stale = False
@@ -79,7 +81,7 @@ class StepCounter:
         """Reads the global step; counts no more if it is not what was counted."""
         step = self.read(run_context.session)
         if step != counted:
-            # Something that cannot be seen from here moves it too.
+            # Something else moves it too.
             self.exact = False
         return step
 
@@ -88,7 +90,7 @@ class StepCounter:
         return step.adds if self.exact else None
 
     def run_seen(self, fetches: Any) -> bool:
-        """See `raw_runs.Listener`."""
+        """Any run is about to start; whether to tell again when it has ended."""
         if type(fetches) is dict and self._member in fetches:
             return False
         if not self._writes(fetches):
@@ -97,7 +99,7 @@ class StepCounter:
         return True
 
     def callable_seen(self, fetches: Any) -> None:
-        """See `raw_runs.Listener`."""
+        """A callable of the fetches is being made, whose runs will not be seen."""
         ours = type(fetches) is dict and self._member in fetches
         if not ours and self._writes(fetches):
             self.exact = False
@@ -106,4 +108,49 @@ class StepCounter:
         try:
             return self._steps.writes(fetches)
         except (TypeError, ValueError, KeyError):
-            return False  # no fetches at all, which the run will say
+            return False  # no valid fetches: the run itself will raise
+
+
+def _watch_runs(session: Any, counter: StepCounter) -> bool:
+    """Tells a counter of every `session.run`, hooked or not, on the thread of the run.
+
+    Session and counter do not keep each other alive.
+
+    Returns:
+      Whether it is told: an object that takes no attributes cannot be watched.
+    """
+    counting = weakref.ref(counter)
+    run_below, make_below = _below(session, "run"), _below(session, "make_callable")
+
+    @functools.wraps(type(session).run)
+    def run(fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        told = counting()
+        if told is None or not told.run_seen(fetches):
+            return run_below()(fetches, *args, **kwargs)
+        try:
+            return run_below()(fetches, *args, **kwargs)
+        finally:
+            told.run_seen(fetches)
+
+    @functools.wraps(type(session).make_callable)
+    def make_callable(fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        told = counting()
+        if told is not None:
+            told.callable_seen(fetches)
+        return make_below()(fetches, *args, **kwargs)
+
+    try:
+        session.run, session.make_callable = run, make_callable
+    except AttributeError:
+        return False
+    return True
+
+
+def _below(session: Any, name: str) -> Any:
+    """A function that returns the method as it would be without the watch."""
+    covered = getattr(session, "__dict__", {}).get(name)
+    if covered is not None:
+        return lambda: covered
+    # The class may change later, and the object must not hold itself.
+    own = weakref.ref(session)
+    return lambda: getattr(type(own()), name).__get__(own())

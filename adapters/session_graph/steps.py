@@ -7,17 +7,15 @@ initializing an iterator or asking a queue for its size is not.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Mapping
 from typing import Any
 
 from hookbridge.adapters.session_graph import movers as step_movers
 from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.structures import UnknownStructureError, copy_structure, structure_key
 
-# Ops that hand gradients over instead of moving the step themselves; the chief's
-# queue runner moves it (tf.compat.v1.train.SyncReplicasOptimizer).
+# Ops of `SyncReplicasOptimizer` that hand gradients over. The chief's queue runner then
+# moves the step.
 _PUSHES = ("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
-_CONTAINERS = (list, tuple, Mapping)
 
 
 class Step:
@@ -60,12 +58,9 @@ class StepGraph:
         self.applies = [op for op in ops if graph_ops.is_apply(op)]
         self._tokens = [op for op in ops if step_movers.takes_token(op)]
         self._conditional = any(op.type in ("Switch", "RefSwitch") for op in ops)
-        self._cache: dict[Any, tuple[Any, Step | None]] = {}
-        # The commonest fetches, by the ids of their elements alone: lists and tuples
-        # of what cannot change.
-        self._flat: dict[tuple[int, ...], tuple[Any, Step | None]] = {}
+        # The values hold the fetches too, so that their ids stay theirs.
+        self._known: dict[Any, tuple[Any, Step | None]] = {}
         self._writes: dict[Any, tuple[Any, bool]] = {}
-        self._last: tuple[Any, Step | None] = (object(), None)
 
     @property
     def trains(self) -> bool:
@@ -79,26 +74,10 @@ class StepGraph:
           fetches: what was given to `Session.run`, of any structure. The answer is
             remembered, so that asking again costs a dictionary look-up.
         """
-        kind = type(fetches)
-        if kind is list or kind is tuple:
-            # A list may be changed and given again; what it holds decides.
-            known = self._flat.get(tuple(map(id, fetches)))
-            if known is not None:
-                return known[1]
-        elif fetches is self._last[0]:
-            return self._last[1]
         key = _key(fetches)
-        if key not in self._cache:
-            # The fetches are kept so that their ids stay theirs.
-            self._cache[key] = (_frozen(fetches), self._analyse(fetches))
-        found = self._cache[key][1]
-        if kind is list or kind is tuple:
-            leaves = list(graph_ops.leaves(fetches))
-            if len(leaves) == len(fetches) and all(map(operator.is_, leaves, fetches)):
-                self._flat[tuple(map(id, fetches))] = (list(fetches), found)
-        elif not isinstance(fetches, _CONTAINERS):
-            self._last = (fetches, found)
-        return found
+        if key not in self._known:
+            self._known[key] = (_held(fetches), self._analyse(fetches))
+        return self._known[key][1]
 
     def writes(self, fetches: Any) -> bool:
         """Whether a run of `fetches` may give the counter another value.
@@ -109,7 +88,7 @@ class StepGraph:
         if key not in self._writes:
             reached = graph_ops.ancestors(self.operations(fetches))
             found = any(op in reached for op in (*self._writers, *self.pushes))
-            self._writes[key] = (_frozen(fetches), found)
+            self._writes[key] = (_held(fetches), found)
         return self._writes[key][1]
 
     def tails(self) -> list[Any]:
@@ -120,7 +99,7 @@ class StepGraph:
         reached = graph_ops.ancestors(self.operations(fetches))
         movers = [op for op in self.movers if op in reached]
         if movers:
-            # With several movers in one run only a read after the last would do.
+            # With several movers the last one is not known.
             tail = movers[0] if len(movers) == 1 else None
             if tail is not None and not self._unconditional(tail):
                 tail = None
@@ -136,7 +115,7 @@ class StepGraph:
         return None
 
     def _adds(self, tail: Any, reached: frozenset[Any]) -> int | None:
-        # What hands gradients over is moved by another thread of this process.
+        # Another thread of this process moves the step.
         if tail is None or self.pushes or self._tokens:
             return None
         if any(op in reached for op in self._writers if op is not tail):
@@ -153,8 +132,8 @@ class StepGraph:
         return found
 
     def _unconditional(self, op: Any) -> bool:
-        # The runtime takes functions apart, and a read that waits for the call may
-        # come before an assignment within it.
+        # The runtime inlines functions: a read that waits for the call may come before
+        # an assignment within it.
         if op.type in step_movers.CALLS:
             return False
         if not self._conditional:
@@ -166,19 +145,13 @@ class StepGraph:
 
 
 def _key(fetches: Any) -> Any:
-    if isinstance(fetches, str):
-        return fetches
-    if isinstance(fetches, (list, tuple)):
-        return tuple(map(_key, fetches))
-    if isinstance(fetches, Mapping):
-        return tuple(
-            (k if isinstance(k, str) else id(k), _key(v)) for k, v in fetches.items()
-        )
-    return id(fetches)
+    """What the answer is remembered by: of unusual structures the elements."""
+    try:
+        return structure_key(fetches)
+    except UnknownStructureError:
+        return tuple(map(id, graph_ops.leaves(fetches)))
 
 
-def _frozen(fetches: Any) -> Any:
-    """The leaves of a structure that may be changed, or the leaf itself."""
-    if isinstance(fetches, (list, tuple, Mapping)):
-        return list(graph_ops.leaves(fetches))
-    return fetches
+def _held(fetches: Any) -> Any:
+    """The objects whose ids are in the key, even if the structure changes."""
+    return copy_structure(fetches), list(graph_ops.leaves(fetches))

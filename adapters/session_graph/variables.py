@@ -1,16 +1,18 @@
-"""Reading and writing a session's variables without adding ops to its graph."""
+"""Reads and writes variables and checkpoints without adding ops to the graph."""
 
 from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
-from hookbridge import errors
+from hookbridge import compat, errors
+from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.cluster import task_of
 
 _writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -29,11 +31,11 @@ def read(session: Any, variables: Sequence[Any]) -> list[Any]:
 def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
     """Assigns values to variables of a graph that may be finalized.
 
-    Feeding the input of a variable's initializer and running it is what
-    `Variable.load` does: it needs no op that is not there already.
+    As `Variable.load` does, it runs each variable's initializer with the input fed,
+    which needs no new op.
 
-    What all workers share, the chief writes: a worker leaves the variables of a
-    parameter server alone, or N workers would reduce a learning rate N times.
+    A worker leaves the variables of a parameter server to the chief: otherwise N
+    workers would reduce a learning rate N times.
 
     Args:
       session: a raw session.
@@ -86,10 +88,6 @@ def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
     `MODEL_VARIABLES` and those that `UPDATE_OPS` write, such as the moving
     averages of batch normalization.
     """
-    import tensorflow as tf
-
-    from hookbridge.adapters.session_graph import ops as graph_ops
-
     keys = tf.compat.v1.GraphKeys
     trainable = unique(graph.get_collection(keys.TRAINABLE_VARIABLES))
     written = graph_ops.ancestors(
@@ -117,8 +115,6 @@ def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
 
 def saved_variables(graph: Any) -> list[Any]:
     """The variables that a checkpoint of the session holds, global step included."""
-    import tensorflow as tf
-
     return unique(graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES))
 
 
@@ -133,3 +129,35 @@ def unique(variables: Iterable[Any]) -> list[Any]:
     for variable in variables:
         kept.setdefault(id(variable), variable)
     return list(kept.values())
+
+
+def write_checkpoint(prefix: str, values: Mapping[str, Any]) -> str:
+    """Writes arrays as an ordinary TF1 checkpoint.
+
+    A `tf.compat.v1.train.Saver` with variables of these names restores it.
+
+    Args:
+      prefix: path without the `.index` and `.data` suffixes.
+      values: `{variable name without ":0": array}`.
+
+    Returns:
+      The prefix.
+    """
+    names = sorted(values)
+    with compat.private("eager_mode")(), tf.device("/cpu:0"):
+        tf.raw_ops.SaveV2(
+            prefix=tf.constant(prefix),
+            tensor_names=tf.constant(names),
+            shape_and_slices=tf.constant([""] * len(names)),
+            tensors=[tf.constant(np.asarray(values[name])) for name in names],
+        )
+    return prefix
+
+
+def read_checkpoint(prefix: str) -> dict[str, Any]:
+    """Reads every tensor of a checkpoint as `{name: array}`."""
+    reader = tf.train.load_checkpoint(prefix)
+    return {
+        name: reader.get_tensor(name)
+        for name in sorted(reader.get_variable_to_shape_map())
+    }

@@ -9,7 +9,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.guests import paths as callback_paths
-from hookbridge.adapters.live_model import weight_files, weight_options
+from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.config import SessionConfig
@@ -102,7 +102,7 @@ def _check_options(callback: Any) -> None:
     # Keras does not use them for HDF5 files.
     if weight_files.is_h5(str(callback.filepath)):
         return
-    found = weight_options.unsupported(getattr(callback, "_options", None))
+    found = weight_files.unsupported(getattr(callback, "_options", None))
     if found:
         raise _refuse(
             callback,

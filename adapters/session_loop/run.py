@@ -144,8 +144,8 @@ class SessionRun:
             self.finish()
             self.finished = True
             # What a callback kept is looked at after the run too.
-            self.model._live_weights.mirrors.begin_event(of_batch=False)
-            self.model._live_weights.mirrors.end_event()
+            with self.model.live_event():
+                pass
             for borrowed in self._borrowed:
                 borrowed.give_back()
 
@@ -173,20 +173,9 @@ class SessionRun:
     def deliver(self, event: str, *args: Any) -> None:
         """Calls one event of all callbacks and takes over what they changed."""
         calls = self.calls[event]
-        if not calls:
-            return
-        model = self.model
-        mirrors = model._live_weights.mirrors
-        model._live_counters.sync()
-        mirrors.begin_event(of_batch="batch" in event)
-        model.optimizer.begin_event()
-        try:
-            calls(*args)
-            model.optimizer.push()
-            mirrors.push()
-        finally:
-            model.optimizer.end_event()
-            mirrors.end_event()
+        if calls:
+            with self.model.live_event(of_batch="batch" in event):
+                calls(*args)
 
     def _collect_calls(self) -> None:
         events = [
@@ -226,4 +215,4 @@ class SessionRun:
             rates=rates,
             evaluate=evaluate,
         )
-        self.model._live_run = weakref.ref(self)
+        self.model.live_run = weakref.ref(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge.adapters.live_model import overridden_rates as fed_rates
+from hookbridge.adapters.live_model import overridden_rates
 from hookbridge.adapters.session_graph import estimator_stack, learning_rate
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import variables as session_variables
@@ -59,7 +59,7 @@ class TrainRun(SessionRun):
             self.validation.run if self.validation else None,
         )
         # Those that this group feeds: all of the session, or none.
-        self._feeds = self.model.optimizer.feeds
+        self._feeds = self.model.optimizer.live_rates.feeds
         # The one learning rate, if the loop may feed it.
         self._fed_rate = learning_rate.placeholder(self._rates)
         self._epochs = EpochClock(config.steps_per_epoch)
@@ -95,12 +95,12 @@ class TrainRun(SessionRun):
 
     def enter(self, member: Any, session: Any, coord: Any) -> None:
         if member is self.members[0]:
-            self._feeds = self.model.optimizer.join(session)
+            self._feeds = self.model.optimizer.live_rates.join(session)
             self._feeds.feed_from(self._stop_feeding)
         super().enter(member, session, coord)
 
     def _stop_feeding(self) -> None:
-        self._feeds = fed_rates.FedRates()
+        self._feeds = overridden_rates.OverriddenRates()
 
     @property
     def in_step(self) -> bool:
@@ -147,7 +147,7 @@ class TrainRun(SessionRun):
         self._logs.catch_up()
         is_open = self._epochs.is_open
         return LoopState(
-            self.model.optimizer.state(),
+            self.model.optimizer.live_rates.state(),
             self._logs.state() if is_open else None,
             self._streaming.read(self.session) if is_open else {},
             self._epochs.origin,
@@ -165,7 +165,7 @@ class TrainRun(SessionRun):
         """
         went_back = self.step < self._was_at
         if state is not None:
-            self.model.optimizer.restore(state.rates)
+            self.model.optimizer.live_rates.restore(state.rates)
         self._kept = state
         self._epochs.go_on(self.step, None if state is None else state.origin)
         if self._epochs.is_open and (state is not None or went_back):
@@ -199,14 +199,15 @@ class TrainRun(SessionRun):
         told = self._batch_begin or self._batch_end
         self._plain = now if self._adds and not told else None
         if self._feeds:
-            fed_rates.check(self._feeds, run_context.original_args.feed_dict)
+            overridden_rates.check(self._feeds, run_context.original_args.feed_dict)
             return self._fetch.with_feeds(self._feeds)
         return self._fetch.arguments
 
     def _note_feed(self, run_context: Any) -> None:
-        self.model.optimizer.fed_by_loop = fed_rates.fed_by_loop(
+        value = overridden_rates.fed_by_loop(
             self._fed_rate, run_context.original_args.feed_dict
         )
+        self.model.optimizer.live_rates.fed_by_loop(value)
 
     def _next_step(self) -> None:
         """Finds out where the next step is, unless it simply follows the last."""
@@ -297,7 +298,7 @@ class TrainRun(SessionRun):
                 self._epochs.shift(self.step)
         elif self._epochs.is_open and data_ended:
             # It began, but there was no data for it: the next run begins it.
-            self.model.optimizer.undo_epoch()
+            self.model.optimizer.live_rates.undo_epoch()
         self.deliver("on_train_end", dict(self._epoch_logs))
         short = self._epochs.falls_short(self.step, self.config.epochs)
         self._state.end(short and not stopped, epoch_ended=partial and data_ended)
@@ -312,7 +313,7 @@ class TrainRun(SessionRun):
     def _begin_epoch(self) -> None:
         self._epochs.begin(self.step)
         self._begin_means()
-        self.model.optimizer.begin_epoch()
+        self.model.optimizer.live_rates.begin_epoch()
         self.deliver("on_epoch_begin", self._epochs.number, {})
 
     def _begin_means(self) -> None:

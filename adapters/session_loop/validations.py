@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hookbridge import compat, errors
-from hookbridge.adapters.session_graph import estimator_stack
+from hookbridge.adapters.session_graph import estimator_stack, variables
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import ops as graph_ops
@@ -114,17 +114,12 @@ def _save(session: Any, prefix: str, saver: Any) -> str:
     Returns:
       The prefix.
     """
-    import tensorflow as tf
-
-    from hookbridge.adapters.session_graph import checkpoint_files
-
     if saver is None:
-        with session.graph.as_default():
-            variables = tf.compat.v1.global_variables()
-        named = {v.op.name: v for v in variables}
+        saved = variables.saved_variables(session.graph)
+        named = {v.op.name: v for v in saved}
     else:
         named = _saved_by(saver, session.graph)
-    return checkpoint_files.write(prefix, session.run(named))
+    return variables.write_checkpoint(prefix, session.run(named))
 
 
 def _saved_by(saver: Any, graph: Any) -> dict[str, Any]:

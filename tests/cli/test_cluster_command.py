@@ -44,7 +44,7 @@ def cluster(code: str, folder: Path, *flags: str) -> subprocess.Popen[str]:
 
 
 def finished(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate()
+    out, err = process.communicate(timeout=60)
     return process.returncode, out, err
 
 
@@ -136,7 +136,8 @@ signal.signal(signal.SIGTERM, save); signal.signal(signal.SIGINT, save)
 time.sleep(600)
 """
     process = cluster(code, tmp_path, "--num_workers=1", "--num_ps=0")
-    while len(list(tmp_path.glob("*.ready"))) < 2 and process.poll() is None:
+    deadline = time.monotonic() + 30
+    while len(list(tmp_path.glob("*.ready"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(number)
     status, out, _ = finished(process)
