@@ -8,7 +8,6 @@ from typing import Any
 from hookbridge import compat
 from hookbridge.adapters.live_model import mirrors
 
-
 # Names that `compile` of Keras takes for a metric, and `keras.metrics.get` does not.
 _KERAS_NAMES = {
     "acc": "accuracy",

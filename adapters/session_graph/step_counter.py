@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.patching import InstanceMethods
 
 
 class StepCounter:
@@ -117,7 +118,7 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
     Session and counter do not keep each other alive.
 
     Returns:
-      Whether it is told: an object that takes no attributes cannot be watched.
+      Whether it is told: an object without `__dict__` cannot be watched.
     """
     counting = weakref.ref(counter)
     run_below, make_below = _below(session, "run"), _below(session, "make_callable")
@@ -139,11 +140,8 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
             told.callable_seen(fetches)
         return make_below()(fetches, *args, **kwargs)
 
-    try:
-        session.run, session.make_callable = run, make_callable
-    except AttributeError:
-        return False
-    return True
+    methods = {"run": run, "make_callable": make_callable}
+    return InstanceMethods(session, methods).install()
 
 
 def _below(session: Any, name: str) -> Any:

@@ -74,13 +74,13 @@ def model_to_estimator(
     import tensorflow as tf
 
     from hookbridge.adapters.guests import kinds as guests
-    from hookbridge.adapters.live_model import clone as shadow_model
+    from hookbridge.adapters.live_model import clone
     from hookbridge.adapters.session_loop.config import SessionConfig
     from hookbridge.estimator import revive
 
     revive.namespaces()
-    if keras_model is not None and shadow_model.keras_of(keras_model) is not None:
-        shadow_model.check(keras_model)
+    if keras_model is not None and clone.keras_of(keras_model) is not None:
+        clone.check(keras_model)
     if compat.tf_version() <= revive.LAST_WITH_ESTIMATOR:
         keras = tf.keras
     else:
