@@ -8,6 +8,7 @@ sub-command starts its work: `--help` and a bad flag answer at once.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ COMMANDS = {
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
+# As a shell tells that a reader such as `head` has gone: 128 and SIGPIPE.
+READER_GONE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,7 +65,13 @@ def _run(name: str, arguments: list[str]) -> int:
         if values.help:
             print(command_help(name, command, values))
             return 0
-        return int(command.run(values, rest))
+        code = int(command.run(values, rest))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Python writes what is left once more as it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
     except (flags.Error, errors.HookBridgeError) as e:
         return _complain(f"{name}: {e}")
     except KeyboardInterrupt:

@@ -46,7 +46,7 @@ _CLUSTER_WAY = "`hb.loops.SessionCluster`, whose processes end together"
 
 def find(source: Source, names: Names) -> Iterator[Finding]:
     """Calls of one module that a rename does not mend."""
-    calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
+    calls = [node for node in source.nodes if isinstance(node, ast.Call)]
     called = [(call, names.of(call.func) or "") for call in calls]
     if not any(name in _SWITCHES for _, name in called):
         yield from _v1_behaviour(source, called)
@@ -65,23 +65,27 @@ def _v1_behaviour(
     source: Source, called: list[tuple[ast.Call, str]]
 ) -> Iterator[Finding]:
     """One finding for the first call in a module that needs v1 behaviour."""
-    in_functions = {
-        id(inner)
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.FunctionDef | ast.Lambda)
-        for inner in ast.walk(node)
-    }
     needing = [
         (call, name)
         for call, name in called
         if name in _ANYWHERE
-        or (name in _AT_MODULE_LEVEL and id(call) not in in_functions)
+        or (name in _AT_MODULE_LEVEL and id(call) not in _in_functions(source))
     ]
     in_graphs = any(name in ("tf.Graph", "tf.compat.v1.Graph") for _, name in called)
     if not needing or in_graphs:
         return
     call, name = min(needing, key=lambda pair: pair[0].lineno)
     yield found_at(source, call, "V1_BEHAVIOUR", name, _V1_WAY)
+
+
+def _in_functions(source: Source) -> set[int]:
+    """The ids of the nodes inside functions."""
+    return {
+        id(inner)
+        for node in source.nodes
+        if isinstance(node, ast.FunctionDef | ast.Lambda)
+        for inner in ast.walk(node)
+    }
 
 
 def _may_be_function(node: ast.expr) -> bool:

@@ -39,7 +39,7 @@ def find(modules: Sequence[Module]) -> Iterator[Finding]:
     classes = [
         (module, node)
         for module in modules
-        for node in ast.walk(module.source.tree)
+        for node in module.source.nodes
         if isinstance(node, ast.ClassDef)
     ]
     known = _Kinds()

@@ -22,7 +22,7 @@ _TRAINING = ("train", "minimize", "apply_gradients", "update", "optim")
 
 def find(source: Source) -> Iterator[Finding]:
     """Every place of one module that takes guests, and fetch-only runs."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, ast.Call):
             continue
         callee = _last(node.func)
@@ -47,7 +47,7 @@ def find(source: Source) -> Iterator[Finding]:
 
 def _fetch_runs(source: Source) -> Iterator[Finding]:
     """Runs of a monitored session whose fetches name no training."""
-    for block in ast.walk(source.tree):
+    for block in source.nodes:
         if not isinstance(block, ast.With):
             continue
         for item in block.items:

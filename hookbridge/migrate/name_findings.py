@@ -24,7 +24,7 @@ def find(source: Source, names: Names, target: Target) -> Iterator[Finding]:
     for module in names.starred:
         if canonical(module).partition(".")[0] in ("tf", "tensorflow"):
             yield found_at(source, source.tree, "STAR_IMPORT", f"{module}.*", "")
-    for node, name in _uses(source.tree, names):
+    for node, name in _uses(source, names):
         found = describe(name, target)
         if found is not None:
             code, verdict, message, way_out = found
@@ -90,10 +90,10 @@ def hook_name(name: str, target: Target) -> str | None:
     return None
 
 
-def _uses(tree: ast.Module, names: Names) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+def _uses(source: Source, names: Names) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """The outermost TensorFlow names of a module, and its imports of them."""
     inner: set[int] = set()
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute):
             inner.add(id(node.value))
             if id(node) not in inner and (name := names.of(node)) is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from hookbridge.migrate.sources import Source
+
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`.
 _COPIES = (
     ("compat.v1.compat.v1", "compat.v1"),
@@ -34,13 +36,13 @@ class Names:
     """The names that a module binds by imports and plain assignments.
 
     Args:
-      tree: the module; imports inside functions count as well.
+      source: the module; imports inside functions count as well.
     """
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, source: Source) -> None:
         self._bound: dict[str, str] = {}
         self.starred: list[str] = []
-        for node in ast.walk(tree):
+        for node in source.nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     if alias.asname:
@@ -56,7 +58,7 @@ class Names:
                         bound = alias.asname or alias.name
                         self._bound[bound] = f"{node.module}.{alias.name}"
         # `estimator = tf.estimator` and `v1 = tf.compat.v1`, at module level.
-        for statement in tree.body:
+        for statement in source.tree.body:
             if (
                 isinstance(statement, ast.Assign)
                 and len(statement.targets) == 1

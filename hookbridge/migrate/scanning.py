@@ -45,7 +45,7 @@ def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Re
             unread.append(found)
             continue
         files += 1
-        modules += [Module(source, Names(source.tree)) for source in found]
+        modules += [Module(source, Names(source)) for source in found]
     findings: list[Finding] = []
     for module in modules:
         findings += name_findings.find(module.source, module.names, names_of_target)

@@ -29,12 +29,14 @@ class Source:
       cell: 1-based number of the cell; 0 for a file of Python.
       text: the code.
       tree: its syntax tree.
+      nodes: all nodes of the tree, each before those within it.
     """
 
     file: str
     cell: int
     text: str
     tree: ast.Module
+    nodes: tuple[ast.AST, ...]
 
 
 def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
@@ -84,7 +86,7 @@ def read(path: Path) -> list[Source] | Unread:
         else:
             with tokenize.open(path) as file:
                 cells = [(0, file.read())]
-        return [Source(name, cell, text, _parse(text)) for cell, text in cells]
+        return [_source(name, cell, text) for cell, text in cells]
     except SyntaxError as e:
         return Unread(name, _why(e))
     except UnicodeDecodeError as e:
@@ -93,11 +95,12 @@ def read(path: Path) -> list[Source] | Unread:
         return Unread(name, f"{type(e).__name__}: {e}")
 
 
-def _parse(text: str) -> ast.Module:
+def _source(file: str, cell: int, text: str) -> Source:
     with warnings.catch_warnings():
         # Old code has escapes in strings that newer Pythons warn of.
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        tree = ast.parse(text)
+    return Source(file, cell, text, tree, tuple(ast.walk(tree)))
 
 
 def _why(error: SyntaxError) -> str:

@@ -305,3 +305,18 @@ def test_the_formats(tmp_path: Path) -> None:
     assert page.startswith("<!doctype html>")
     assert page.count("<tr>") > len(as_json["findings"])
     assert "http" not in page.replace("https://", "")
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    for number in range(200):
+        (tmp_path / f"m{number}.py").write_text(HOOKS)
+    line = f"'{sys.executable}' -m hookbridge migrate scan '{tmp_path}' | head -1"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.startswith("200 files")
+    assert done.stderr == ""
+    assert done.returncode == 141
