@@ -9,7 +9,7 @@ from hookbridge.adapters.guests.kinds import Flavour
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.model import LiveModel
-from hookbridge.adapters.live_model.optimizer import LiveOptimizer
+from hookbridge.adapters.live_model.optimizer import live_optimizer
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
@@ -64,12 +64,9 @@ def build_model(
             source.weights,
         )
         clone = Clone(source, weights)
-    poses_as = _optimizer_class() if "keras3" in options.flavours else None
     return LiveModel(
         weights=weights,
-        optimizer=LiveOptimizer(
-            LiveRates(rates, session), step, poses_as if len(rates) == 1 else None
-        ),
+        optimizer=live_optimizer(LiveRates(rates, session), step, options.flavours),
         counters=LiveCounters(step, options.flavours),
         clone=clone,
         metrics=metrics,
@@ -77,10 +74,3 @@ def build_model(
         evaluate=evaluate,
         backups=options.backups,
     )
-
-
-def _optimizer_class() -> type:
-    import keras
-
-    found: type = keras.optimizers.Optimizer
-    return found

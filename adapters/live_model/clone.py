@@ -121,9 +121,8 @@ def _clone(source: Any) -> Any:
         clone = keras.models.clone_model(source)
     else:
         clone = type(source).from_config(source.get_config())
-        shape = getattr(source, "_build_input_shape", None)
-        if not clone.built and shape is not None:
-            clone.build(shape)
+        if not clone.built:
+            _build(clone, source)
     ours, theirs = list(clone.weights), list(source.weights)
     if [tuple(w.shape) for w in ours] != [tuple(w.shape) for w in theirs]:
         raise ValueError(
@@ -131,3 +130,16 @@ def _clone(source: Any) -> Any:
             f"{[w.name for w in ours]} instead of {[w.name for w in theirs]}"
         )
     return clone
+
+
+def _build(clone: Any, source: Any) -> None:
+    """Makes the variables of a subclassed model as the call in the graph did."""
+    import tensorflow as tf
+
+    spec = source.save_spec()
+    shape = getattr(source, "_build_input_shape", None)
+    if spec is not None:
+        # Traced, not run: dimensions may be unknown.
+        tf.function(clone.__call__).get_concrete_function(*spec[0], **spec[1])
+    elif shape is not None:
+        clone.build(shape)

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors
+from hookbridge.adapters.live_model import eager_classes
 from hookbridge.adapters.live_model.clone import Clone, need
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.files import ModelFiles
@@ -56,6 +57,12 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         # already; `stop_training` would then be the clone's, which is filled with all
         # weights each time it is asked.
         object.__setattr__(self, name, value)
+
+    # `isinstance`, `clone_model` and trackers see the class of the graph's model.
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # type: ignore[override]
+        clone = self.__dict__.get("_live_clone")
+        return type(clone.model) if clone else LiveModel
 
     def __init__(
         self,
@@ -156,6 +163,11 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         with compat.private("eager_mode")():
             return need(self._live_clone, "__call__").filled()(*args, **kwargs)
 
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """Called by `clone_model` where there is no Keras model to clone."""
+        return need(None, "from_config")
+
     def predict(self, *args: Any, **kwargs: Any) -> Any:
         """Predictions of the clone with the session's weights."""
         kwargs.setdefault("verbose", 0)
@@ -170,11 +182,24 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         Returns:
           A list in the order of the metrics, or a dict with `return_dict=True`; a
           single metric by itself.
+
+        Raises:
+          errors.LiveModelError: there is no validation; there are data and the clone
+            is not compiled.
         """
         if args or "x" in kwargs:
+            clone = need(self._live_clone, "evaluate")
+            if clone.model.compiled_loss is None:
+                raise errors.LiveModelError(
+                    "`model.evaluate` was called with data, but this callback runs in "
+                    "a session loop under hookbridge, where loss and metrics are in "
+                    "the graph and `self.model` has none. Give "
+                    "`as_hooks(..., validation=...)` and call `model.evaluate()` "
+                    "without data, or call `self.model.compile(loss=..., "
+                    "metrics=...)` in the callback first."
+                )
             with self._live_weights.own_call():
-                clone = need(self._live_clone, "evaluate").filled()
-                return clone.evaluate(*args, **kwargs)
+                return clone.filled().evaluate(*args, **kwargs)
         ignored = kwargs.keys() - {"verbose", "return_dict", "batch_size"}
         if any(kwargs[name] is not None for name in ignored):
             raise errors.LiveModelError(
@@ -191,6 +216,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
             )
         self.live_push()  # the validation reads the session
         result = dict(self._live_evaluate())
+        eager_classes.switch()  # it may have built a graph
         if kwargs.get("return_dict"):
             return result
         numbers = list(result.values())
@@ -263,6 +289,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     def live_event(self, *, of_batch: bool = False) -> Iterator[None]:
         """Around an event of callbacks: what they read is new, what they set counts."""
         mirrors, rates = self._live_weights.mirrors, self.optimizer.live_rates
+        eager_classes.switch()
         self._live_counters.sync()
         mirrors.begin_event(of_batch=of_batch)
         rates.begin_event()

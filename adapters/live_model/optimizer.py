@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from absl import logging
 
 from hookbridge import compat, errors
 from hookbridge.adapters.live_model import mirrors, watched
 from hookbridge.adapters.live_model.rates import LiveRate, LiveRates
+from hookbridge.adapters.session_graph.optimizers import Optimizer, optimizer_of
+
+
+def live_optimizer(
+    rates: LiveRates, step: Callable[[], int], flavours: frozenset[str]
+) -> LiveOptimizer:
+    """The live optimizer of a graph; its class has the name of the optimizer's.
+
+    Args:
+      rates: the learning rates of the graph.
+      step: a function that returns the global step.
+      flavours: the Keras versions of the callbacks. The `TensorBoard` of each writes
+        the learning rate of optimizers that are instances of its own class only.
+    """
+    facts = [optimizer_of(live.rate) for live in rates.each]
+    single = facts[0] if len(facts) == 1 else Optimizer()
+    kind = _named(LiveOptimizer, single.class_name)
+    poses_as = _posed(single.class_name, flavours) if len(facts) == 1 else None
+    found: LiveOptimizer = kind(rates, facts, step, poses_as)
+    return found
 
 
 class LiveOptimizer:
@@ -18,26 +40,42 @@ class LiveOptimizer:
     `learning_rate` (and `lr`) is an eager `tf.Variable`; assigning to it or to the
     attribute sets the learning rate of the running session.
 
+    Where the graph has several optimizers, `optimizers` has one object for each, and
+    `learning_rate` is read only: the value that all have, or NaN.
+
     Args:
       rates: the learning rates of the graph.
+      facts: what the graph tells of the optimizer of each.
       step: a function that returns the global step.
-      poses_as: the Keras optimizer class that `isinstance` shall see, or None. The
-        TensorBoard of Keras 3 writes the learning rate of such an optimizer only.
+      poses_as: the class that `isinstance` shall see, or None.
 
     Attributes:
       live_rates: the learning rates of the graph.
+      name: of the optimizer.
     """
 
     def __init__(
-        self, rates: LiveRates, step: Callable[[], int], poses_as: type | None = None
+        self,
+        rates: LiveRates,
+        facts: Sequence[Optimizer],
+        step: Callable[[], int],
+        poses_as: type | None = None,
     ) -> None:
         self._poses_as = poses_as
         self.live_rates = rates
+        self._facts = list(facts)
         self._step = step
         self._iterations: Any = None
         self._set_iterations: Any = None
-        self.name = "LiveOptimizer"
+        self._common: Any = None
+        self.name = self._facts[0].name if len(self._facts) == 1 else "Optimizer"
         self.built = True
+        if len(self._facts) > 1:
+            # The `TensorBoard` of Keras 3 logs the learning rate of each, by name.
+            self.optimizers = [
+                _named(LiveOptimizer, fact.class_name)(rates.only(i), [fact], step)
+                for i, fact in enumerate(self._facts)
+            ]
         self._is_made = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -53,7 +91,7 @@ class LiveOptimizer:
     # A property named `__class__` answers `isinstance`, as mocks with a spec do.
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # type: ignore[override]
-        return self.__dict__.get("_poses_as") or LiveOptimizer
+        return self.__dict__.get("_poses_as") or type(self)
 
     def _rate(self) -> LiveRate:
         """The one learning rate of the graph.
@@ -70,16 +108,36 @@ class LiveOptimizer:
                 "optimizer has one, and no variable is called `learning_rate`. Name "
                 "it: `as_hooks(..., learning_rate=<tensor, variable or name>)`."
             )
-        names = ", ".join(f'"{r.rate.tensor.name}"' for r in each)
-        raise errors.LiveModelError(
-            f"hookbridge found {len(each)} learning rates in this graph "
-            f"({names}) and cannot know which one is meant. Name it: "
-            "`as_hooks(..., learning_rate=...)`."
+        raise errors.LiveModelError(self._several())
+
+    def _several(self) -> str:
+        names = ", ".join(f'"{r.rate.tensor.name}"' for r in self.live_rates.each)
+        return (
+            f"hookbridge found {len(self.live_rates.each)} learning rates in this "
+            f"graph ({names}) and cannot know which one is meant. Name it: "
+            "`as_hooks(..., learning_rate=...)`, or take "
+            "`model.optimizer.optimizers[i].learning_rate`."
         )
+
+    def _common_rate(self) -> Any:
+        """A variable with the value that all learning rates have, or NaN."""
+        values = {float(live.read()) for live in self.live_rates.each}
+        value = values.pop() if len(values) == 1 else np.nan
+        if self._common is None:
+            logging.warning("%s It reads as NaN while they differ.", self._several())
+            variable = mirrors.eager_variable(np.float32(value), "learning_rate")
+            assign = watched.refuse_assignment(variable, self._several())
+            self._common = variable, assign
+        variable, assign = self._common
+        with compat.private("eager_mode")():
+            assign(np.float32(value))
+        return variable
 
     @property
     def learning_rate(self) -> Any:
         """The learning rate, an eager `tf.Variable`."""
+        if len(self.live_rates.each) > 1:
+            return self._common_rate()
         return self._rate().variable
 
     @learning_rate.setter
@@ -120,10 +178,23 @@ class LiveOptimizer:
         """Does nothing: a graph's optimizer has its variables."""
 
     def get_config(self) -> dict[str, Any]:
-        """Name and learning rate."""
-        return {"name": self.name, "learning_rate": float(self._rate().read())}
+        """What the optimizer in the graph has: name, learning rate and the like."""
+        if len(self._facts) > 1:
+            return {o.name: o.get_config() for o in self.optimizers}
+        config: dict[str, Any] = {"name": self.name}
+        for live in self.live_rates.each:
+            config["learning_rate"] = _shortest(live.read())
+        for fact in self._facts:
+            for name, found in fact.hyperparameters.items():
+                config[name] = _shortest(self.live_rates.read(found))
+        return config
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_learning_rate" and len(self.live_rates.each) == 1:
+            # Where the `TensorBoard` of Keras 2 looks for a schedule.
+            (live,) = self.live_rates.each
+            if live.rate.kind == "schedule" and self._poses_as is not None:
+                return _schedule_class()(live)
         if name in ("learning_rate", "lr"):
             # The property raised an AttributeError, which would be lost here.
             return self._rate().variable
@@ -133,6 +204,42 @@ class LiveOptimizer:
             "`learning_rate`, `lr`, `iterations`, `get_config()` and `name`. Read "
             "other optimizer state from the graph with a SessionRunHook."
         )
+
+
+def _shortest(value: Any) -> float:
+    """0.01 for the float32 that is 0.009999999776482582."""
+    return float(str(np.asarray(value)[()]))
+
+
+@functools.cache
+def _named(base: Any, name: str) -> Any:
+    return type(name, (base,), {"__module__": base.__module__})
+
+
+@functools.cache
+def _posed(name: str, flavours: frozenset[str]) -> type | None:
+    """A class of that name that derives from the optimizers of these Keras versions."""
+    bases = tuple(
+        keras.optimizers.Optimizer
+        for keras in compat.keras_flavours()
+        if ("keras3" if compat.is_keras3(keras) else "keras2") in flavours
+    )
+    return type(name, bases, {}) if bases else None
+
+
+@functools.cache
+def _schedule_class() -> Any:
+    """A schedule of Keras 2 that tells the learning rate of the next step."""
+    keras = next(k for k in compat.keras_flavours() if not compat.is_keras3(k))
+
+    class LiveSchedule(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc, name-defined]
+        def __init__(self, live: LiveRate) -> None:
+            self._live = live
+
+        def __call__(self, step: Any) -> Any:
+            return self._live.read()
+
+    return LiveSchedule
 
 
 def _way_out(name: str) -> str:

@@ -134,10 +134,12 @@ class LiveRate:
         value = np.asarray(value, self._dtype)
         if rate.kind == "schedule":
             raise TypeError(
-                "This optimizer was created with a schedule as its learning rate "
-                f'("{rate.tensor.name}" is computed in the graph), hence its learning '
-                "rate is not settable. If you need the learning rate to be settable, "
-                "build the optimizer with a float or a variable."
+                # Keras's own words, which programs match.
+                "This optimizer was created with a `LearningRateSchedule` object as "
+                "its `learning_rate` constructor argument, hence its learning rate is "
+                "not settable. If you need the learning rate to be settable, you "
+                "should instantiate the optimizer with a float `learning_rate` "
+                f'argument. (In the graph "{rate.tensor.name}" is computed.)'
             )
         if rate.kind == "fed" and not rate.tensor.graph.is_feedable(rate.tensor):
             raise errors.LiveModelError(
@@ -192,10 +194,21 @@ class LiveRates:
     def __init__(
         self, found: Sequence[LearningRate], session: Callable[[], Any]
     ) -> None:
+        self._session = session
         self.each = [LiveRate(rate, session) for rate in found]
         self.feeds = overridden_rates.OverriddenRates()
         self._share()
         self._events = 0  # how many are going on: a validation's may be within one
+
+    def only(self, index: int) -> LiveRates:
+        """One of them by itself; the events of this object are for it too."""
+        found = LiveRates([], self._session)
+        found.each = [self.each[index]]
+        return found
+
+    def read(self, number: LearningRate) -> Any:
+        """The present value of another number of an optimizer."""
+        return LiveRate(number, self._session).read()
 
     def _share(self) -> None:
         for rate in self.each:

@@ -27,12 +27,14 @@ class LearningRate(NamedTuple):
       default: the value of a constant or of a placeholder's constant default, which
         is known without a run: under `control_dependencies` (the usual way to run
         UPDATE_OPS) running the constant itself would need a batch.
+      update: an update op of its optimizer, or None.
     """
 
     tensor: Any
     kind: Kind
     variable: Any = None
     default: Any = None
+    update: Any = None
 
 
 def find(graph: Any, given: Any = None) -> list[LearningRate]:
@@ -49,14 +51,15 @@ def find(graph: Any, given: Any = None) -> list[LearningRate]:
       errors.UnknownTensorError: `given` names a tensor that does not exist.
       errors.InvalidArgumentError: `given` is not in the graph.
     """
-    if given is not None:
-        return [_given(graph, given)]
     found: dict[Any, LearningRate] = {}
     for op in graph.get_operations():
         tensor = _rate_input(op)
         if tensor is not None:
-            rate = classify(tensor, graph)
+            rate = classify(tensor, graph)._replace(update=op)
             found.setdefault(rate.tensor.op, rate)
+    if given is not None:
+        rate = _given(graph, given)
+        return [found.get(rate.tensor.op, rate)]
     if not found:
         return _by_name(graph)
     return list(found.values())

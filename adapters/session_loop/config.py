@@ -92,7 +92,7 @@ class SessionConfig:
     def params_for(self, callback: Any) -> dict[str, Any]:
         """`callback.params`, a dict of its own for each callback."""
         params = {
-            "verbose": 1,
+            "verbose": 0,
             "epochs": self.epochs,
             "steps": self.steps_per_epoch,
             **self.params,

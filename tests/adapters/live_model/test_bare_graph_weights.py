@@ -123,3 +123,25 @@ def test_class_of_a_layer(names: list[str], ranks: list[int], expected: str) -> 
         for name, rank in zip(names, ranks, strict=True)
     }
     assert weight_layout.layer_class("a/scope_3", weights) == expected
+
+
+@pytest.mark.parametrize("name", ["w.h5", "w.weights.h5"])
+def test_scope_that_is_a_part_of_another_scope(
+    keras: Any, tmp_path: Path, name: str
+) -> None:
+    """As in every canned linear and combined model; the file loads back."""
+    seen: dict[str, list[Any]] = {}
+
+    class Reads(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_train_end(self, logs: Any = None) -> None:
+            seen["saved"] = self.model.get_weights()
+            self.model.save_weights(str(tmp_path / name))
+            self.model.set_weights([0 * w for w in seen["saved"]])
+            self.model.load_weights(str(tmp_path / name))
+            seen["loaded"] = self.model.get_weights()
+
+    shapes = {"linear/model/x/weights": [3, 1], "linear/model/bias": [1], "vars": [2]}
+    saved(Reads(), {**shapes, "linear/model/x/weights/part": [2], "layers": [1]})
+    assert len(seen["saved"]) == 5
+    for before, after in zip(seen["saved"], seen["loaded"], strict=True):
+        np.testing.assert_array_equal(before, after)

@@ -142,3 +142,37 @@ def test_weights_of_a_model_that_cannot_be_cloned(
     with h5py.File(path) as file:
         assert len(file.attrs["layer_names"]) == 3
     assert len(weights) == 8
+
+
+@pytest.mark.parametrize("name", ["m.keras", "saved_model"])
+def test_subclassed_model_with_a_configuration_is_saved_whole(
+    keras2: Any, name: str, tmp_path: Path
+) -> None:
+    class Net(keras2.Model):  # type: ignore[misc, name-defined]
+        """A user's own model that says how it is made."""
+
+        def __init__(self, units: int, **options: Any) -> None:
+            super().__init__(**options)
+            self.units = units
+            self.hidden = keras2.layers.Dense(units, name="hidden")
+            self.out = keras2.layers.Dense(1, name="out")
+
+        def call(self, x: Any, training: bool = False) -> Any:
+            return self.out(self.hidden(x))
+
+        def get_config(self) -> dict[str, Any]:
+            return {"units": self.units, "name": self.name}
+
+        @classmethod
+        def from_config(cls, config: dict[str, Any]) -> Any:
+            return cls(**config)
+
+    path = str(tmp_path / name)
+    checkpoint = keras2.callbacks.ModelCheckpoint(path)
+    weights, outputs = keras_graph_loop(
+        keras2, checkpoint, make=lambda parts: Net(3, name="net")
+    )
+    loaded = keras2.models.load_model(path, {"Net": Net}, compile=False)
+    for ours, theirs in zip(loaded.get_weights(), weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_allclose(loaded.predict(X, verbose=0), outputs, rtol=1e-4)

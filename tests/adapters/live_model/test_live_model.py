@@ -224,3 +224,12 @@ def test_mean_of_many_is_the_mean_of_one_after_the_other() -> None:
     many.update_all(numbers[:400], sizes[:400])
     assert many.update_all(numbers[400:], sizes[400:]) == last
     assert many.state() == one.state()
+
+
+@pytest.mark.parametrize("name", ["acc", "accuracy"])
+def test_direction_of_accuracy(keras: Any, name: str) -> None:
+    """`compile` of Keras takes both names for the same metric."""
+    stop = keras.callbacks.EarlyStopping(name, patience=1)
+    loop = session_loop([stop], epochs=5, logs={name: "mae:0"}, validate=False)
+    # The mean error falls, which is worse for an accuracy.
+    assert loop.steps == 2 * STEPS

@@ -110,7 +110,7 @@ def test_params(keras: Any) -> None:
     callback = keras.callbacks.Callback()
     session_loop([callback], epochs=2, params={"batch_size": 4})
     assert callback.params == {
-        "verbose": 1,
+        "verbose": 0,
         "epochs": 2,
         "steps": STEPS,
         "batch_size": 4,

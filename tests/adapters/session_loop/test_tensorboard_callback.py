@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import native_and_bridged, session_loop
+from callback_loops import STEPS, native_and_bridged, session_loop
 from event_files import events
 
 import hookbridge as hb
@@ -76,3 +76,37 @@ def test_tensorboard_without_its_package_says_so(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(errors.MissingExtraError, match="pip install tensorboard"):
         hb.as_hooks(callback, steps_per_epoch=2)
+
+
+def test_tensorboard_writes_the_rate_of_a_schedule(keras: Any, tmp_path: Path) -> None:
+    """Keras 2 writes it for a `LearningRateSchedule` only, Keras 3 always."""
+    train = tf.compat.v1.train
+
+    def rate() -> Any:
+        step = train.get_or_create_global_step()
+        return train.exponential_decay(0.1, step, STEPS, 0.5)
+
+    session_loop([keras.callbacks.TensorBoard(str(tmp_path))], rate=rate, epochs=3)
+    points = events(tmp_path)["train:epoch_learning_rate"]
+    assert [p[1] for p in points] == pytest.approx([0.05, 0.025, 0.0125])
+
+
+def test_setting_a_schedule_has_the_words_of_keras(keras: Any) -> None:
+    train = tf.compat.v1.train
+
+    class Sets(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.model.optimizer.learning_rate = 1.0
+
+    def rate() -> Any:
+        step = train.get_or_create_global_step()
+        return train.exponential_decay(0.1, step, STEPS, 0.5)
+
+    model = keras.Sequential([keras.layers.Dense(1)])
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 3, 0.5)
+    model.compile(keras.optimizers.SGD(schedule), "mse")
+    with pytest.raises(TypeError) as of_keras:
+        model.optimizer.learning_rate = 1.0
+    with pytest.raises(TypeError) as ours:
+        session_loop([Sets()], rate=rate, epochs=1)
+    assert str(ours.value).startswith(str(of_keras.value))

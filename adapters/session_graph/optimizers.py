@@ -1,0 +1,71 @@
+"""The optimizers of a graph: class, name and hyperparameters, from their update ops."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from hookbridge.adapters.session_graph import learning_rate
+from hookbridge.adapters.session_graph.learning_rate import LearningRate
+
+# Kinds of update ops whose optimizer has another name.
+_CLASSES = {
+    "AdaMax": "Adamax",
+    "AdamWithAmsgrad": "Adam",
+    "CenteredRMSProp": "RMSProp",
+    "FtrlV2": "Ftrl",
+    "AdagradV2": "Adagrad",
+    "KerasMomentum": "SGD",
+}
+_KERAS_CLASSES = {"GradientDescent": "SGD", "RMSProp": "RMSprop"}
+# Inputs of update ops -> arguments of the optimizers of `tf.compat.v1.train`, and of
+# Keras where they differ.
+_ARGUMENTS = {
+    "beta1": ("beta1", "beta_1"),
+    "beta2": ("beta2", "beta_2"),
+    "epsilon": ("epsilon", "epsilon"),
+    "momentum": ("momentum", "momentum"),
+    "rho": ("decay", "rho"),
+    "l1": ("l1_regularization_strength", "l1_regularization_strength"),
+    "l2": ("l2_regularization_strength", "l2_regularization_strength"),
+    "lr_power": ("learning_rate_power", "learning_rate_power"),
+}
+
+
+class Optimizer(NamedTuple):
+    """What the graph tells of one optimizer.
+
+    Attributes:
+      class_name: such as `"AdamOptimizer"`; `"Optimizer"` if the graph has no op of it.
+      name: the name that it was given or has by default.
+      hyperparameters: what it was constructed with beside the learning rate, where
+        each is read.
+    """
+
+    class_name: str = "Optimizer"
+    name: str = "Optimizer"
+    hyperparameters: dict[str, LearningRate] = {}  # noqa: RUF012 - never changed
+
+
+def optimizer_of(rate: LearningRate) -> Optimizer:
+    """The optimizer that a learning rate belongs to.
+
+    Args:
+      rate: as `learning_rate.find` returned it.
+    """
+    update = rate.update
+    if update is None:
+        return Optimizer()
+    kind = re.sub(r"^(Resource)?(Sparse)?Apply", "", update.type)
+    scopes = update.name.split("/")
+    at = next((i for i, s in enumerate(scopes) if re.match("update(_|$)", s)), 0)
+    # A Keras optimizer opens its scope twice: "SGD/SGD/update/...".
+    is_keras = at > 1 and scopes[at - 1].startswith(scopes[at - 2])
+    short = _CLASSES.get(kind, kind)
+    class_name = _KERAS_CLASSES.get(short, short) if is_keras else f"{short}Optimizer"
+    found = {}
+    for argument, tensor in zip(update.op_def.input_arg, update.inputs, strict=False):
+        names = _ARGUMENTS.get(argument.name)
+        if names is not None and tensor.shape.rank == 0:
+            found[names[is_keras]] = learning_rate.classify(tensor, update.graph)
+    return Optimizer(class_name, scopes[at - 1] if at else short, found)
