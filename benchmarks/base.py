@@ -1,13 +1,13 @@
-"""Timing that all benchmarks share: alternate, repeat, check, then compare.
+"""Flags, timing and output that all benchmarks share.
 
-Cases that are compared run in turn within each repeat, so that a machine that
-slows down slows them all. The first repeat is dropped: it traces, allocates and
-fills caches. Losses have to agree before any time is looked at, or the cases did
-not do the same work.
+Compared cases run in turn within each repeat, so a machine that slows down slows all
+of them. The first repeat is dropped: it traces, allocates and fills caches. Times are
+compared only if the losses agree; otherwise the cases did not do the same work.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import importlib.metadata
 import json
@@ -81,7 +81,7 @@ class Timing(NamedTuple):
     repeats: tuple[float, ...]
 
     def ratio_to(self, other: Timing) -> float:
-        """Median of the ratios within each repeat: both saw the same machine."""
+        """Median of the ratios within each repeat, where both saw the same machine."""
         pairs = zip(self.repeats, other.repeats, strict=True)
         return statistics.median(own / base for own, base in pairs)
 
@@ -92,7 +92,7 @@ class Timing(NamedTuple):
 
 
 class UnequalLossesError(AssertionError):
-    """Raised when cases that are compared did not compute the same."""
+    """Raised when compared cases have different losses."""
 
 
 def measure(
@@ -106,9 +106,9 @@ def measure(
     """
     samples: dict[str, list[Sample]] = {case.name: [] for case in cases}
     for repeat in range(repeats + 1):
-        # Turn the order around each time: neither of a pair is always the second.
+        # The order alternates, so that no case of a pair is always the second.
         for case in cases if repeat % 2 == 0 else reversed(cases):
-            gc.collect()  # what the case before left behind
+            gc.collect()  # garbage of the previous case
             samples[case.name].append(case.run())
         losses = {name: found[-1].loss for name, found in samples.items()}
         check_losses(losses, tolerance=tolerance)
@@ -143,9 +143,9 @@ def check_losses(losses: Mapping[str, float], *, tolerance: float = 1e-4) -> Non
 
 
 def one_thread_per_op() -> None:
-    """Keeps TensorFlow from spreading small ops over threads, which is mostly noise.
+    """Keeps TensorFlow from spreading small ops over threads, which adds noise.
 
-    Call it before TensorFlow does anything.
+    Call this before TensorFlow does anything.
     """
     import tensorflow as tf
 
@@ -154,7 +154,7 @@ def one_thread_per_op() -> None:
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers depend on, without the machine's name."""
+    """The processor and the versions that the numbers depend on."""
     import tensorflow as tf
 
     model = platform.processor() or platform.machine()
@@ -174,7 +174,7 @@ def machine() -> dict[str, Any]:
 
 
 def markdown(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> str:
-    """A Markdown table; numbers are right-aligned by the second line."""
+    """A Markdown table whose columns are right-aligned, except for the first."""
     lines = [
         "| " + " | ".join(header) + " |",
         "|---" + "|---:" * (len(header) - 1) + "|",
@@ -183,7 +183,52 @@ def markdown(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
-    """Writes `content`, readable and in its own order."""
-    text = json.dumps(content, indent=1)
-    Path(path).write_text(text + "\n", encoding="utf-8")
+def parse(doc: str, arguments: Sequence[str] | None, *, steps: int) -> Any:
+    """Reads the flags of a benchmark and chooses the clock.
+
+    Args:
+      doc: the docstring of the benchmark; its first line is shown by `--help`.
+      arguments: the flags; None takes the process's.
+      steps: the default number of steps in a stretch.
+    """
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument("--steps", type=int, default=steps, help="steps in a stretch")
+    parser.add_argument("--repeats", type=int, default=9, help="stretches timed")
+    parser.add_argument(
+        "--clock",
+        choices=CLOCKS,
+        default="wall",
+        help="`cpu` counts the threads of this process only: for a busy machine",
+    )
+    parser.add_argument("--json", help="file to write the results to")
+    options = parser.parse_args(arguments)
+    if options.steps < 1 or options.repeats < 1:
+        parser.error("--steps and --repeats have to be 1 or more")
+    use_clock(options.clock)
+    return options
+
+
+def print_facts(options: Any) -> None:
+    """Prints what the following tables depend on."""
+    print(", ".join(f"{key} {value}" for key, value in machine().items()))
+    print(
+        f"median of {options.repeats} repeats of {options.steps} steps, "
+        f"{options.clock} time\n"
+    )
+
+
+def write_json(options: Any, **timings: Mapping[str, Timing]) -> None:
+    """Writes the timings to the file that `--json` names, if any."""
+    if not options.json:
+        return
+    content = {
+        "machine": machine(),
+        "clock": options.clock,
+        "steps": options.steps,
+        "repeats": options.repeats,
+        **{
+            part: {name: timing._asdict() for name, timing in found.items()}
+            for part, found in timings.items()
+        },
+    }
+    Path(options.json).write_text(json.dumps(content, indent=1) + "\n", "utf-8")

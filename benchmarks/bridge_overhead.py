@@ -2,19 +2,18 @@
 
     python benchmarks/bridge_overhead.py --json=overhead.json
 
-Every guest does the same: it keeps the loss of every step. In a session that is a
-hook that fetches the loss (native) or a callback that reads `logs["loss"]`
-(bridged); in `Model.fit` it is the other way round. 0, 1 and 10 of them run, and
-the floors are a `Session.make_callable` loop and a bare `tf.function` loop. Callbacks
-that act by epoch are compared with one `StopAtStepHook`. Two more tables are about the
-session loop itself: the same native hooks in `MonitoredTrainingSession` and in
-`hb.loops.training_session`, with batches from a dataset and with batches that are fed.
-All loops train the same network from the same weights on the same batches.
+Every guest keeps the loss of every step. In a session the native guest is a hook that
+fetches the loss and the bridged guest is a callback that reads `logs["loss"]`; in
+`Model.fit` it is the other way round. 0, 1 and 10 guests run. The floors are a
+`Session.make_callable` loop and a bare `tf.function` loop. Callbacks that act by epoch
+are compared with one `StopAtStepHook`. Two more tables compare session loops: the same
+native hooks run in `MonitoredTrainingSession` and in `hb.loops.training_session`, with
+batches from a dataset and with batches that are fed. All loops train the same network
+from the same weights on the same batches.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import sys
@@ -49,7 +48,7 @@ LOOPS = (
 
 
 def measure_session(work: Work, repeats: int) -> dict[str, base.Timing]:
-    """(a) and the session's floor."""
+    """Guests in `MonitoredTrainingSession`, and the floor of a session."""
     with contextlib.ExitStack() as stack:
         cases = [stack.enter_context(callable_case(work))]
         kept: list[list[Any]] = []
@@ -102,7 +101,7 @@ def measure_epochs(work: Work, repeats: int) -> dict[str, base.Timing]:
 
 
 def measure_feeds(work: Work, repeats: int) -> dict[str, base.Timing]:
-    """The same hooks in both session loops, with batches that are fed."""
+    """The same hooks in both session loops, with fed batches."""
     with contextlib.ExitStack() as stack:
         cases = []
         for count in COUNTS:
@@ -114,7 +113,7 @@ def measure_feeds(work: Work, repeats: int) -> dict[str, base.Timing]:
 
 
 def measure_fit(work: Work, repeats: int) -> dict[str, base.Timing]:
-    """(b) and the floor of `fit`."""
+    """Guests in `Model.fit`, and its floor."""
     cases = [function_case(work)]
     kept: list[list[Any]] = []
     for count in COUNTS:
@@ -131,33 +130,14 @@ def measure_fit(work: Work, repeats: int) -> dict[str, base.Timing]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--steps", type=int, default=500, help="steps in a stretch")
-    parser.add_argument("--repeats", type=int, default=9, help="stretches timed")
-    parser.add_argument(
-        "--clock",
-        choices=base.CLOCKS,
-        default="wall",
-        help="`cpu` counts this process's threads only: for a machine in other use",
-    )
-    parser.add_argument("--json", help="file to write the results to")
-    options = parser.parse_args(arguments)
-    if options.steps < 1 or options.repeats < 1:
-        parser.error("--steps and --repeats have to be 1 or more")
-
-    base.use_clock(options.clock)
+    options = base.parse(str(__doc__), arguments, steps=500)
     work = Work(options.steps)
     session = measure_session(work, options.repeats)
     epochs = measure_epochs(work, options.repeats)
     loops = measure_loops(work, options.repeats)
     feeds = measure_feeds(work, options.repeats)
     fit = measure_fit(work, options.repeats)
-    facts = base.machine()
-    print(", ".join(f"{key} {value}" for key, value in facts.items()))
-    print(
-        f"median of {options.repeats} repeats of {options.steps} steps, "
-        f"{options.clock} time\n"
-    )
+    base.print_facts(options)
     for title, timings, native, bridged, floor in (
         (
             "MonitoredTrainingSession",
@@ -198,21 +178,9 @@ def main(arguments: list[str] | None = None) -> int:
     print("Session loops with batches that are fed\n")
     names = [f"{loop}, us/step" for loop, _ in LOOPS]
     print(base.markdown(loop_rows(feeds), ["hooks", *names, "ratio"]))
-    if options.json:
-        base.write_json(
-            options.json,
-            {
-                "machine": facts,
-                "clock": options.clock,
-                "steps": options.steps,
-                "repeats": options.repeats,
-                "session": {k: t._asdict() for k, t in session.items()},
-                "epochs": {k: t._asdict() for k, t in epochs.items()},
-                "feeds": {k: t._asdict() for k, t in feeds.items()},
-                "loops": {k: t._asdict() for k, t in loops.items()},
-                "fit": {k: t._asdict() for k, t in fit.items()},
-            },
-        )
+    base.write_json(
+        options, session=session, epochs=epochs, feeds=feeds, loops=loops, fit=fit
+    )
     return 0
 
 

@@ -31,7 +31,7 @@ def keras_model(work: Work) -> Any:
 
 
 class _EpochClock(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Times one epoch; the one before it builds and traces the step."""
+    """Times the last epoch; the first epoch builds and traces the step."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class _EpochClock(tf.keras.callbacks.Callback):  # type: ignore[misc]
 def fit_case(
     name: str, work: Work, callbacks: list[Any], model: Any = None
 ) -> base.Case:
-    """`Model.fit` of two epochs, of which the second is timed."""
+    """`Model.fit` of two epochs; the second is timed."""
     data = work.dataset()
     model = keras_model(work) if model is None else model
 
@@ -86,7 +86,7 @@ def function_case(work: Work) -> base.Case:
     data = work.dataset()
 
     def run() -> base.Sample:
-        # As `fit_case`: two epochs, the second is timed.
+        # As in `fit_case`, the second of two epochs is timed.
         for _ in range(2):
             iterator = iter(data)
             sample = timed_epoch(work, functools.partial(one_step, iterator))

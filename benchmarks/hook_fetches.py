@@ -1,15 +1,15 @@
-"""What hooks in `Model.fit` cost against callbacks that do the same by hand.
+"""What hooks cost in `Model.fit`, compared with callbacks that do the same.
 
     python benchmarks/hook_fetches.py --json=fetches.json
 
-Three pairs: 1 and 10 hooks that fetch nothing against as many native callbacks with
-empty batch methods, and `LoggingTensorHook` on the loss and a layer's output in
-every step against a hand-written callback and `train_step` that log the same.
+It measures three pairs. 1 and 10 hooks that fetch nothing are compared with as many
+native callbacks with empty batch methods. `LoggingTensorHook` on the loss and a layer's
+output in every step is compared with a hand-written callback and `train_step` that log
+the same.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from pathlib import Path
@@ -104,7 +104,7 @@ def model(work: Work, cls: Any = None) -> Any:
 
 
 class Notes:
-    """What one side logged: the losses, to be held to the other side's."""
+    """What one side logged; the losses are compared with those of the other side."""
 
     def __init__(self) -> None:
         self.losses: list[float] = []
@@ -145,15 +145,7 @@ def cases(work: Work) -> tuple[list[base.Case], tuple[Notes, Notes]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--steps", type=int, default=500, help="steps in a stretch")
-    parser.add_argument("--repeats", type=int, default=9, help="stretches timed")
-    parser.add_argument("--clock", choices=base.CLOCKS, default="wall")
-    parser.add_argument("--json", help="file to write the results to")
-    options = parser.parse_args(arguments)
-    if options.steps < 1 or options.repeats < 1:
-        parser.error("--steps and --repeats have to be 1 or more")
-    base.use_clock(options.clock)
+    options = base.parse(str(__doc__), arguments, steps=500)
     v1.logging.set_verbosity(v1.logging.ERROR)
     work = Work(options.steps)
     made, (by_hand, by_hook) = cases(work)
@@ -166,12 +158,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     if not by_hand.shape == by_hook.shape == (BATCH_SIZE, SIZES[1]):
         raise AssertionError("the two sides did not log the same tensor")
-    facts = base.machine()
-    print(", ".join(f"{key} {value}" for key, value in facts.items()))
-    print(
-        f"median of {options.repeats} repeats of {options.steps} steps, "
-        f"{options.clock} time\n"
-    )
+    base.print_facts(options)
     rows = [
         [
             f"{native} / {bridged}",
@@ -183,17 +170,7 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     header = ["`Model.fit`", "native, us/step", "bridged, us/step", "ratio"]
     print(base.markdown(rows, header))
-    if options.json:
-        base.write_json(
-            options.json,
-            {
-                "machine": facts,
-                "clock": options.clock,
-                "steps": options.steps,
-                "repeats": options.repeats,
-                "timings": {k: t._asdict() for k, t in timings.items()},
-            },
-        )
+    base.write_json(options, timings=timings)
     return 0
 
 

@@ -22,7 +22,7 @@ RATE = 0.01
 
 
 class LossHook(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Keeps the loss of every step, as hooks do."""
+    """Fetches and keeps the loss of every step."""
 
     def __init__(self) -> None:
         self.losses: list[float] = []
@@ -35,7 +35,7 @@ class LossHook(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class LossCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Keeps the loss of every step, as callbacks do: the mean of the epoch so far."""
+    """Keeps `logs["loss"]` of every step, which is the mean of the epoch so far."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class LossCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
 
 
 class EpochCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Keeps the loss of every epoch: what most callbacks of Keras do."""
+    """Keeps the loss of every epoch, as most Keras callbacks do."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Work:
         return data.batch(BATCH_SIZE, drop_remainder=True)
 
     def batches(self) -> list[tuple[Any, Any]]:
-        """The same as arrays."""
+        """The same batches as arrays."""
         rows = range(0, len(self.x), BATCH_SIZE)
         return [(self.x[i : i + BATCH_SIZE], self.y[i : i + BATCH_SIZE]) for i in rows]
 
@@ -97,7 +97,7 @@ class Work:
 
 
 def timed_epoch(work: Work, step: Callable[[], float]) -> base.Sample:
-    """Times `work.steps` calls; the losses they return are averaged."""
+    """Times `work.steps` calls and averages the losses that they return."""
     losses = []
     start = base.clock()
     for _ in range(work.steps):
@@ -107,7 +107,7 @@ def timed_epoch(work: Work, step: Callable[[], float]) -> base.Sample:
 
 
 def graph_step(work: Work, batch: Any = None) -> tuple[Any, Any]:
-    """Builds the network in the default graph; the train op and the loss.
+    """Builds the network in the default graph; returns the train op and the loss.
 
     Args:
       work: the network.
@@ -148,7 +148,7 @@ def session_case(
 def fed_case(
     name: str, work: Work, hooks: list[Any], make: Callable[..., Any]
 ) -> Iterator[base.Case]:
-    """A monitored session that is fed its batches, as numpy arrays."""
+    """A monitored session whose batches are fed as numpy arrays."""
     with tf.Graph().as_default():
         x = v1.placeholder(tf.float32, [None, SIZES[0]])
         y = v1.placeholder(tf.int64, [None])
@@ -182,7 +182,7 @@ def callable_case(work: Work) -> Iterator[base.Case]:
 
 
 def check_guests(kept: list[list[Any]], work: Work) -> None:
-    """Every guest saw every step, and all of them the same losses."""
+    """Checks that every guest saw every step, and that all saw the same losses."""
     means = {}
     for guests in kept:
         for i, guest in enumerate(guests):

@@ -2,15 +2,14 @@
 
     python benchmarks/parameter_server.py --json=parameter_server.json
 
-Starts a chief, 2 workers and 1 parameter server as processes of this machine. The
-chief trains the same model without hooks, with 10 hooks that keep the loss of every
-step, delivered at most 30 steps late, with the same hooks in strict order, and with
-a callback that fetches the logs of every step by itself, in turn.
+It starts a chief, 2 workers and 1 parameter server as processes of this machine. The
+chief trains the same model in turn without hooks, with 10 hooks that keep the loss of
+every step and get it at most 30 steps late, with the same hooks in strict order, and
+with a callback that fetches the logs of every step by itself.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import math
 import os
@@ -29,7 +28,7 @@ import tensorflow as tf
 import hookbridge as hb
 from benchmarks import base
 
-# The Keras that has this strategy.
+# Keras 3 does not have this strategy.
 keras: Any = (
     tf.keras
     if tf.__version__.startswith("2.15")
@@ -38,8 +37,8 @@ keras: Any = (
 
 v1: Any = tf.compat.v1
 NUM_HOOKS = 10
-# Next to no learning, so that the losses can be compared: which worker takes which
-# batch differs from run to run.
+# The model hardly learns, so the losses can be compared although another worker takes
+# each batch in each run.
 RATE, TOLERANCE = 1e-6, 0.05
 BATCH_SIZE = 32
 INPUTS, HIDDEN, OUTPUTS = 64, 32, 10
@@ -77,7 +76,7 @@ class FetchingCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 class Stopwatch(keras.callbacks.Callback):  # type: ignore[misc]
-    """Times the last epoch; those before it trace and fill caches."""
+    """Times the last epoch; earlier epochs trace and fill caches."""
 
     secs = 0.0
 
@@ -144,14 +143,12 @@ class Bench:
         ]
 
 
-def coordinate(options: argparse.Namespace) -> None:
+def coordinate(options: Any) -> None:
     """The chief: measures and prints."""
     timings = base.measure(
         Bench(options.steps).cases(), repeats=options.repeats, tolerance=TOLERANCE
     )
-    facts = base.machine()
-    print(", ".join(f"{key} {value}" for key, value in facts.items()))
-    print(f"2 workers, 1 server, {options.repeats} repeats of {options.steps} steps\n")
+    base.print_facts(options)
     rows = [
         [
             name,
@@ -161,26 +158,11 @@ def coordinate(options: argparse.Namespace) -> None:
         for name, timing in timings.items()
     ]
     print(base.markdown(rows, ["`Model.fit`", "steps/s", "of no hooks"]), flush=True)
-    if options.json:
-        base.write_json(
-            options.json,
-            {
-                "machine": facts,
-                "steps": options.steps,
-                "repeats": options.repeats,
-                "timings": {k: t._asdict() for k, t in timings.items()},
-            },
-        )
+    base.write_json(options, timings=timings)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--steps", type=int, default=400, help="steps in a stretch")
-    parser.add_argument("--repeats", type=int, default=9, help="stretches timed")
-    parser.add_argument("--json", help="file to write the results to")
-    options = parser.parse_args(arguments)
-    if options.steps < 1 or options.repeats < 1:
-        parser.error("--steps and --repeats have to be 1 or more")
+    options = base.parse(str(__doc__), arguments, steps=400)
     if os.environ.get("TF_CONFIG"):
         coordinate(options)
         return 0

@@ -2,12 +2,12 @@
 
     python benchmarks/scaling.py --json=docs/scaling.json --plot=docs/scaling.svg
 
-Starts clusters of 1, 2, 4 and 8 workers with one parameter server on this machine,
-twice for each of the two loops: without guests, and with 5 hooks and 5 callbacks
-that want the loss of every step. Each cluster trains asynchronously for a fixed time.
-Counted over the middle of the run: global steps, packets and bytes on the loopback
-device (all traffic between the processes, both ways, and no other process may use
-it), and the CPU time of each process.
+It starts clusters of 1, 2, 4 and 8 workers with one parameter server on this machine.
+Each cluster trains asynchronously for a fixed time: for both loops, without guests and
+with 5 hooks and 5 callbacks that want the loss of every step. In the middle of the run
+it counts global steps, the CPU time of each process, and the packets and bytes on the
+loopback device. All traffic between the processes goes through that device, so no other
+process may use it meanwhile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BARE, GUESTS = "no guests", "10 guests"
 
 
 def measure(loop: str, workers: int, guests: str, secs: float) -> dict[str, float]:
-    """One cluster from start to end; what one global step of it cost.
+    """Runs one cluster from start to end; returns what one global step cost.
 
     The chief is one of the workers in a session cluster, the coordinator in `fit`.
     """

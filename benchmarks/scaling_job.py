@@ -43,7 +43,7 @@ class LossCallback(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
 
 
 class Meter:
-    """Reads the counters when the warm-up is over, and again after the time is up."""
+    """Reads the counters when the warm-up ends and again when the time is up."""
 
     def __init__(self, secs: float) -> None:
         self._secs = secs
@@ -53,10 +53,10 @@ class Meter:
         self.result: dict[str, float] = {}
 
     def step(self, global_step: Any) -> bool:
-        """Counts one step of this process; whether the time is up.
+        """Counts one step of this process; returns whether the time is up.
 
         Args:
-          global_step: a function that reads it, called twice in all.
+          global_step: a function that reads the global step; called twice in all.
         """
         self._own += 1
         if self._start is None:
@@ -89,7 +89,7 @@ def guests(wanted: bool) -> list[Any]:
 
 
 def batch() -> tuple[Any, Any]:
-    """One batch, the same each time: input pipelines are not what is measured."""
+    """One batch, the same each time, since input pipelines are not measured."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=[BATCH_SIZE, INPUTS]).astype(np.float32)
     return x, rng.integers(OUTPUTS, size=[BATCH_SIZE])
@@ -142,7 +142,7 @@ def run_fit(meter: Meter, wanted: bool) -> None:
         )
 
     class Measures(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
-        """Sees each step scheduled, as Keras's own callbacks would."""
+        """Counts steps as they are scheduled, as Keras's own callbacks do."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -156,7 +156,7 @@ def run_fit(meter: Meter, wanted: bool) -> None:
         lambda _: tf.data.Dataset.from_tensors(batch()).repeat()
     )
     bridged = hb.as_callbacks(guests(wanted)) if wanted else []
-    # Epochs without end: fit asks about stopping after each.
+    # `fit` asks about stopping after each epoch.
     model.fit(
         data,
         epochs=MANY,
