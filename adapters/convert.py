@@ -152,9 +152,10 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
     from hookbridge.adapters.parameter_server import callback as ps
+    from hookbridge.adapters.parameter_server import refusals
 
     positive("max_lag", max_lag, least=0)
-    ps.check_keras()
+    refusals.check_keras()
     callbacks: list[Any] = []
     defers: bool | None = True if max_lag is not None else None
     for item in guests.flatten(items):
@@ -167,7 +168,7 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
             )
         elif not isinstance(item, guests.Wrapper):
             if defers is None:
-                defers = ps.in_sight()
+                defers = refusals.in_sight()
             item = skipped.callback_unless_skipped(item)
             if defers and ps.is_batch_level(item):
                 item = ps.DeferredCallback(item, max_lag=max_lag)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.guests import any_flavour
-from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import any_flavour, kinds
 from hookbridge.arguments import positive
 
 
-class HookToCallback(guests.Wrapper, any_flavour.AnyFlavour):
+class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
     """Runs an unmodified `SessionRunHook` in `fit`, `evaluate` and `predict`.
 
     All hooks of one `fit` share one live graph and one live session and are
@@ -39,7 +38,7 @@ class HookToCallback(guests.Wrapper, any_flavour.AnyFlavour):
     _chief_worker_only = False
 
     def __init__(self, hook: Any, *, max_lag: int | None = None) -> None:
-        if not guests.is_hook(hook):
+        if not kinds.is_hook(hook):
             raise errors.NotAGuestError(
                 f"Received {hook!r} of type `{type(hook).__name__}`; expected a "
                 "`tf.compat.v1.train.SessionRunHook` instance."
@@ -54,7 +53,7 @@ class HookToCallback(guests.Wrapper, any_flavour.AnyFlavour):
         self.params: dict[str, Any] | None = None
         self._model: Any = None
         self._run: Any = None
-        # What saves the state of other callbacks with this hook's checkpoints.
+        # Saves the state of other callbacks with this hook's checkpoints, or None.
         self.states: Any = None
 
     def set_params(self, params: dict[str, Any]) -> None:
@@ -67,28 +66,25 @@ class HookToCallback(guests.Wrapper, any_flavour.AnyFlavour):
         Raises:
           errors.RefusedError: the model cannot be the host of hooks.
         """
-        from hookbridge.adapters.fit_loop import refusals
-        from hookbridge.adapters.fit_loop import run as fit_run
+        from hookbridge.adapters.fit_loop.run import FitRun
+        from hookbridge.adapters.parameter_server import refusals
+        from hookbridge.adapters.parameter_server.run import ParameterServerRun
 
         self._model = model
         if model is None:
             return
-        if self._run is not None and self._run.is_aside:
+        if self._run is not None and self._run.hosting.is_aside:
             raise errors.RefusedError(
-                f"`{guests.name_of(self.hook)}` is in a running loop of the model "
+                f"`{kinds.name_of(self.hook)}` is in a running loop of the model "
                 f"`{model.name}`, and a callback has started another one with it: "
                 "a hook has one session at a time. Give the inner loop a hook of its "
                 "own."
             )
         if not refusals.uses_parameter_servers(model):
-            self._run = fit_run.FitRun.join(model, self.hook, self.states)
+            self._run = FitRun.join(model, self.hook, self.states)
             return
-        from hookbridge.adapters.parameter_server import run as parameter_server_run
-
-        refusals.check_parameter_server(model, self.hook)
-        self._run = parameter_server_run.ParameterServerRun.join(
-            model, self.hook, self.states
-        )
+        refusals.check_member(model, self.hook)
+        self._run = ParameterServerRun.join(model, self.hook, self.states)
         self._run.add_member(self.max_lag)
 
     def _end(self) -> None:
@@ -114,12 +110,12 @@ class HookToCallback(guests.Wrapper, any_flavour.AnyFlavour):
 
     def on_test_end(self, logs: Any = None) -> None:
         """Calls `end` where the loop is `evaluate`, not validation in `fit`."""
-        if self._run is not None and self._run.is_mode("test"):
+        if self._run is not None and self._run.hosting.is_mode("test"):
             self._end()
 
     def on_predict_end(self, logs: Any = None) -> None:
         """Calls the hook's `end`."""
-        if self._run is not None and self._run.is_mode("predict"):
+        if self._run is not None and self._run.hosting.is_mode("predict"):
             self._end()
 
     def __repr__(self) -> str:

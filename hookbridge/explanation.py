@@ -144,7 +144,7 @@ def _explain_one(guest: Any, host: Host, callbacks: list[Any]) -> GuestReport:
 def _refusal(guest: Any, host: Host) -> str:
     """Why `host` refuses `guest`; empty if it does not. The converters decide."""
     from hookbridge.adapters import convert
-    from hookbridge.adapters.fit_loop import refusals
+    from hookbridge.adapters.parameter_server import refusals
 
     try:
         if host == "session":
@@ -153,7 +153,7 @@ def _refusal(guest: Any, host: Host) -> str:
         else:
             convert.as_callbacks(guest)
         if host == "parameter_server":
-            refusals.check_remote(guest)
+            refusals.check_hook(guest)
     except errors.RefusedError as e:
         return str(e)
     return ""

@@ -5,38 +5,74 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
+from hookbridge import patching
 from hookbridge.adapters.fit_loop import inner_loops
+from hookbridge.adapters.fit_loop.eager_step import layers_of
 from hookbridge.adapters.fit_loop.modes import MODES, Mode
-from hookbridge.adapters.fit_loop.step import StepFunction
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.names import StepNames
 
-# Of each model the run that is being set up or going on, the innermost one.
-_RUNS: weakref.WeakKeyDictionary[Any, HostedRun] = weakref.WeakKeyDictionary()
+
+class Hosted(Protocol):
+    """What a `Hosting` asks of its run.
+
+    Attributes:
+      global_step: the count of steps, once there is one.
+    """
+
+    global_step: GlobalStep | None
+
+    def make_step(self, mode: Mode, make: Callable[..., Any], names: StepNames) -> Any:
+        """The step of the loop, made with Keras's own `make`; None to stay out."""
+
+    def call(self, *args: Any) -> Any:
+        """What Keras calls for every step."""
+
+    def left(self) -> None:
+        """The model has its own methods again: the run is over."""
 
 
-class HostedRun:
-    """Gives Keras the function that its loop calls, for as long as the run goes on.
+# Model -> the hosting of its innermost run, pending or going on.
+_HOSTINGS: weakref.WeakKeyDictionary[Any, Hosting] = weakref.WeakKeyDictionary()
+
+
+def pending(model: Any) -> Any:
+    """The run that waits for the loop which is about to begin, or None."""
+    found = _HOSTINGS.get(model)
+    if found is None:
+        return None
+    if found.mode is None:
+        return found.run
+    found.leave()  # a loop that ended without telling
+    return None
+
+
+class Hosting:
+    """Gives Keras the function that its loop calls, for as long as a run goes on.
 
     Args:
       model: the Keras model whose loop is the host.
+      run: the run.
+
+    Attributes:
+      mode: the kind of loop; None before it has begun.
+      step: what the run has made for the loop's steps.
+      is_over: whether the model has its own methods again.
+      is_aside: whether a loop inside this one has the model.
     """
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self.hooks: list[Any] = []
-        self._originals = {mode: getattr(model, mode.make) for mode in MODES}
-        self._mode: Mode | None = None
-        # A `StepFunction`, or what stands for it under a strategy.
-        self._step: Any = None
-        self._global_step: GlobalStep | None = None
-        self._is_over = False
-        # Whether a loop inside this one has the model.
+    def __init__(self, model: Any, run: Hosted) -> None:
+        self.run = run
+        self.mode: Mode | None = None
+        self.step: Any = None
+        self.is_over = False
         self.is_aside = False
+        self._model = model
+        self._makers = {mode: getattr(model, mode.make) for mode in MODES}
         self._is_in_loop = inner_loops.is_running(model)
-        self._methods = inner_loops.InstanceMethods(
+        self._methods = patching.InstanceMethods(
             model,
             {
                 **{mode.make: self._maker(mode) for mode in MODES},
@@ -44,43 +80,50 @@ class HostedRun:
             },
         )
         self._methods.install()
+        _HOSTINGS[model] = self
 
-    @classmethod
-    def join(cls, model: Any, *hooks: Any) -> Any:
-        """The run that is being set up for `model`, with hooks added to it."""
-        run = _RUNS.get(model)
-        if run is None or run._mode is not None:
-            if run is not None:
-                run.leave()
-            run = _RUNS[model] = cls(model)
-        run.hooks += [hook for hook in hooks if hook is not None]
-        return run
+    def is_mode(self, name: str) -> bool:
+        """Whether the run is of that loop."""
+        return self.mode is not None and self.mode.name == name
 
     def _maker(self, mode: Mode) -> Callable[..., Any]:
-        original = self._originals[mode]
+        """In the place of `model.make_<mode>_function`."""
+        original = self._makers[mode]
 
         def make(force: bool = False) -> Any:
-            model = self._model
-            if self._is_over:  # somebody has kept this function
+            if self.is_over:  # somebody has kept this function
                 return original(force)
-            if self._mode is None:
-                self._mode = mode
-                self._is_in_loop = inner_loops.is_running(model)
-                self._names = StepNames(model)
-                self._build_step()
-            elif mode is not self._mode:
+            if self.mode is None:
+                if not self._begin(mode):
+                    return original(force)
+            elif mode is not self.mode:
                 return original(force)  # validation inside this fit
-            elif force or getattr(model, mode.function) is None:
+            elif force or getattr(self._model, mode.function) is None:
                 # A callback has changed what a step is, say which layers train.
-                self._build_step()
-            return self._call
+                self._build_step(mode)
+            return self.run.call
 
         return make
 
-    def _build_step(self) -> None:
-        assert self._mode is not None
-        self._step = self._make_step(self._mode, self._originals[self._mode])
-        setattr(self._model, self._mode.function, self._call)
+    def _begin(self, mode: Mode) -> bool:
+        """Takes over the loop; returns whether the run wants it."""
+        self._is_in_loop = inner_loops.is_running(self._model)
+        layers = (str(layer.name) for layer in layers_of(self._model))
+        self._names = StepNames(str(getattr(self._model, "name", "model")), layers)
+        try:
+            self._build_step(mode)
+        except BaseException:
+            self.leave()
+            raise
+        if self.step is None:
+            return False
+        self.mode = mode
+        return True
+
+    def _build_step(self, mode: Mode) -> None:
+        self.step = self.run.make_step(mode, self._makers[mode], self._names)
+        if self.step is not None:
+            setattr(self._model, mode.function, self.run.call)
 
     def _starter(self, name: str) -> Callable[..., Any]:
         """In the place of a method that starts a loop, or a step, on the model."""
@@ -91,7 +134,7 @@ class HostedRun:
             if self._is_in_loop and not is_running:
                 # An exception of somebody else ended this run without telling us.
                 self.leave()
-            if self._is_over or (self._mode is None and not is_running):
+            if self.is_over or (self.mode is None and not is_running):
                 return original(*args, **kwargs)
             with self._aside():
                 return original(*args, **kwargs)
@@ -101,23 +144,23 @@ class HostedRun:
     @contextlib.contextmanager
     def _aside(self) -> Iterator[None]:
         """Leaves the model to a loop inside this one, which may have hooks too."""
-        model, mode, step = self._model, self._mode, self._global_step
-        native = getattr(self._step, "native", None)
+        model, mode, step = self._model, self.mode, self.run.global_step
+        native = getattr(self.step, "native", None)
         if mode is not None:
             setattr(model, mode.function, native)
         if step is not None and native is not None:
             step.remember()
         self._methods.remove()
-        _RUNS.pop(model, None)
+        _HOSTINGS.pop(model, None)
         self.is_aside = True
         try:
             yield
         finally:
-            inner = _RUNS.get(model)
+            inner = _HOSTINGS.get(model)
             if inner is not None:
                 inner.leave()
-            if not self._is_over:
-                _RUNS[model] = self
+            if not self.is_over:
+                _HOSTINGS[model] = self
                 self.is_aside = False
                 self._methods.install()
                 if step is not None and native is not None:
@@ -125,28 +168,18 @@ class HostedRun:
                 if mode is None:
                     pass
                 elif getattr(model, mode.function) is native:
-                    setattr(model, mode.function, self._call)
+                    setattr(model, mode.function, self.run.call)
                 else:
-                    self._build_step()
-
-    def _make_step(self, mode: Mode, original: Any) -> Any:
-        return StepFunction(self._model, mode, original, self._names)
-
-    def _call(self, *args: Any) -> Any:
-        """What Keras calls for every step."""
-        raise NotImplementedError
-
-    def is_mode(self, name: str) -> bool:
-        """Whether this run is of that loop."""
-        return self._mode is not None and self._mode.name == name
+                    self._build_step(mode)
 
     def leave(self) -> None:
-        """Gives the model its own methods back."""
-        if self._is_over:
+        """Gives the model its own methods back, and tells the run."""
+        if self.is_over:
             return
-        self._is_over = True
+        self.is_over = True
         self._methods.remove()
-        if self._mode is not None:
-            setattr(self._model, self._mode.function, None)
-        if _RUNS.get(self._model) is self:
-            del _RUNS[self._model]
+        if self.mode is not None:
+            setattr(self._model, self.mode.function, None)
+        if _HOSTINGS.get(self._model) is self:
+            del _HOSTINGS[self._model]
+        self.run.left()

@@ -1,4 +1,4 @@
-"""Keras's own step functions: the `tf.function` in them, and calling it directly."""
+"""Keras's step functions: the `tf.function` in them, and calls past its dispatch."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 
 
 class SameIterator:
-    """A `tf.function` of one iterator, without its dispatch from step to step.
+    """A `tf.function` of an iterator whose trace is looked up once per iterator.
 
-    Finding the trace for an argument takes as long as a small step. The same
-    iterator object has the same trace, so it is looked up once per iterator.
+    `tf.function` looks it up at each call, which takes as long as a small step. The
+    same iterator object always has the same trace.
 
     Args:
       function: a `tf.function` whose argument is an iterator.

@@ -1,13 +1,20 @@
-"""The kinds of loops of a Keras model, and what goes into a step of one."""
+"""The three loops of a Keras model, and what Keras calls their parts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Mode(NamedTuple):
-    """The names Keras gives to one kind of loop."""
+    """One kind of loop.
+
+    Attributes:
+      name: `"train"`, `"test"` or `"predict"`.
+      step: the model's method for one step.
+      make: the model's method that makes the function of a step.
+      function: the model's attribute with that function.
+      stop: the model's flag that ends the loop; Keras 2 has it for training only.
+    """
 
     name: str
     step: str
@@ -16,25 +23,9 @@ class Mode(NamedTuple):
     stop: str
 
 
-class StepFeeds(NamedTuple):
-    """Which of a run's feeds go into the step itself.
-
-    Attributes:
-      rate: `(learning-rate variable, index of the feed)`, or None: the variable has
-        that value for this step.
-      tensors: `{key of a step tensor: index of the feed}`: whatever the step makes
-        of the tensor, it makes of the fed value.
-    """
-
-    rate: tuple[Any, int] | None = None
-    tensors: Mapping[str, int] = {}
-
-
-NO_FEEDS = StepFeeds()
 TRAIN = Mode(
     "train", "train_step", "make_train_function", "train_function", "stop_training"
 )
-# Keras 2 has no flag that ends these two.
 TEST = Mode(
     "test", "test_step", "make_test_function", "test_function", "stop_evaluating"
 )

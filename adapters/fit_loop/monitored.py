@@ -12,8 +12,8 @@ from hookbridge import errors
 from hookbridge.adapters.live_session.session import LiveSession
 
 
-class Guest(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """A hook without its `end`, which comes at the place of its callback."""
+class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """A hook whose `end` is called elsewhere: at the place of its callback."""
 
     def __init__(self, hook: Any) -> None:
         self.begin = hook.begin
@@ -27,7 +27,7 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
 
     Args:
       create: makes a session.
-      scaffold: what prepares it, in the order of TensorFlow's `SessionManager`.
+      scaffold: prepares it, in the order of TensorFlow's `SessionManager`.
     """
 
     def __init__(self, create: Callable[[], LiveSession], scaffold: Any) -> None:
@@ -39,13 +39,13 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
         scaffold = self._scaffold
         is_first = self._given is None
         if self._given is None:
-            # Those that `finalize` makes find nothing: Keras has initialised the
-            # model.
+            # The user's own. Those that `finalize` makes find nothing to report,
+            # since Keras has initialised the model.
             self._given = (scaffold.ready_for_local_init_op, scaffold.ready_op)
         scaffold.finalize()
         session = self._create()
-        # Variables of the model keep their values; those that hooks made in
-        # `begin` get their first one.
+        # Variables of the model keep their values; those that hooks made in `begin`
+        # are initialised.
         session.run(scaffold.init_op, feed_dict=scaffold.init_feed_dict)
         if is_first and scaffold.init_fn is not None:
             # A recovered session goes on with the model as it is.
@@ -74,7 +74,7 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
 
 
 def not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:
-    """What escapes in place of an error that Keras would swallow."""
+    """The error to raise for one of a hook that Keras would swallow."""
     result = errors.LiveSessionError(
         f"A hook raised {type(error).__name__}: {error}. In a MonitoredSession it "
         "escapes the loop, but Keras would take it for the end of the data, so it "

@@ -1,16 +1,17 @@
-"""What cannot be carried into `fit`, by name, with the reason and the way out."""
+"""Hooks that cannot be carried into `fit`, with the reason and the way out."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.guests import paths as callback_paths
 
-# Class name -> (reason, way out). By name: most of these classes are private or
-# exist in some TensorFlow versions only.
+# Class name -> (reason, way out). Most of these classes are private, or exist in some
+# TensorFlow versions only.
 REFUSED_HOOKS: dict[str, tuple[str, str]] = {
     "_SyncReplicasOptimizerHook": (
         "it drives the token queues of `SyncReplicasOptimizer` in a session cluster",
@@ -59,12 +60,26 @@ def check_hook(hook: Any) -> None:
     Raises:
       errors.RefusedError: for such a hook.
     """
+    check_class(hook, REFUSED_HOOKS, "in `Model.fit`")
+
+
+def check_class(hook: Any, table: Mapping[str, tuple[str, str]], where: str) -> None:
+    """Refuses a hook whose class, or a base of it, is a TensorFlow class of a table.
+
+    Args:
+      hook: the hook.
+      table: `{class name: (reason, way out)}`.
+      where: the host, for the message.
+
+    Raises:
+      errors.RefusedError: for such a hook.
+    """
     for cls in type(hook).__mro__:
-        if cls.__name__ in REFUSED_HOOKS and cls.__module__.startswith("tensorflow"):
-            reason, way_out = REFUSED_HOOKS[cls.__name__]
+        if cls.__name__ in table and cls.__module__.startswith("tensorflow"):
+            reason, way_out = table[cls.__name__]
             raise errors.RefusedError(
-                f"`{guests.name_of(hook)}` cannot run in `Model.fit`: {reason}. "
-                f"Instead, {way_out}."
+                f"`{guests.name_of(hook)}` cannot run {where}: {reason}. Instead, "
+                f"{way_out}."
             )
 
 
@@ -86,52 +101,3 @@ def check_start(hook: Any, global_step: int) -> None:
             f"`Model.fit`: the global step is {global_step} and no other worker moves "
             "it. Leave the hook out, or give it a step that has passed."
         )
-
-
-KERAS_3 = (
-    "Keras 3 cannot train under `ParameterServerStrategy`. Make the model with "
-    "`tf_keras` (`pip install tf_keras`, and import it before `hb.as_callbacks` is "
-    "called), or with `tf.keras` on TensorFlow 2.15."
-)
-
-
-def uses_parameter_servers(model: Any) -> bool:
-    """Whether a model trains under `ParameterServerStrategy`."""
-    strategy = getattr(model, "distribute_strategy", None)
-    return type(strategy).__name__.startswith("ParameterServerStrategy")
-
-
-def check_parameter_server(model: Any, guest: Any) -> None:
-    """Refuses what cannot be under `ParameterServerStrategy`.
-
-    Raises:
-      errors.RefusedError: the model is one of Keras 3, or the guest needs the
-        process in which a step runs.
-    """
-    if not hasattr(model, "_cluster_coordinator"):
-        raise errors.RefusedError(f"`{guests.name_of(guest)}`: {KERAS_3}")
-    check_remote(guest)
-
-
-# As `REFUSED_HOOKS`, for hooks whose step runs in another process.
-REFUSED_REMOTE: dict[str, tuple[str, str]] = {
-    "ProfilerHook": (
-        "it traces the step in the process of the hook, and the step runs on a worker",
-        "use `tf.profiler.experimental.client.trace` with the workers' addresses",
-    ),
-}
-
-
-def check_remote(guest: Any) -> None:
-    """Refuses a hook that needs the process in which the step runs.
-
-    Raises:
-      errors.RefusedError: for such a hook.
-    """
-    for cls in type(guest).__mro__:
-        if cls.__name__ in REFUSED_REMOTE and cls.__module__.startswith("tensorflow"):
-            reason, way_out = REFUSED_REMOTE[cls.__name__]
-            raise errors.RefusedError(
-                f"`{guests.name_of(guest)}` cannot run under "
-                f"`ParameterServerStrategy`: {reason}. Instead, {way_out}."
-            )

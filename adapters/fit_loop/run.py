@@ -1,53 +1,62 @@
 """One run of `fit`, `evaluate` or `predict` with hooks.
 
-The hooks are driven by TensorFlow's own `MonitoredSession`, over a live session
-instead of a session on a graph. Which methods run after which failure, how
-fetches, feeds and options of several hooks are merged, what happens after an
-`AbortedError`: all of that is TensorFlow's code.
+TensorFlow's own `MonitoredSession` drives the hooks, over a live session instead of
+a session on a graph. So TensorFlow's code decides which methods run after which
+failure, how fetches, feeds and options of several hooks are merged, and what happens
+after an `AbortedError`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.fit_loop import refusals
-from hookbridge.adapters.fit_loop.hosting import HostedRun
-from hookbridge.adapters.fit_loop.modes import (
-    NO_FEEDS,
-    PREDICT,
-    TRAIN,
-    StepFeeds,
+from hookbridge.adapters.fit_loop import hosting, refusals
+from hookbridge.adapters.fit_loop.modes import PREDICT, TRAIN, Mode
+from hookbridge.adapters.fit_loop.monitored import (
+    Creator,
+    HookWithoutEnd,
+    not_the_end_of_data,
 )
-from hookbridge.adapters.fit_loop.monitored import Creator, Guest, not_the_end_of_data
 from hookbridge.adapters.fit_loop.states import FitStates
+from hookbridge.adapters.fit_loop.step import StepFunction
+from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 
 v1 = tf.compat.v1
 
 
-class FitRun(HostedRun):
+class FitRun:
     """The state of one run; nothing of it outlives the run.
 
     Args:
       model: the Keras model whose loop is the host.
+
+    Attributes:
+      hooks: the hooks, in the order of the callback list.
+      global_step: the count of steps, from the first step on.
+      hosting: the run's place in the model's loop.
     """
 
     def __init__(self, model: Any) -> None:
-        super().__init__(model)
+        self._model = model
+        self.hooks: list[Any] = []
+        self.global_step: GlobalStep | None = None
+        self.hosting = hosting.Hosting(model, self)
         self._monitored: Any = None
         self._graph: LiveGraph | None = None
         self._session: LiveSession | None = None
-        self._retained: dict[str, Any] = {}
-        self._taps: dict[str, str] = {}
+        self._last_values: dict[str, Any] = {}
+        self._tapped: dict[str, str] = {}
         self._eager_mode = compat.private("eager_mode")
         self._args: tuple[Any, ...] = ()
         self._outputs: Any = None
@@ -57,9 +66,25 @@ class FitRun(HostedRun):
         self._data_ended = False
         self._is_stopped = False
 
-    def _call(self, *args: Any) -> Any:
+    @classmethod
+    def join(cls, model: Any, *hooks: Any) -> Any:
+        """The run that waits for the model's next loop, with hooks added to it."""
+        run = hosting.pending(model) or cls(model)
+        run.hooks += [hook for hook in hooks if hook is not None]
+        return run
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended, however it did."""
+        return self.hosting.is_over
+
+    def make_step(self, mode: Mode, make: Callable[..., Any], names: StepNames) -> Any:
+        """See `Hosted`."""
+        self._names = names
+        return StepFunction(self._model, mode, make, names)
+
+    def call(self, *args: Any) -> Any:
         """What Keras calls for every step."""
-        assert self._step is not None
         if self._is_stopped:
             # Keras 2 has no other way to end `evaluate` and `predict`.
             raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
@@ -91,42 +116,42 @@ class FitRun(HostedRun):
 
     def _stop(self) -> None:
         """Makes this step the last one of the loop."""
-        assert self._mode is not None
-        if self._mode is TRAIN or hasattr(self._model, self._mode.stop):
-            setattr(self._model, self._mode.stop, True)
-        self._is_stopped = self._mode is not TRAIN
+        mode = self.hosting.mode
+        assert mode is not None
+        if mode is TRAIN or hasattr(self._model, mode.stop):
+            setattr(self._model, mode.stop, True)
+        self._is_stopped = mode is not TRAIN
 
     def _stopped_by(self, error: BaseException) -> Any:
         """A hook ended the run cleanly by its error; Keras would end the epoch."""
         self._stop()
         outputs, self._outputs = self._outputs, None
         if outputs is not None:
-            return outputs  # the step was made: `after_run` raised
-        if not self._has_outputs and self._mode is not PREDICT:
-            # Without any logs Keras 2 blames the input pipeline.
+            return outputs  # `after_run` raised: the step has been made
+        if not self._has_outputs and self.hosting.mode is not PREDICT:
+            # Where there are no logs, Keras 2 blames the input pipeline.
             return self._model.get_metrics_result()
         raise error
 
     def _start(self) -> None:
         """Traces the step, then `begin` and `after_create_session`."""
-        assert self._step is not None
-        self._step.discover(*self._args)
+        self.hosting.step.discover(*self._args)
         model = self._model
         steps = getattr(model, "_steps_per_execution", None)
         if steps is None:
             steps = getattr(model, "steps_per_execution", 1)
         several = live_variables.as_int(1 if steps is None else steps) > 1
         # The count is read only where a call makes several steps.
-        self._counts = several and self._mode is TRAIN
-        self._global_step = GlobalStep(model)
+        self._counts = several and self.hosting.mode is TRAIN
+        self.global_step = GlobalStep(model)
         for hook in self.hooks:
-            refusals.check_start(hook, self._global_step.value)
+            refusals.check_start(hook, self.global_step.value)
         optimizer = getattr(model, "optimizer", None)
         self._rate = live_variables.learning_rate_variable(optimizer)
         self._graph = LiveGraph(
             self._names,
             live_variables.model_variables(model),
-            self._global_step.variable,
+            self.global_step.variable,
             self._rate,
         )
         try:
@@ -146,36 +171,43 @@ class FitRun(HostedRun):
         return v1.train.Scaffold()
 
     def _session_hooks(self) -> list[Any]:
-        return [Guest(hook) for hook in self.hooks]
+        return [HookWithoutEnd(hook) for hook in self.hooks]
 
     def _create_session(self) -> LiveSession:
-        assert self._graph is not None and self._global_step is not None
+        assert self._graph is not None and self.global_step is not None
         self._session = LiveSession(
-            self._graph, self._global_step, self._run_step, self._retained
+            self._graph, self.global_step, self._run_step, self._last_values
         )
         return self._session
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        assert self._graph and self._step and self._global_step
-        if len(self._taps) != len(self._graph.step_tensors):
-            self._taps = {n: item.key for n, item in self._graph.step_tensors.items()}
+        assert self.global_step is not None
+        step, tapped = self.hosting.step, self._tapped_now()
         into_step = self._into_step(program) if program.feeds else NO_FEEDS
-        # Keras's function belongs under the graph, and so the strategy, that
-        # `fit` runs under; hooks run under the live graph.
+        # Hooks run under the live graph; Keras's function has to run under the graph
+        # of `fit`, which holds the strategy's scope.
         with self._keras_graph.as_default(), self._eager_mode():
-            before = self._step.steps_made if self._counts else 0
+            before = step.steps_made if self._counts else 0
             try:
                 fetched: list[Any]
-                outputs, fetched, values = self._step.run(
-                    self._args, program, feeds, self._taps, into_step
+                outputs, fetched, values = step.run(
+                    self._args, program, feeds, tapped, into_step
                 )
             except (StopIteration, tf.errors.OutOfRangeError):
                 self._data_ended = True
                 raise
-            self._global_step.add(self._steps_of_a_call(before))
-        self._retained.update(values)
+            self.global_step.add(self._steps_of_a_call(before))
+        self._last_values.update(values)
         self._outputs = outputs
         return fetched
+
+    def _tapped_now(self) -> dict[str, str]:
+        """`{placeholder: key}` of the step tensors that a step has to return."""
+        if self._graph is not None:
+            known = self._graph.step_tensors
+            if len(self._tapped) != len(known):
+                self._tapped = {name: item.key for name, item in known.items()}
+        return self._tapped
 
     def _into_step(self, program: SessionProgram) -> StepFeeds:
         assert self._graph is not None
@@ -189,13 +221,13 @@ class FitRun(HostedRun):
 
     def _steps_of_a_call(self, before: int) -> int:
         """How many steps the call just made has trained."""
-        if self._mode is not TRAIN:
+        if self.hosting.mode is not TRAIN:
             return 0
-        return self._step.steps_made - before if self._counts else 1
+        return self.hosting.step.steps_made - before if self._counts else 1
 
     def end(self, hook: Any) -> None:
         """The `end` of one hook, after a clean finish."""
-        if self._graph is None or self._is_over:
+        if self._graph is None or self.is_over:
             return
         try:
             with self._graph.as_default():
@@ -208,13 +240,13 @@ class FitRun(HostedRun):
             self._close()
 
     def _close(self) -> None:
-        assert self._graph is not None and self._global_step is not None
-        self._global_step.remember()
+        assert self._graph is not None and self.global_step is not None
+        self.global_step.remember()
         try:
             with self._graph.as_default():
                 self._monitored.close()
         finally:
-            self.leave()
+            self.hosting.leave()
 
     def fail(self) -> None:
         """Closes the session after an exception, without any `end`."""
@@ -225,13 +257,13 @@ class FitRun(HostedRun):
             elif self._session is not None:  # `after_create_session` failed
                 self._session.close()
         finally:
-            self.leave()
+            self.hosting.leave()
 
-    def leave(self) -> None:
-        super().leave()
+    def left(self) -> None:
+        """See `Hosted`."""
         for hook in self.hooks:
             if isinstance(hook, FitStates):
                 hook.leave()
-        # An iterator that waits for the garbage collector stops the process for up
-        # to a minute when it comes (docs/decisions/0005-iterators-die-young.md).
+        # An iterator that is left to the garbage collector can hold the process up
+        # for a minute (docs/decisions/0005-iterators-die-young.md).
         self._args = ()

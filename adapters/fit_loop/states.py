@@ -1,4 +1,4 @@
-"""The state of callbacks beside the checkpoints that a hook writes in `fit`."""
+"""The state of callbacks, saved beside the checkpoints that a hook writes in `fit`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RESTORED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDict
 
 
 def note_restored(model: Any, prefix: str) -> None:
-    """Remembers from where a model goes on, for the callbacks of its next `fit`."""
+    """Remembers the checkpoint of a model, for the callbacks of its next `fit`."""
     _RESTORED[model] = (prefix, _iterations(model))
 
 
@@ -29,12 +29,12 @@ def _iterations(model: Any) -> int:
 
 
 class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Saves and restores what the callbacks of one `as_callbacks` call count in.
+    """Saves and restores the state of the callbacks of one `as_callbacks` call.
 
-    As in a session loop: beside each checkpoint of a `CheckpointSaverHook`, and
-    restored where the model was restored from that hook's directory. It is a hook of
-    the same run, so that a state is written when the callbacks had their events of
-    the step too.
+    It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored where
+    the model was restored from that hook's directory, as in a session loop. This is
+    a hook of the same run: it writes the state after the callbacks have had their
+    events of the step.
 
     Args:
       hook: the `CheckpointSaverHook`.
@@ -50,16 +50,16 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._saved: tuple[str, int] | None = None
 
     def on_train_begin(self, model: Any) -> None:
-        """At the hook's place: those before it have begun, nothing resets them."""
+        """At the hook's place: callbacks before it have begun and are restored."""
         self._states, self._saved = [], None
         self._from = self._checkpoint(model)
         self._add(self._parts[0])
         self.leave()
-        # Not into the list itself: it may be the user's, and another hook's too.
+        # The list itself may be the user's, or shared with another hook.
         self._hook._listeners = [*self._hook._listeners, self._listener]
 
     def on_epoch_begin(self) -> None:
-        """At the hook's place in the first epoch: those after it have begun too."""
+        """At the hook's place in the first epoch: callbacks after it have begun."""
         if len(self._states) == 1:
             self._add(self._parts[1])
 
@@ -70,7 +70,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             state.restore(*self._from)
 
     def _checkpoint(self, model: Any) -> tuple[str, int] | None:
-        """The checkpoint the model goes on from, if it is one of this hook's."""
+        """The checkpoint the model was restored from, if this hook wrote it."""
         prefix, step = _RESTORED.get(model, ("", -1))
         folder = getattr(self._hook, "_checkpoint_dir", None)
         if not prefix or folder is None or _iterations(model) != step:
@@ -79,7 +79,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         return (prefix, step) if same else None
 
     def before_run(self, run_context: Any) -> None:
-        """The callbacks had all events of the step of the checkpoint."""
+        """The callbacks have had all events of the checkpoint's step."""
         self._write()
         self._saved = None
 
@@ -88,7 +88,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
         if path:
             self._saved = (path, step)
-            self._write()  # nothing may come after it
+            self._write()  # there may be no further step
 
     def _write(self) -> None:
         if self._saved is not None:
@@ -114,7 +114,7 @@ class _Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 def states_of(
     hook: Any, before: Sequence[Any], after: Sequence[Any]
 ) -> FitStates | None:
-    """What keeps the callbacks' state, where the hook writes checkpoints."""
+    """The keeper of the callbacks' state; None if the hook writes no checkpoints."""
     if not isinstance(hook, v1.train.CheckpointSaverHook) or not (before or after):
         return None
     return FitStates(hook, before, after)

@@ -1,18 +1,33 @@
-"""A learning rate that a hook feeds: the optimizer's own, for one step."""
+"""Feeds that go into the model's step: a learning rate, or tensors of the step."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.adapters.fit_loop.modes import StepFeeds
+
+class StepFeeds(NamedTuple):
+    """Which of a run's feeds go into the step itself.
+
+    Attributes:
+      rate: `(learning-rate variable, index of the feed)`, or None: the variable has
+        that value for this step.
+      tensors: `{key of a step tensor: index of the feed}`: what the step computes
+        from the tensor is computed from the fed value.
+    """
+
+    rate: tuple[Any, int] | None = None
+    tensors: Mapping[str, int] = {}
+
+
+NO_FEEDS = StepFeeds()
 
 
 @contextlib.contextmanager
-def applied(fed: StepFeeds, feeds: Sequence[Any]) -> Iterator[None]:
+def rate_applied(fed: StepFeeds, feeds: Sequence[Any]) -> Iterator[None]:
     """Sets a fed learning rate for the body and puts the old one back."""
     if fed.rate is None:
         yield
@@ -24,10 +39,10 @@ def applied(fed: StepFeeds, feeds: Sequence[Any]) -> Iterator[None]:
     variable.assign(before)
 
 
-def restoring(step: Callable[..., Any], variable: Any) -> Callable[..., Any]:
+def restoring_rate(step: Callable[..., Any], variable: Any) -> Callable[..., Any]:
     """A step that puts the rate back where it fails, or meets the end of the data.
 
-    An error ends a compiled step at once, before what would put it back.
+    An error ends a compiled step at once, before `rate_applied` puts it back.
     """
 
     def call(args: Any, feeds: Any) -> Any:

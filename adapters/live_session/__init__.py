@@ -1,1 +1,15 @@
-"""The session that a hook sees under `fit`, over the variables of a Keras model."""
+"""The session a hook sees under `fit`, over the variables of a Keras model.
+
+The words of this room and of `fit_loop`:
+
+* A *step tensor* is a tensor of the model's traced step. Its *key* identifies it:
+  `loss`, a metric, `gradients/<variable>`, or its name in the graph of the step.
+* A *name* is what a hook says; `StepNames` finds the step tensor that it means.
+* The live graph has a *placeholder* for each step tensor that is in use. Those that
+  the step has to return are *tapped*.
+
+Read in this order: `session` (what a hook calls), `plan` and `program` (what one
+`run` does), `graph` and `names` (what a hook can look up), `variables` and
+`global_step` (what the graph stands for); then `closure`, `part`, `resources`,
+`split_program` and `run_options` (how ops of the graph get into a `tf.function`).
+"""

@@ -7,8 +7,7 @@ from typing import Any
 
 from hookbridge.adapters.live_session.resources import ONE_SHOT
 
-# Op types that only look at the resource they are given; every other op that
-# takes a variable's handle counts as a write.
+# Ops that only read the variable whose handle they take; all others count as writes.
 READ_OPS = frozenset(
     {
         "ReadVariableOp",
@@ -26,7 +25,7 @@ class Closure:
     Attributes:
       before: ops that depend on no tensor of the step.
       after: ops that do, directly or through other ops.
-      step_tensors: names of the step's tensors among their inputs.
+      step_tensors: the placeholders of step tensors among their inputs.
       handles: names of the variable handles among their inputs.
       written: the subset of `handles` that some op may write to.
       iterators: names of one-shot iterators among their inputs.
@@ -47,13 +46,14 @@ class Closure:
         self.written: set[str] = set()
         self.iterators: set[str] = set()
         self.runs_step = False
-        # Iterative depth-first walk: graphs are deeper than Python's stack.
+        # Not recursive: graphs are deeper than Python's stack.
         stack = list(roots)
         while stack:
             op = stack.pop()
             if op.name in ops or self_assigns.get(op.name, "") not in ("", *fed):
-                # Initializers of the model's variables write what is there: only a
-                # fed value (`Variable.load`) makes them an assignment.
+                # The initializer of a variable of the model writes the value that
+                # is there; it is an assignment only with a fed value
+                # (`Variable.load`).
                 continue
             if op.name == step_op_name:
                 self.runs_step = True
@@ -70,7 +70,7 @@ class Closure:
                 if tensor.op.name in handles and op.type not in READ_OPS:
                     self.written.add(tensor.op.name)
                 stack.append(tensor.op)
-            # What is fed does not run, not even for those that only wait for it.
+            # A fed op does not run, not even for ops that only wait for it.
             stack.extend(c for c in op.control_inputs if not _is_any_of(c.outputs, fed))
         for op in roots:
             if op.name in step_ops:

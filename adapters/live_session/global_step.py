@@ -12,7 +12,7 @@ from hookbridge.adapters.live_session.variables import ModelVariable, as_int
 
 
 class _Last(NamedTuple):
-    """The count that a run left, with the optimizer and its `iterations` then."""
+    """The count at the end of a run, with the optimizer and its `iterations` then."""
 
     value: int
     iterations: int
@@ -54,17 +54,17 @@ def _count(model: Any) -> int:
     if last is None or last.optimizer != _optimizer_reference(model):
         return iterations
     moved = iterations - last.iterations
-    # Back is where a restore puts it.
+    # `iterations` goes back where a checkpoint was restored.
     return last.value + moved if moved >= 0 else iterations
 
 
 class GlobalStep:
     """Counts completed steps on the host, with a variable for checkpoints.
 
-    `optimizer.iterations` will not do: the call that meets the end of the data
-    increments it too. The count starts from `iterations`, unless an earlier run
-    with hooks and this very optimizer left a better one. The variable is written only
-    before something reads it, so a step that nobody asks costs nothing.
+    `optimizer.iterations` cannot be the global step: the call that meets the end of
+    the data increments it too. The count starts from `iterations`, or from the count
+    that an earlier run with hooks and this optimizer left. The variable is written
+    only before something reads it, so that other steps pay nothing for it.
 
     Args:
       model: the Keras model.
@@ -73,8 +73,8 @@ class GlobalStep:
     def __init__(self, model: Any) -> None:
         self._model = model
         self.value = _count(model)
-        # A graph of its own keeps the variable out of the strategy's scope: it is
-        # one number on the host, not one per replica.
+        # In a graph of its own, outside the strategy's scope, the variable is one
+        # number on the host and not one per replica.
         with tf.Graph().as_default(), compat.private("eager_mode")():
             eager = tf.Variable(
                 self.value, dtype=tf.int64, trainable=False, name="global_step"
@@ -103,5 +103,5 @@ class GlobalStep:
         _note(self._model, self.value)
 
     def recall(self) -> None:
-        """Takes the count that other runs have left since `remember`."""
+        """Takes the count that inner runs have left since `remember`."""
         self.value = _count(self._model)

@@ -18,10 +18,10 @@ v1 = tf.compat.v1
 class LiveGraph(tf.Graph):  # type: ignore[misc]
     """A graph whose variables and step tensors live in a Keras model.
 
-    It holds a stand-in for each variable of the model, the global step, the
+    It has a graph variable for each variable of the model, the global step, the
     value of a constant learning rate as `learning_rate:0`, and the operation
-    `train_step`, whose execution is one call of the model's step. Tensors of the
-    step become placeholders when somebody first looks them up by name.
+    `train_step`, whose execution is one call of the model's step. A step tensor gets
+    its placeholder when somebody first looks it up by name.
 
     Args:
       names: the catalogue of the traced step.
@@ -31,14 +31,14 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         none (a schedule, or no optimizer).
 
     Attributes:
-      handles: `{placeholder name: ModelVariable}` of all stand-ins.
-      values: `{tensor of a stand-in's handle: the tensor of its value}`. A variable's
-        own name, `<variable>:0`, means its value.
-      self_assigns: `{initializer of a stand-in: the tensor it assigns}`.
-      step_tensors: `{placeholder name: StepTensor}` of all that was looked up.
+      handles: `{placeholder of a handle: ModelVariable}`.
+      values: `{tensor of a handle: tensor of the variable's value}`, since the name
+        `<variable>:0` means the value.
+      self_assigns: `{initializer of a variable: the tensor that it assigns}`.
+      step_tensors: `{placeholder: StepTensor}` of those that were looked up.
       step_op: the operation that stands for the step.
-      global_step_name: the placeholder of the global step's variable.
-      global_step_tensors: names of tensors that are just the global step.
+      global_step_name: the placeholder of the global step's handle.
+      global_step_tensors: names of the tensors whose value is the global step.
       learning_rate_name: name of the tensor whose feed sets the learning rate,
         or None.
     """
@@ -66,9 +66,9 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             self.global_step_name = step.handle.op.name
             rate = None
             for variable in variables:
-                stand_in = self._add(variable)
+                made = self._add(variable)
                 if variable.eager is learning_rate:
-                    rate = stand_in
+                    rate = made
             if rate is not None:
                 self.learning_rate_name = v1.placeholder_with_default(
                     rate.read_value(), [], name="learning_rate"
@@ -76,16 +76,16 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             self.step_op = tf.no_op(name="train_step")
 
     def _add(self, variable: ModelVariable, collections: tuple[str, ...] = ()) -> Any:
-        stand_in = live_variables.stand_in(variable, collections)
-        self.handles[stand_in.handle.op.name] = variable
-        self.values[stand_in.handle.name] = stand_in._graph_element
-        self.self_assigns[stand_in.initializer.name] = stand_in.initial_value.name
-        return stand_in
+        made = live_variables.graph_variable(variable, collections)
+        self.handles[made.handle.op.name] = variable
+        self.values[made.handle.name] = made._graph_element
+        self.self_assigns[made.initializer.name] = made.initial_value.name
+        return made
 
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
-        """As in `tf.Graph`; a name of the step that is not here yet is added.
+        """As in `tf.Graph`; the name of a step tensor gets its placeholder.
 
         Raises:
           errors.UnknownTensorError: (a `KeyError`, as TF raises) neither the
@@ -97,7 +97,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         except KeyError as e:
             if not isinstance(obj, str):
                 raise
-            added = self._materialise(obj)
+            added = self._placeholder_of(obj)
             if added is None:
                 complaint = f"{e.args[0]} {self._hint(obj)}"
                 raise errors.UnknownTensorError(complaint) from e
@@ -105,8 +105,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             added.name if ":" in obj else added.op.name, allow_tensor, allow_operation
         )
 
-    def _materialise(self, name: str) -> Any:
-        """The placeholder for the step tensor `name`, or None."""
+    def _placeholder_of(self, name: str) -> Any:
+        """The placeholder of the step tensor that `name` means, or None."""
         item = self.names.find(name)
         if item is None:
             return None
@@ -115,7 +115,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 return super().as_graph_element(f"{existing}:0")
         finalized = self.finalized
         if finalized:
-            # A placeholder changes nothing that a session has run already.
+            # A new placeholder changes nothing that a session has run already.
             self._unsafe_unfinalize()
         try:
             with self.as_default(), self.name_scope(None), tf.device(None):

@@ -1,26 +1,26 @@
-"""Which tensors a training step has, and what hooks may call them."""
+"""Which tensors a training step has, and by which names hooks find them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hookbridge import errors
 from hookbridge.names import nearest
 
-# What Keras adds to a scope's name when the name was taken.
+# What Keras appends to the name of a scope that is taken.
 _SUFFIX = re.compile(r"_\d+$")
 # The scope of Keras 2's loop over several steps per execution.
 _LOOP = re.compile(r"while(_\d+)?$")
 
 
 class StepTensor(NamedTuple):
-    """A tensor of the step that can be tapped.
+    """A tensor of the step that can be fetched.
 
     Attributes:
-      key: how the tap asks for it: an alias such as `loss`, or the tensor's name
-        in the graph of the step.
+      key: what identifies it: a short key such as `loss`, or the tensor's name in
+        the graph of the step.
       dtype: its dtype.
       shape: its static shape, possibly unknown.
     """
@@ -30,81 +30,92 @@ class StepTensor(NamedTuple):
     shape: Any
 
 
-def layer_names(model: Any) -> frozenset[str]:
-    """The names of a model's layers at every depth, and its own."""
-    return frozenset(str(x.name) for x in [model, *layers_of(model)])
-
-
-def canonical(name: str, model_name: str, layers: frozenset[str]) -> str:
-    """A tensor name of the step without what Keras made up.
-
-    `"digits_1/hidden_1/Relu:0"` of the model `digits` is `"hidden/Relu:0"`: the
-    scope of the model goes, and so does the `_N` that Keras appends to the scope of
-    a layer whose name was used before.
-    """
-    op, _, index = name.partition(":")
-    *scopes, last = op.split("/")
-    known = []
-    for scope in scopes:
-        if _LOOP.match(scope) and scope not in layers:
-            continue
-        bare = _SUFFIX.sub("", scope)
-        known.append(bare if scope not in layers and bare in layers else scope)
-    if known and known[0] == model_name:
-        known = known[1:]
-    return f"{'/'.join([*known, last])}:{index or '0'}"
-
-
 class StepNames:
     """The catalogue of one traced step.
 
-    Names are tried in this order: an alias that hookbridge gives (`loss:0`, the
-    metrics, `gradients/<variable>:0`); the tensor's own name in the step; its
-    canonical name. The first tensor in the order of the trace wins, so that a
-    layer's forward output comes before what the gradient makes of it.
+    Names are tried in this order: a short key that hookbridge gives (`loss:0`, a
+    metric, `gradients/<variable>:0`); the tensor's name in the step; that name
+    without what Keras made up; the same without the number at its end. The first
+    tensor in the order of the trace wins, so that a layer's forward output comes
+    before what the gradient makes of it.
+
+    Args:
+      model_name: the name of the Keras model.
+      layers: the names of its layers at every depth.
+
+    Attributes:
+      is_eager: whether the step runs eagerly, so that nothing is traced.
+      of_rows: keys of gradients that hold some rows only.
     """
 
-    def __init__(self, model: Any) -> None:
-        self._model_name = str(getattr(model, "name", "model"))
-        self._layers = layer_names(model)
+    def __init__(self, model_name: str, layers: Iterable[str] = ()) -> None:
+        self._model_name = model_name
+        self._layers = frozenset([model_name, *layers])
         self.is_eager = False
-        # Aliases of gradients that hold some rows only.
         self.of_rows: set[str] = set()
-        self.aliases: dict[str, StepTensor] = {}
-        self.traced: dict[str, StepTensor] = {}
-        self._canonical: dict[str, StepTensor] = {}
-        self._without_suffix: dict[str, StepTensor] = {}
+        self._short: dict[str, StepTensor] = {}
+        self._traced: dict[str, StepTensor] = {}
+        self._plain: dict[str, StepTensor] = {}
+        self._unnumbered: dict[str, StepTensor] = {}
 
-    def add_alias(self, alias: str, dtype: Any, shape: Any) -> None:
-        self.aliases.setdefault(f"{alias}:0", StepTensor(alias, dtype, shape))
+    @property
+    def is_filled(self) -> bool:
+        """Whether a trace has been entered."""
+        return bool(self._traced)
+
+    def add_short(self, key: str, dtype: Any, shape: Any) -> None:
+        """Enters a tensor under a key that hookbridge gives."""
+        self._short.setdefault(f"{key}:0", StepTensor(key, dtype, shape))
 
     def add_traced(self, tensors: Iterable[Any]) -> None:
+        """Enters the tensors of the step's graph."""
         for tensor in tensors:
             if tensor.dtype.name in ("resource", "variant"):
                 continue
             item = StepTensor(tensor.name, tensor.dtype, tensor.shape)
-            self.traced[tensor.name] = item
-            name = self.canonical_name(tensor.name)
-            self._canonical.setdefault(name, item)
+            self._traced[tensor.name] = item
+            name = self._plain_name(tensor.name)
+            self._plain.setdefault(name, item)
             op, _, index = name.partition(":")
-            self._without_suffix.setdefault(f"{_SUFFIX.sub('', op)}:{index}", item)
+            self._unnumbered.setdefault(f"{_SUFFIX.sub('', op)}:{index}", item)
 
-    def canonical_name(self, name: str) -> str:
-        """See `canonical`."""
-        return canonical(name, self._model_name, self._layers)
+    def _plain_name(self, name: str) -> str:
+        """A tensor's name without what Keras made up.
+
+        `"digits_1/hidden_1/Relu:0"` of the model `digits` is `"hidden/Relu:0"`: the
+        scope of the model goes, and so does the `_N` that Keras appends to the
+        scope of a layer whose name was used before.
+        """
+        op, _, index = name.partition(":")
+        *scopes, last = op.split("/")
+        known = []
+        for scope in scopes:
+            if _LOOP.match(scope) and scope not in self._layers:
+                continue
+            bare = _SUFFIX.sub("", scope)
+            is_numbered = scope not in self._layers and bare in self._layers
+            known.append(bare if is_numbered else scope)
+        if known and known[0] == self._model_name:
+            known = known[1:]
+        return f"{'/'.join([*known, last])}:{index or '0'}"
 
     def find(self, name: str) -> StepTensor | None:
-        """The tensor that `name` (`"op:0"` or `"op"`) means, if there is one."""
+        """The step tensor that `name` (`"op:0"` or `"op"`) means, if there is one."""
         full = name if ":" in name else f"{name}:0"
-        for table in (
-            self.aliases,
-            self.traced,
-            self._canonical,
-            self._without_suffix,
-        ):
+        for table in (self._short, self._traced, self._plain, self._unnumbered):
             if full in table:
                 return table[full]
         return None
+
+    def find_again(self, key: str, tensors: Iterable[Any]) -> str | None:
+        """The name that the step tensor `key` has in another trace of the step.
+
+        Scopes are numbered anew in each function, the body of a loop included.
+        """
+        other = StepNames(self._model_name, self._layers)
+        other.add_traced(tensors)
+        found = other.find(self._plain_name(key))
+        return None if found is None else found.key
 
     def check_fed(self, keys: Iterable[str]) -> None:
         """Refuses feeds of what is no tensor in the step.
@@ -122,76 +133,4 @@ class StepNames:
     def nearest(self, name: str, others: Iterable[str] = ()) -> list[str]:
         """Names that look like `name`, best first."""
         full = name if ":" in name else f"{name}:0"
-        return nearest(full, [*others, *self.aliases, *self._canonical])
-
-
-def eager_names(model: Any, names: StepNames) -> None:
-    """Fills `names` for a step that runs eagerly, so that nothing is traced.
-
-    What there is: the loss, the metrics, `<layer>/output:0` and, the same tensor,
-    `<layer>/<Activation>:0`.
-    """
-    import tensorflow as tf
-
-    names.is_eager = True
-    any_shape = tf.TensorShape(None)
-    names.add_alias("loss", tf.float32, any_shape)
-    for metric in [*(m.name for m in model.metrics), *_compiled_metrics(model)]:
-        names.add_alias(metric, tf.float32, any_shape)
-    for layer in layers_of(model):
-        dtype = tf.as_dtype(getattr(layer, "compute_dtype", None) or "float32")
-        for alias in layer_aliases(layer):
-            names.add_alias(alias, dtype, any_shape)
-
-
-def _compiled_metrics(model: Any) -> list[str]:
-    """What a step will return before Keras has made its metrics."""
-    config: dict[str, Any] = getattr(model, "get_compile_config", dict)() or {}
-    outputs = [str(name) for name in getattr(model, "output_names", None) or ()]
-    if len(outputs) < 2:
-        given = (config.get("metrics"), config.get("weighted_metrics"))
-        return [name for metrics in given for name in _metric_names(metrics)]
-    found = [f"{output}_loss" for output in outputs]
-    for key in ("metrics", "weighted_metrics"):
-        metrics = config.get(key) or ()
-        if isinstance(metrics, Mapping):
-            pairs = list(metrics.items())
-        elif len(metrics) == len(outputs):
-            pairs = list(zip(outputs, metrics, strict=True))
-        else:  # Keras 2 gives every output all of them
-            pairs = [(output, metrics) for output in outputs]
-        found += [f"{o}_{name}" for o, m in pairs for name in _metric_names(m)]
-    return found
-
-
-def _metric_names(metrics: Any) -> list[str]:
-    """Names of metrics as `compile` got them: strings, functions, objects, nested."""
-    if isinstance(metrics, str):
-        return [metrics]
-    if isinstance(metrics, Mapping) and "class_name" in metrics:
-        config = metrics.get("config")
-        name = config.get("name") if isinstance(config, Mapping) else config
-        return _metric_names(name)
-    if isinstance(metrics, Mapping):
-        metrics = list(metrics.values())
-    if isinstance(metrics, (list, tuple)):
-        return [name for metric in metrics for name in _metric_names(metric)]
-    name = getattr(metrics, "name", None) or getattr(metrics, "__name__", None)
-    return [name] if isinstance(name, str) else []
-
-
-def layers_of(model: Any) -> list[Any]:
-    """The layers of a model at every depth, without the model itself."""
-    flatten = getattr(model, "_flatten_layers", None)
-    found = flatten() if callable(flatten) else getattr(model, "layers", ())
-    return [layer for layer in found if layer is not model]
-
-
-def layer_aliases(layer: Any) -> list[str]:
-    """The names of a layer's output in a step that runs eagerly."""
-    aliases = [f"{layer.name}/output"]
-    activation = getattr(getattr(layer, "activation", None), "__name__", "linear")
-    if activation != "linear":
-        camel = "".join(part.capitalize() for part in activation.split("_"))
-        aliases.append(f"{layer.name}/{camel}")
-    return aliases
+        return nearest(full, [*others, *self._short, *self._plain])

@@ -20,7 +20,7 @@ def _function_names(node: Any) -> bool:
 
 
 def graph_def(graph: Any, ops: Sequence[Any], resources: SessionResources) -> Any:
-    """The GraphDef of just `ops`; their other inputs are left dangling.
+    """The GraphDef of `ops` alone; inputs from other ops are left open.
 
     Args:
       graph: the graph of the ops.
@@ -33,8 +33,8 @@ def graph_def(graph: Any, ops: Sequence[Any], resources: SessionResources) -> An
     for op in ops:
         node = result.node.add()
         node.CopyFrom(op.node_def)
-        # A colocation with an op that was cut away makes the import fail, and
-        # the runtime places by resource handle anyway.
+        # The import fails at a colocation with an op that is not in the part; and
+        # the runtime places ops by their resource handles anyway.
         node.attr.pop("_class", None)
         resources.place(node)
         needs_library = needs_library or _function_names(node)
@@ -42,7 +42,7 @@ def graph_def(graph: Any, ops: Sequence[Any], resources: SessionResources) -> An
         result.library.CopyFrom(graph.as_graph_def().library)
         context = compat.private("eager_context")()
         for function in result.library.function:
-            # Some kernels, those of iterators, ask the runtime for a function.
+            # The kernels of iterators ask the runtime for functions by name.
             if not context.has_function(function.signature.name):
                 context.add_function_def(function)
     return result
@@ -54,7 +54,7 @@ class Part:
     Args:
       graph: the live graph.
       ops: the ops of this part.
-      wanted: names of tensors and ops whose values the caller needs.
+      outputs: names of tensors and ops; those in this part are returned.
       resources: places resources of the ops.
     """
 
@@ -62,24 +62,23 @@ class Part:
         self,
         graph: Any,
         ops: Sequence[Any],
-        wanted: Iterable[str],
+        outputs: Iterable[str],
         resources: SessionResources,
     ) -> None:
         self.is_empty = not ops
-        self.names = {op.name for op in ops}
-        self.wanted = [name for name in wanted if name.split(":")[0] in self.names]
+        self._names = {op.name for op in ops}
+        self._outputs = [name for name in outputs if name.split(":")[0] in self._names]
         self._inputs = {t.name for op in ops for t in op.inputs} - {
             t.name for op in ops for t in op.outputs
         }
         self._graph_def = graph_def(graph, ops, resources)
-        # Control inputs from outside the part come from ops that ran before it:
-        # the parts are built in order and the function runs stateful ops in the
-        # order they were built.
+        # Control inputs from outside the part come from ops that ran before it: a
+        # function runs stateful ops in the order in which they were built.
         for node in self._graph_def.node:
             kept = [
                 i
                 for i in node.input
-                if i[0] != "^" or i.removeprefix("^") in self.names
+                if i[0] != "^" or i.removeprefix("^") in self._names
             ]
             del node.input[:]
             node.input.extend(kept)
@@ -88,30 +87,30 @@ class Part:
         """Adds the ops to the current function graph.
 
         Args:
-          values: `{tensor name: tensor}` for all that comes from outside.
+          values: `{tensor name: tensor}` of all inputs from outside.
           fed: names of fed tensors; they replace tensors of this part too.
 
         Returns:
-          `{name: tensor or op}` for the wanted names.
+          `{name: tensor or op}` of its outputs.
         """
         if self.is_empty:
             return {}
-        outside = self._inputs | {n for n in fed if n.split(":")[0] in self.names}
+        outside = self._inputs | {n for n in fed if n.split(":")[0] in self._names}
         elements = tf.graph_util.import_graph_def(
             self._graph_def,
             input_map={name: values[name] for name in outside if name in values},
-            return_elements=self.wanted,
-            # With the slash: the same names in both parts and in every function.
+            return_elements=self._outputs,
+            # The slash keeps the names equal in both parts and in every function.
             name="hookbridge/",
         )
-        # A function keeps stateful ops by itself, but would drop what is neither
-        # stateful nor returned, such as the assignment to a reference variable.
+        # A function drops ops that are neither stateful nor returned, such as the
+        # assignment to a reference variable.
         v1.get_default_graph().control_outputs.extend(
             e
             for e in elements
             if isinstance(e, tf.Operation) and not e.op_def.is_stateful
         )
-        return dict(zip(self.wanted, elements, strict=True))
+        return dict(zip(self._outputs, elements, strict=True))
 
 
 def build_op(graph: Any, op: Any, resources: SessionResources) -> Any:

@@ -1,10 +1,10 @@
 """One `(fetches, feeds)` of a live session as a function of the eager runtime.
 
-The part of the live graph that the fetches need is cut out and imported into a
-`tf.function`, with the placeholders of variables replaced by the handles of the
-eager variables. Around a training step the part is cut in two: what depends on
-tensors of the step runs after it, the rest before it, so that whoever reads the
-global step or a weight together with the step sees the value from before it.
+The ops that the fetches need are cut out of the live graph and imported into a
+`tf.function`, where handles of the eager variables replace the placeholders of
+variables. Around a training step they are cut in two: ops that depend on tensors of
+the step run after it, the others before it. So a hook that fetches the global step
+or a weight together with the step gets the value from before the step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.live_session.closure import Closure
 from hookbridge.adapters.live_session.part import Part
-from hookbridge.adapters.live_session.resources import SessionResources
+from hookbridge.adapters.live_session.resources import SessionResources, compiled
 
 v1 = tf.compat.v1
 
@@ -27,8 +27,12 @@ class SessionProgram:
     Args:
       graph: the live graph.
       fetches: unique tensors and operations to fetch.
-      feeds: fed tensors, in the order their values will come.
+      feeds: fed tensors, in the order in which their values will come.
       resources: the variables, queues and so on of hooks in this session.
+
+    Attributes:
+      tensors: the fetched tensors that are not fed.
+      closure: the ops that they need.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class SessionProgram:
         )
 
     def handles(self) -> dict[str, Any]:
+        """The handles of variables and iterators, in the function being traced."""
         function_graph = v1.get_default_graph()
         handles = {
             name: self.graph.handles[name].handle
@@ -85,7 +90,7 @@ class SessionProgram:
         return {f"{n}:0": function_graph.capture(h) for n, h in handles.items()}
 
     def build_before(self, feed_values: Sequence[Any]) -> dict[str, Any]:
-        """Builds what runs before the step; returns the values it knows."""
+        """Builds what runs before the step; returns `{tensor name: value}`."""
         values = self.handles()
         values.update(zip((t.name for t in self.feeds), feed_values, strict=True))
         values.update(self._before.build(values, self.fed))
@@ -107,7 +112,7 @@ class SessionProgram:
 
         Args:
           feed_values: eager tensors, one for each of `feeds`.
-          step_values: `{step tensor name: eager tensor}`, from the last step.
+          step_values: `{placeholder: value}` of the step tensors, from the last step.
 
         Returns:
           Eager tensors, one for each of `tensors`.
@@ -121,7 +126,6 @@ class SessionProgram:
     def _trace(self, names: list[str], arguments: Sequence[Any]) -> Callable[..., Any]:
         count = len(self.feeds)
 
-        @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
         def body(*args: Any) -> list[Any]:
             known = self.build_before(args[:count])
             return self.build_after(known, dict(zip(names, args[count:], strict=True)))
@@ -131,5 +135,5 @@ class SessionProgram:
             tf.TensorSpec(shape, a.dtype)
             for shape, a in zip(shapes, arguments, strict=True)
         ]
-        compiled: Any = tf.function(body, input_signature=signature)
-        return compiled.get_concrete_function()  # type: ignore[no-any-return]
+        function: Any = compiled(body, input_signature=signature)
+        return function.get_concrete_function()  # type: ignore[no-any-return]

@@ -1,8 +1,8 @@
 """Variables, queues, tables and iterators that hooks make in the live graph.
 
-The runtime keeps such resources by name, for the whole process and for all
-functions. A session on a graph has its own: they are new in each session, shared
-by all its runs, and gone with it. A container for each live session does that.
+The runtime keeps such resources by name for the whole process. Those of a session
+are new in each session, shared by its runs and gone with it: therefore each live
+session puts them into a container of its own.
 """
 
 from __future__ import annotations
@@ -21,13 +21,23 @@ _COUNTER = itertools.count()
 ONE_SHOT = "OneShotIterator"
 
 
+def compiled(function: Callable[..., Any], **options: Any) -> Any:
+    """A `tf.function` of a function that autograph need not read.
+
+    Args:
+      function: the function.
+      options: further arguments of `tf.function`.
+    """
+    return tf.function(tf.autograph.experimental.do_not_convert(function), **options)
+
+
 class SessionResources:
     """The resources of one live session.
 
     Args:
       graph: the live graph.
-      make: builds one op of the graph in the function being traced and returns
-        its output: `(graph, op, resources) -> tensor`.
+      make: `(graph, op, resources) -> tensor`: builds one op of the graph in the
+        function being traced and returns its output.
     """
 
     def __init__(self, graph: Any, make: Callable[[Any, Any, SessionResources], Any]):
@@ -36,7 +46,7 @@ class SessionResources:
         self._container = f"hookbridge{next(_COUNTER)}"
         self._named: set[str] = set()
         self._iterators: dict[str, Any] = {}
-        # A one-shot iterator lives as long as the function that made it.
+        # A one-shot iterator dies with the function that made it.
         self._functions: list[Any] = []
 
     def place(self, node: Any) -> None:
@@ -45,7 +55,7 @@ class SessionResources:
             return
         node.attr["container"].s = self._container.encode()
         if node.op != ONE_SHOT:
-            # Without a name it would be another resource in each function.
+            # Without a name each function would make another resource.
             name = node.attr["shared_name"].s or node.name.encode()
             node.attr["shared_name"].s = name
             if not node.input:
@@ -54,15 +64,13 @@ class SessionResources:
     def iterator(self, name: str) -> Any:
         """The handle of the one-shot iterator that the op `name` makes."""
         if name not in self._iterators:
-            with tf.init_scope():  # asked for while a run is being traced
+            with tf.init_scope():  # a run is being traced
                 function = self._function([name])
                 self._functions.append(function)
                 (self._iterators[name],) = function()
         return self._iterators[name]
 
     def _function(self, names: list[str], destroy: bool = False) -> Any:
-        @tf.function  # type: ignore[untyped-decorator]
-        @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
         def build() -> list[Any]:
             handles = []
             for name in names:
@@ -77,10 +85,10 @@ class SessionResources:
                     handles.append(handle)
             return [] if destroy else handles
 
-        return build.get_concrete_function()
+        return compiled(build).get_concrete_function()
 
     def destroy(self) -> None:
-        """Frees what the session's runs have made."""
+        """Frees the resources that the session's runs have made."""
         self._iterators.clear()
         self._functions.clear()
         names, self._named = sorted(self._named), set()

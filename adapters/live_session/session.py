@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import compat, errors, structures
 from hookbridge.adapters.live_session import run_options
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.part import build_op
+from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.resources import SessionResources
 
@@ -20,59 +21,6 @@ v1 = tf.compat.v1
 
 # Runs one step with the fetches of a program: (program, feeds) -> fetched tensors.
 StepRunner = Callable[[SessionProgram, Sequence[Any]], list[Any]]
-
-
-class _Plan:
-    """What has to be done for one structure of fetches and set of feeds."""
-
-    def __init__(
-        self,
-        graph: LiveGraph,
-        fetches: Any,
-        feeds: Sequence[Any],
-        resources: SessionResources,
-    ) -> None:
-        # Plans are found by the ids of what is fetched: keep it alive.
-        self.given = fetches
-        with graph.as_default():
-            self.mapper = compat.private("FetchMapper").for_fetch(fetches)
-        self.fetches = [_value_of(graph, f) for f in self.mapper.unique_fetches()]
-        self.fed = {t.name for t in feeds}
-        steps = graph.global_step_tensors - self.fed
-        # The global step is known without running anything.
-        needed = [f for f in self.fetches if f.name not in steps]
-        self.program = SessionProgram(graph, needed, feeds, resources)
-        self.reads_step = graph.global_step_name in self.program.closure.handles
-        self.writes_step = graph.global_step_name in self.program.closure.written
-        self.written = [
-            graph.handles[name] for name in sorted(self.program.closure.written)
-        ]
-        used = [graph.handles[name] for name in sorted(self.program.closure.handles)]
-        self.aggregated = [variable for variable in used if variable.is_aggregated]
-        # Nothing but the step itself has to run on the eager runtime.
-        self.is_plain_step = (
-            self.program.closure.runs_step
-            and not feeds
-            and not self.reads_step
-            and not self.aggregated
-            and not self.written
-        )
-
-    def build_results(
-        self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
-    ) -> Any:
-        by_name = {t.name: v for t, v in zip(self.program.tensors, values, strict=True)}
-        flat: list[Any] = []
-        for fetch in self.fetches:
-            if isinstance(fetch, tf.Operation):
-                flat.append(None)
-            elif fetch.name in self.fed:
-                flat.append(fed[fetch.name])
-            elif fetch.name in by_name:
-                flat.append(by_name[fetch.name])
-            else:
-                flat.append(np.int64(step))
-        return self.mapper.build_results(flat)
 
 
 class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
@@ -87,7 +35,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
       graph: the live graph.
       global_step: the counter of completed steps.
       run_step: runs one step with the fetches of a program.
-      retained: `{step tensor name: eager tensor}` of the last step.
+      last_values: `{placeholder: value}` of the tapped tensors of the last step.
     """
 
     def __init__(
@@ -95,18 +43,18 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         graph: LiveGraph,
         global_step: GlobalStep,
         run_step: StepRunner,
-        retained: Mapping[str, Any],
+        last_values: Mapping[str, Any],
     ) -> None:
         super().__init__(graph=graph)
         self._live_graph = graph
         self._global_step = global_step
         self._run_step = run_step
-        self._retained = retained
-        self._plans: dict[Any, _Plan] = {}
+        self._last_values = last_values
+        self._plans: dict[Any, Plan] = {}
         self._is_closed = False
         self._resources = SessionResources(graph, build_op)
-        # Functions are called with this graph as default: the live graph is
-        # final, and entering a strategy's scope writes to the default graph.
+        # Functions are called with this graph as the default one: entering a
+        # strategy's scope writes to the default graph, and the live graph is final.
         self._outside = tf.Graph()
         self._eager_mode = compat.private("eager_mode")
         self._bare_program = SessionProgram(graph, [graph.step_op], [], self._resources)
@@ -142,11 +90,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             return {"caller": None}
         run_options.check(options)
         feeds = self._feeds(feed_dict) if feed_dict else []
-        key = (_structure(fetches), tuple(t.name for t, _ in feeds))
+        key = (_key(fetches), tuple(t.name for t, _ in feeds))
         plan = self._plans.get(key)
         if plan is None:
             tensors = [t for t, _ in feeds]
-            plan = _Plan(self._live_graph, fetches, tensors, self._resources)
+            plan = Plan(self._live_graph, fetches, tensors, self._resources)
             self._plans[key] = plan
         if plan.is_plain_step:
             step = self._global_step.value
@@ -157,10 +105,9 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             return self._execute(plan, feeds, options, run_metadata)
 
     def _is_bare_step(self, fetches: Any, options: Any) -> bool:
-        """Whether this is the commonest run of all: a step from which nobody fetches.
+        """Whether a `MonitoredSession` asks for a step from which nobody fetches.
 
-        It is recognised as a `MonitoredSession` asks for it, before anything that
-        takes time.
+        It is the commonest run of all, so it is told before anything that takes time.
         """
         return (
             type(fetches) is dict
@@ -208,7 +155,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self.partial_run_setup(fetches)
 
     def _execute(
-        self, plan: _Plan, feeds: Sequence[tuple[Any, Any]], options: Any, metadata: Any
+        self, plan: Plan, feeds: Sequence[tuple[Any, Any]], options: Any, metadata: Any
     ) -> Any:
         step = self._global_step.value
         program = plan.program
@@ -235,7 +182,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     def _known(self, program: SessionProgram) -> dict[str, Any]:
         try:
-            return {n: self._retained[n] for n in program.closure.step_tensors}
+            return {n: self._last_values[n] for n in program.closure.step_tensors}
         except KeyError as e:
             raise errors.LiveSessionError(
                 f"`session.run` was asked for `{e.args[0]}:0`, a tensor of the "
@@ -281,34 +228,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return array
 
 
-def _value_of(graph: LiveGraph, fetch: Any) -> Any:
-    """What gives the value of a fetched element: itself, except for a variable."""
-    if fetch.graph is not graph:
-        raise ValueError(f"{fetch} is not an element of this graph.")
-    fetch = graph.values.get(fetch.name, fetch)
-    if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
-        # The runtime would refuse it too, but after the step has been made.
-        raise errors.LiveSessionError(
-            f"`{fetch.name}` is a {fetch.dtype.name}, which has no value outside the "
-            "runtime. Fetch what is read from it."
-        )
-    return fetch
-
-
-def _structure(fetches: Any) -> Any:
-    """A key that is equal for equal structures of the same graph elements."""
-    kind = type(fetches)
-    if kind is str:
-        return fetches
-    if kind is list or kind is tuple:
-        return (kind, *[_structure(f) for f in fetches])
-    if kind is dict or isinstance(fetches, Mapping):
-        # Hooks are keys here too, and any hook may define `__eq__`.
-        keys = [k if type(k) is str else id(k) for k in fetches]
-        return (kind, *keys, *[_structure(v) for v in fetches.values()])
-    if isinstance(fetches, (list, tuple)):
-        return (kind, *[_structure(f) for f in fetches])
-    return id(fetches)
+def _key(fetches: Any) -> Any:
+    try:
+        return structures.structure_key(fetches)
+    except structures.UnknownStructureError:
+        return id(fetches)  # the plan keeps the object alive
 
 
 def _to_numpy(tensor: Any) -> Any:

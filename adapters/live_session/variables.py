@@ -1,9 +1,8 @@
-"""Graph-mode stand-ins for a Keras model's eager variables.
+"""Variables of the live graph over a Keras model's eager variables.
 
-A stand-in is a resource variable of the live graph whose handle is a
-placeholder. Savers, summaries and hooks build ops on it as on any v1 variable;
-when the ops run, the placeholder is replaced by the handle of the eager
-variable, so there is one copy of every weight.
+The handle of such a graph variable is a placeholder. Savers, summaries and hooks
+build ops on it as on any v1 variable; when the ops run, the handle of the eager
+variable replaces the placeholder, so there is one copy of every weight.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ class ModelVariable:
       eager: the `tf.Variable` (or distributed variable) that holds the value.
       name: the name wanted in the live graph, without `:0`.
       trainable: whether it goes to `TRAINABLE_VARIABLES`.
-      local: whether it is a metric's, so that checkpoints leave it out.
+      local: whether it belongs to a metric, so that checkpoints leave it out.
+      is_aggregated: whether its replicas differ and its value is computed from them.
     """
 
     def __init__(self, eager: Any, name: str, *, trainable: bool, local: bool) -> None:
@@ -32,7 +32,6 @@ class ModelVariable:
         self.name = name
         self.trainable = trainable
         self.local = local
-        # Replicas of it differ, and its value is computed from theirs.
         self.is_aggregated = (
             len(components(eager)) > 1
             and eager.synchronization == tf.VariableSynchronization.ON_READ
@@ -41,10 +40,7 @@ class ModelVariable:
 
     @property
     def handle(self) -> Any:
-        """The handle that reads and writes go to.
-
-        The first replica's, or that of a copy where replicas are aggregated.
-        """
+        """The handle for reads and writes: the first replica's, or an own copy's."""
         if not self.is_aggregated:
             return components(self.eager)[0].handle
         if self._value is None:
@@ -66,7 +62,7 @@ class ModelVariable:
         self._value.assign(value)
 
     def spread(self) -> None:
-        """Gives the replicas what was written."""
+        """Gives the replicas the value that was written."""
         if self.is_aggregated:
             with self.eager.distribute_strategy.scope():
                 self.eager.assign(self._value.read_value())
@@ -128,7 +124,7 @@ def model_variables(model: Any) -> list[ModelVariable]:
                 id(eager),
                 ModelVariable(
                     eager,
-                    # As in a v1 graph: by the layer, whatever holds the layer.
+                    # As in a v1 graph, the name begins with the layer.
                     _wanted_name(variable).removeprefix(f"{model.name}/"),
                     trainable=id(eager) in trainable,
                     local=False,
@@ -142,9 +138,8 @@ def model_variables(model: Any) -> list[ModelVariable]:
         name = _wanted_name(variable)
         scope = f"{getattr(optimizer, 'name', 'optimizer')}/"
         if not name.startswith(scope):
-            # Keras 2 names slots with or without the optimizer's name, by where
-            # they were made; and `learning_rate:0` has to be the value, which hooks
-            # fetch and feed.
+            # Keras 2 names some slots without the optimizer. The variable of the
+            # rate must not be `learning_rate:0`, which is the value that hooks feed.
             name = f"{scope}{name}"
         eager = tf_variable(variable)
         found.setdefault(
@@ -159,12 +154,10 @@ def model_variables(model: Any) -> list[ModelVariable]:
     return [v for v in found.values() if hasattr(components(v.eager)[0], "handle")]
 
 
-def stand_in(variable: ModelVariable, collections: tuple[str, ...] = ()) -> Any:
-    """Adds the stand-in of `variable` to the default graph.
+def graph_variable(variable: ModelVariable, collections: tuple[str, ...] = ()) -> Any:
+    """Adds a resource variable over `variable` to the default graph.
 
-    Returns:
-      A graph-mode resource variable. Running its initializer keeps the value it
-      has: the model is trained already, or Keras has initialised it.
+    Its initializer keeps the value, since Keras has initialised the model.
     """
     first = components(variable.eager)[0]
     graph = v1.get_default_graph()

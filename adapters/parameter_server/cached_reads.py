@@ -1,53 +1,42 @@
 """Spares Keras a call to a parameter server in every step.
 
-Keras asks for `steps_per_execution` before each step, and under
-`ParameterServerStrategy` the variable is on a server: the coordinator, which has
-nothing to do but to schedule, waits for it as long as for everything else.
+Keras reads `steps_per_execution` before each step. Under `ParameterServerStrategy`
+the variable is on a server, and the coordinator would wait for it in every step.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-_MISSING = object()
+from hookbridge import patching
 
 
-class CachedReads:
-    """Answers `variable.numpy()` from memory until somebody assigns.
+def of_model(model: Any) -> patching.InstanceMethods | None:
+    """Answers the reads of a model's `steps_per_execution` from memory.
 
-    Args:
-      variable: an eager variable that is written only through its own `assign`.
+    Returns:
+      The methods to remove at the end; None where the reads cannot be cached.
     """
-
-    def __init__(self, variable: Any) -> None:
-        self._variable = variable
-        self._value: Any = _MISSING
-        read, assign = variable.numpy, variable.assign
-
-        def numpy() -> Any:
-            if self._value is _MISSING:
-                self._value = read()
-            return self._value
-
-        def assign_and_forget(*args: Any, **kwargs: Any) -> Any:
-            self._value = _MISSING
-            return assign(*args, **kwargs)
-
-        vars(variable).update(numpy=numpy, assign=assign_and_forget)
-
-    def end(self) -> None:
-        """Gives the variable its own methods back."""
-        for name in ("numpy", "assign"):
-            vars(self._variable).pop(name, None)
-
-
-def of_model(model: Any) -> CachedReads | None:
-    """Caches the reads of a model's `steps_per_execution`, where that can be done."""
     variable = getattr(model, "_steps_per_execution", None)
     if variable is None or getattr(model, "autotune_steps_per_execution", False):
         return None
-    if not hasattr(variable, "__dict__") or not callable(
-        getattr(variable, "numpy", None)
-    ):
+    if not callable(getattr(variable, "numpy", None)) or "numpy" in vars(variable):
         return None
-    return None if "numpy" in vars(variable) else CachedReads(variable)
+    read, assign = variable.numpy, variable.assign
+    value: Any = patching.MISSING
+
+    def numpy() -> Any:
+        nonlocal value
+        if value is patching.MISSING:
+            value = read()
+        return value
+
+    def assign_and_forget(*args: Any, **kwargs: Any) -> Any:
+        nonlocal value
+        value = patching.MISSING
+        return assign(*args, **kwargs)
+
+    methods = patching.InstanceMethods(
+        variable, {"numpy": numpy, "assign": assign_and_forget}
+    )
+    return methods if methods.install() else None

@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
-from hookbridge.adapters.fit_loop import refusals
 from hookbridge.adapters.guests import any_flavour, kinds
+from hookbridge.adapters.parameter_server import refusals
+from hookbridge.adapters.parameter_server.run import ParameterServerRun
 from hookbridge.adapters.parameter_server.values import to_python
 
 BATCH_KINDS = ("train", "test", "predict")
@@ -18,11 +18,11 @@ BATCH_KINDS = ("train", "test", "predict")
 def is_batch_level(callback: Any) -> bool:
     """Whether plain Keras refuses the callback under `ParameterServerStrategy`.
 
-    It does so for callbacks with batch methods that take converted logs. One of
-    another Keras, whose methods Keras cannot ask about, counts too.
+    Keras refuses callbacks with batch methods that take converted logs. A callback of
+    another Keras, which cannot be asked for its batch methods, counts as one.
     """
     if getattr(callback, "_supports_tf_logs", False):
-        # It says that it takes logs as they are, and then reads them as a dict.
+        # It claims to take logs as they are, and then reads them as a dict.
         return any(cls.__name__ == "TerminateOnNaN" for cls in type(callback).__mro__)
     for kind in BATCH_KINDS:
         ask = getattr(callback, f"_implements_{kind}_batch_hooks", None)
@@ -31,21 +31,13 @@ def is_batch_level(callback: Any) -> bool:
     return False
 
 
-def in_sight() -> bool:
-    """Whether this process has, or is in the scope of, a parameter-server strategy."""
-    strategy = type(tf.distribute.get_strategy()).__name__
-    return strategy.startswith("ParameterServerStrategy") or (
-        "ps" in compat.connected_jobs()
-    )
-
-
 class DeferredCallback(kinds.Wrapper, any_flavour.AnyFlavour):
     """Delivers batch events of an unmodified callback in order, with real logs.
 
     Under `ParameterServerStrategy` Keras schedules steps and refuses callbacks with
-    batch methods, because there are no logs yet. Here both events of a batch come
-    when its logs are there, after those of the batch before. Elsewhere every call is
-    passed on as it is.
+    batch methods, because there are no logs yet. Here both events of a batch are
+    delivered when its logs are there, after those of the batch before. Under other
+    strategies every call is passed on unchanged.
 
     Args:
       callback: the callback.
@@ -75,11 +67,9 @@ class DeferredCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         """
         self._model = model
         if model is not None and refusals.uses_parameter_servers(model):
-            from hookbridge.adapters.parameter_server import run as parameter_server_run
-
-            refusals.check_parameter_server(model, self.callback)
+            refusals.check_member(model, self.callback)
             self._supports_tf_logs = True
-            self._run = parameter_server_run.ParameterServerRun.join(model)
+            self._run = ParameterServerRun.join(model)
             self._run.add_member(self.max_lag)
         self.callback.set_model(model)
 
@@ -101,16 +91,16 @@ class DeferredCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         if self._run is None:
             event()
         else:
-            self._run.before_batch(event)
+            self._run.delivery.before_batch(event)
 
     def _after_batch(self, method: str, batch: int, logs: Any) -> None:
         event = getattr(self.callback, method)
         if self._run is None:
             event(batch, logs)
         elif isinstance(logs, tf.distribute.experimental.coordinator.RemoteValue):
-            self._run.after_batch(logs, functools.partial(event, batch))
+            self._run.delivery.after_batch(logs, functools.partial(event, batch))
         else:
-            self._run.flush()
+            self._run.delivery.flush()
             event(batch, to_python(logs))
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
@@ -164,7 +154,7 @@ class DeferredCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         """Passed on, after all batches of the evaluation."""
         self._flush()
         self.callback.on_test_end(self._plain(logs))
-        if self._run is not None and not self._run.is_mode("train"):
+        if self._run is not None and not self._run.hosting.is_mode("train"):
             self._leave()
 
     def on_predict_begin(self, logs: Any = None) -> None:
@@ -178,7 +168,7 @@ class DeferredCallback(kinds.Wrapper, any_flavour.AnyFlavour):
 
     def _flush(self) -> None:
         if self._run is not None:
-            self._run.flush()
+            self._run.delivery.flush()
 
     def _leave(self) -> None:
         run, self._run = self._run, None
@@ -190,13 +180,3 @@ class DeferredCallback(kinds.Wrapper, any_flavour.AnyFlavour):
 
     def __repr__(self) -> str:
         return f"DeferredCallback({self.callback!r})"
-
-
-def check_keras() -> None:
-    """Refuses Keras 3, which fails under this strategy before it asks its callbacks.
-
-    Raises:
-      errors.RefusedError: there is such a strategy and no Keras but Keras 3.
-    """
-    if in_sight() and all(compat.is_keras3(k) for k in compat.keras_flavours()):
-        raise errors.RefusedError(refusals.KERAS_3)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
-from hookbridge.adapters.parameter_server.queue import Deliveries
 from hookbridge.adapters.parameter_server.values import ForeignLogs, StepLogs, StepValue
 
 LEAST_DEFAULT_LAG = 30
@@ -16,8 +16,8 @@ LEAST_DEFAULT_LAG = 30
 def default_max_lag(workers: int) -> int:
     """The lag unless somebody asks for less: every worker has a step and the next.
 
-    No more than `max_lag` + 1 steps are under way at once, so that with a smaller one
-    than the number of workers some of them would have nothing to do.
+    At most `max_lag` + 1 steps are under way at once; with a lag below the number of
+    workers some workers would have nothing to do.
     """
     return max(LEAST_DEFAULT_LAG, 2 * workers)
 
@@ -29,57 +29,98 @@ def connected_workers() -> int:
     return len({place.task for place in places if place.job == "worker"})
 
 
+class Waitable(Protocol):
+    """The values of one scheduled step or batch."""
+
+    @property
+    def is_ready(self) -> bool: ...
+
+
+class _Event(NamedTuple):
+    """An event of the step with this number, and what it waits for."""
+
+    number: int
+    value: Waitable | None
+    deliver: Callable[[], None]
+
+
 class Delivery:
-    """The part of a run that holds events back until their step is done.
+    """Holds events back, first in first out, until their step is done.
+
+    Args:
+      guard: runs a delivery; an error of a guest ends the run.
+      load: the tensors of a step; None where the data ended before it.
+      workers: how many workers the cluster has.
 
     Attributes:
+      max_lag: how many steps may have been scheduled after the one whose events are
+        delivered; 0 delivers a step's events before the next is scheduled.
       stop_asked: whether a guest has asked for a stop.
       last_logs: the logs of the step delivered last.
     """
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._deliveries = Deliveries(LEAST_DEFAULT_LAG)
+    def __init__(
+        self,
+        guard: Callable[[Callable[[], None]], None],
+        load: Callable[[StepValue], dict[str, Any] | None],
+        workers: int,
+    ) -> None:
+        self._guard = guard
+        self._load = load
         self._wishes: list[int] = []
+        self._events: deque[_Event] = deque()
+        self._scheduled = 0
+        self._latest: Any = None
+        self._is_delivering = False
+        self.max_lag = default_max_lag(workers)
         self.stop_asked = False
         self.last_logs: Any = None
-
-    def guard(self, deliver: Callable[[], None]) -> None:
-        """Runs a delivery; errors of guests end the run."""
-        raise NotImplementedError
-
-    def load(self, value: StepValue) -> dict[str, Any] | None:
-        """The tensors of a step; None where the data ended before it."""
-        raise NotImplementedError
-
-    @property
-    def max_lag(self) -> int:
-        """How many steps deliveries may be behind."""
-        return self._deliveries.max_lag
-
-    def set_default_lag(self, workers: int) -> None:
-        """The lag that counts unless somebody wants another."""
-        if not self._wishes:
-            self._deliveries.max_lag = default_max_lag(workers)
 
     def wish_lag(self, max_lag: int | None) -> None:
         """Somebody wants at most this lag; the least wins."""
         if max_lag is not None:
             self._wishes.append(max_lag)
-            self._deliveries.max_lag = min(self._wishes)
+            self.max_lag = min(self._wishes)
 
     def note_scheduled(self, value: Any) -> None:
         """Counts a step or batch; the same one again changes nothing."""
-        self._deliveries.note_scheduled(value)
+        if value is not self._latest:
+            self._latest = value
+            self._scheduled += 1
 
-    def add(self, value: Any, event: Callable[[], None]) -> None:
-        """Queues an event of the step scheduled last."""
-        self._deliveries.add(value, event)
+    def add(self, value: Waitable | None, event: Callable[[], None]) -> None:
+        """Queues an event of the step scheduled last.
+
+        Args:
+          value: what has to be there first; None for an event that waits only for
+            those before it.
+          event: tells the guest.
+        """
+        self._events.append(_Event(self._scheduled, value, event))
 
     def deliver(self, max_lag: int | None = None) -> None:
-        """Delivers what is ready, and waits for what is too far behind."""
-        if len(self._deliveries):
-            self.guard(lambda: self._deliveries.drain(max_lag))
+        """Delivers what is ready, and waits for what is too far behind.
+
+        Args:
+          max_lag: in the place of the run's own.
+        """
+        if self._events and not self._is_delivering:
+            bound = self.max_lag if max_lag is None else max_lag
+            self._guard(lambda: self._drain(bound))
+
+    def _drain(self, max_lag: int) -> None:
+        self._is_delivering = True
+        try:
+            while self._events:
+                head = self._events[0]
+                is_due = self._scheduled - head.number >= max_lag
+                if not (is_due or head.value is None or head.value.is_ready):
+                    break
+                # Taken off first: an event whose delivery fails is not repeated.
+                self._events.popleft()
+                head.deliver()
+        finally:
+            self._is_delivering = False
 
     def flush(self) -> None:
         """Delivers everything, as before the end of an epoch."""
@@ -87,15 +128,16 @@ class Delivery:
 
     def forget(self) -> None:
         """Drops what was not delivered."""
-        self._deliveries.clear()
+        self._events.clear()
+        self._latest = None
         self.last_logs = None
 
     def before_batch(self, event: Callable[[], None]) -> None:
         """Delivers the begin of a batch in its turn: after the end of the last one."""
-        if not len(self._deliveries):
+        if self._events:
+            self.add(None, event)
+        else:
             event()
-            return
-        self._deliveries.add(None, event)
 
     def after_batch(self, logs: Any, event: Callable[[Any], None]) -> None:
         """Delivers the end of a batch in its turn.
@@ -109,7 +151,7 @@ class Delivery:
             value, known = logs.value, logs
 
             def deliver() -> None:
-                if self.load(value) is not None:
+                if self._load(value) is not None:
                     event(known.python())
 
             self.add(logs, deliver)
@@ -125,4 +167,4 @@ class Delivery:
           The logs to give instead, if these do not exist; else None.
         """
         self.flush()
-        return self.last_logs if self.load(logs.value) is None else None
+        return self.last_logs if self._load(logs.value) is None else None

@@ -10,8 +10,8 @@ from typing import Any
 
 from hookbridge import compat
 
-# So long the end of the process may be held up; TensorFlow's threads can wait for
-# a lost worker much longer.
+# How long the end of the process may be held up. TensorFlow's threads can wait much
+# longer for a lost worker.
 EXIT_SECS = 5.0
 
 _strategies: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -20,13 +20,12 @@ _strategies: weakref.WeakSet[Any] = weakref.WeakSet()
 def end_with_threads(strategy: Any) -> None:
     """Makes the process wait at its end for the threads of its coordinator.
 
-    TensorFlow leaves them running. One that still builds a worker's iterator, of
-    which the job may not have needed a single batch, comes back to an interpreter
-    that is ending and aborts the process: `FATAL: exception not rethrown`, exit code
-    134 of a job that went well (docs/decisions/0006).
+    TensorFlow leaves them running. A thread that still builds a worker's iterator
+    returns to an interpreter that is ending and aborts the process (`FATAL: exception
+    not rethrown`): a job that went well has exit code 134 (docs/decisions/0006).
 
     Args:
-      strategy: a `ParameterServerStrategy`, whose coordinator may come later.
+      strategy: a `ParameterServerStrategy`, which may have no coordinator yet.
     """
     if not _strategies:
         atexit.register(_end_all)
@@ -41,7 +40,7 @@ def _end_all() -> None:
         if (cluster := compat.coordinated_cluster(strategy)) is not None
     ]
     threads = [threading.Thread(target=each.stop, daemon=True) for each in clusters]
-    for thread in threads:  # it may wait for a lock that a lost connection keeps
+    for thread in threads:  # a thread may wait for a lock of a lost connection
         thread.start()
     for thread in (*threads, *compat.coordinator_threads()):
         thread.join(max(0.0, deadline - time.monotonic()))

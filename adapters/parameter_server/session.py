@@ -26,7 +26,7 @@ class ClusterSession(LiveSession):
       graph: the live graph.
       global_step: the counter of the steps whose events were delivered.
       run_step: gives the values of a step.
-      retained: `{step tensor name: value}` of the step delivered last.
+      last_values: `{placeholder: value}` of the step delivered last.
       consistent: a context in which no step is in flight and the global step counts
         all that were scheduled.
 
@@ -39,10 +39,10 @@ class ClusterSession(LiveSession):
         graph: LiveGraph,
         global_step: GlobalStep,
         run_step: StepRunner,
-        retained: Mapping[str, Any],
+        last_values: Mapping[str, Any],
         consistent: Consistent,
     ) -> None:
-        super().__init__(graph, global_step, run_step, retained)
+        super().__init__(graph, global_step, run_step, last_values)
         self._consistent = consistent
         self.cluster_errors: list[BaseException] = []
 
@@ -88,7 +88,7 @@ class ClusterSession(LiveSession):
         closure = plan.program.closure
         others = closure.handles - {self._live_graph.global_step_name}
         if plan.reads_step and others and not closure.runs_step:
-            # The step and weights together, such as a checkpoint: of one moment.
+            # The step and weights, as for a checkpoint, have to be of one moment.
             with self._consistent():
                 return super()._execute(plan, feeds, options, metadata)
         return super()._execute(plan, feeds, options, metadata)

@@ -51,7 +51,7 @@ class LiveHost:
         with compat.private("eager_mode")():
             step = GlobalStep(model)
         graph = LiveGraph(
-            StepNames(model),
+            StepNames(model.name, ["out"]),
             live_variables.model_variables(model),
             step.variable,
             live_variables.learning_rate_variable(model.optimizer),

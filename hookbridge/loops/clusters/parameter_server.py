@@ -12,8 +12,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop import refusals
 from hookbridge.adapters.guests.kinds import flatten
+from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.exit import end_with_threads
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.ports import check_own_port, is_listening
@@ -75,7 +75,6 @@ def parameter_server_strategy(
     for guest in flatten(guests):
         hook = getattr(guest, "hook", guest)  # that of `as_callbacks`
         refusals.check_hook(hook)
-        refusals.check_remote(hook)
     check_own_port(config)
     if config.task_type != "chief":
         serve(config, start_secs=start_secs)

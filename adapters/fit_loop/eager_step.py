@@ -1,0 +1,80 @@
+"""What hooks can fetch from a step that runs eagerly, so that nothing is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.live_session.names import StepNames
+
+
+def fill_names(model: Any, names: StepNames) -> None:
+    """Enters the loss, the metrics and the output of each layer.
+
+    A layer's output is `<layer>/output:0` and, the same tensor,
+    `<layer>/<Activation>:0`.
+    """
+    names.is_eager = True
+    any_shape = tf.TensorShape(None)
+    names.add_short("loss", tf.float32, any_shape)
+    for metric in [*(m.name for m in model.metrics), *_compiled_metrics(model)]:
+        names.add_short(metric, tf.float32, any_shape)
+    for layer in layers_of(model):
+        dtype = tf.as_dtype(getattr(layer, "compute_dtype", None) or "float32")
+        for key in output_keys(layer):
+            names.add_short(key, dtype, any_shape)
+
+
+def layers_of(model: Any) -> list[Any]:
+    """The layers of a model at every depth, without the model itself."""
+    flatten = getattr(model, "_flatten_layers", None)
+    found = flatten() if callable(flatten) else getattr(model, "layers", ())
+    return [layer for layer in found if layer is not model]
+
+
+def output_keys(layer: Any) -> list[str]:
+    """The keys of a layer's output."""
+    keys = [f"{layer.name}/output"]
+    activation = getattr(getattr(layer, "activation", None), "__name__", "linear")
+    if activation != "linear":
+        camel = "".join(part.capitalize() for part in activation.split("_"))
+        keys.append(f"{layer.name}/{camel}")
+    return keys
+
+
+def _compiled_metrics(model: Any) -> list[str]:
+    """What a step will return before Keras has made its metrics."""
+    config: dict[str, Any] = getattr(model, "get_compile_config", dict)() or {}
+    outputs = [str(name) for name in getattr(model, "output_names", None) or ()]
+    if len(outputs) < 2:
+        given = (config.get("metrics"), config.get("weighted_metrics"))
+        return [name for metrics in given for name in _metric_names(metrics)]
+    found = [f"{output}_loss" for output in outputs]
+    for key in ("metrics", "weighted_metrics"):
+        metrics = config.get(key) or ()
+        if isinstance(metrics, Mapping):
+            pairs = list(metrics.items())
+        elif len(metrics) == len(outputs):
+            pairs = list(zip(outputs, metrics, strict=True))
+        else:  # Keras 2 gives every output all of them
+            pairs = [(output, metrics) for output in outputs]
+        found += [f"{o}_{name}" for o, m in pairs for name in _metric_names(m)]
+    return found
+
+
+def _metric_names(metrics: Any) -> list[str]:
+    """Names of metrics as `compile` got them: strings, functions, objects, nested."""
+    if isinstance(metrics, str):
+        return [metrics]
+    if isinstance(metrics, Mapping) and "class_name" in metrics:
+        config = metrics.get("config")
+        name = config.get("name") if isinstance(config, Mapping) else config
+        return _metric_names(name)
+    if isinstance(metrics, Mapping):
+        metrics = list(metrics.values())
+    if isinstance(metrics, (list, tuple)):
+        return [name for metric in metrics for name in _metric_names(metric)]
+    name = getattr(metrics, "name", None) or getattr(metrics, "__name__", None)
+    return [name] if isinstance(name, str) else []

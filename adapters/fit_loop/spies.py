@@ -1,0 +1,191 @@
+"""What a Keras model computes in a step and does not return, noted while traced.
+
+The batch loss, the gradients, the learning rate of a schedule and, in a step that
+runs eagerly, the outputs of layers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+import wrapt
+
+from hookbridge import patching
+from hookbridge.adapters.fit_loop.eager_step import layers_of, output_keys
+from hookbridge.adapters.live_session.variables import tf_variable
+
+# What the keys of gradients begin with.
+GRADIENTS = "gradients/"
+# Key of the learning rate that a schedule gives for the step.
+SCHEDULED_RATE = "learning_rate"
+
+
+class Spies:
+    """Notes tensors of one model's step, by their keys.
+
+    Args:
+      model: the Keras model.
+      keys: of the step tensors that the step has to return.
+
+    Attributes:
+      feeds: `{key: tensor}` for tensors whose place a fed value takes.
+    """
+
+    def __init__(self, model: Any, keys: Collection[str]) -> None:
+        self._model = model
+        self._keys = keys
+        self.feeds: Mapping[str, Any] = {}
+        # Replicas are traced in threads of their own.
+        self._local = threading.local()
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[dict[str, Any]]:
+        """Notes what one call of the step computes: `{key: tensor}`."""
+        local = self._local
+        noted: dict[str, Any] = {}
+        local.noted = noted
+        local.compiled_loss = local.scale = None
+        try:
+            yield noted
+        finally:
+            del local.noted
+        if local.compiled_loss is not None:
+            # A `compute_loss` of the user may return more than the compiled losses.
+            noted.setdefault("loss", local.compiled_loss)
+
+    def scale_of(self, key: str) -> Any:
+        """By what the tensor is scaled in the step that was watched last, or None."""
+        return self._local.scale if key.startswith(GRADIENTS) else None
+
+    @contextlib.contextmanager
+    def installed(self, is_eager: bool) -> Iterator[None]:
+        """Sets the spies on the model and its optimizer.
+
+        Args:
+          is_eager: whether the step runs eagerly, so that layers are spied on too.
+        """
+        model = self._model
+        with contextlib.ExitStack() as stack:
+            compute_loss = getattr(model, "compute_loss", None)
+            if callable(compute_loss):
+
+                def spy_loss(*args: Any, **kwargs: Any) -> Any:
+                    loss = compute_loss(*args, **kwargs)
+                    if tf.is_tensor(loss):
+                        self._note("loss", tf.convert_to_tensor(loss))
+                    return loss
+
+                stack.enter_context(patching.patched(model, compute_loss=spy_loss))
+            losses = vars(model).get("compiled_loss")
+            if callable(losses):  # Keras 2, for steps that do not use `compute_loss`
+                spied = wrapt.FunctionWrapper(losses, self._compiled_loss)
+                stack.enter_context(patching.patched(model, compiled_loss=spied))
+            self._spy_updates(getattr(model, "optimizer", None), stack)
+            if is_eager:
+                for layer in layers_of(model):
+                    if any(key in self._keys for key in output_keys(layer)):
+                        call = self._spy_layer(layer, layer.call)
+                        stack.enter_context(patching.patched(layer, call=call))
+            yield
+
+    def _spy_updates(self, optimizer: Any, stack: contextlib.ExitStack) -> None:
+        apply = getattr(optimizer, "apply", None)
+        if callable(apply):  # Keras 3, whose `apply_gradients` calls it too
+
+            def spy_apply(gradients: Any, trainable_variables: Any = None) -> Any:
+                gradients, given = list(gradients), trainable_variables
+                if given is None:
+                    inner = getattr(optimizer, "inner_optimizer", optimizer)
+                    known = list(getattr(inner, "_trainable_variables", ()))
+                else:
+                    known = given = list(given)
+                pairs = list(zip(gradients, known, strict=False))
+                self._note_gradients(pairs, optimizer)
+                with self._scheduled(optimizer):
+                    return apply(gradients, given)
+
+            stack.enter_context(patching.patched(optimizer, apply=spy_apply))
+            return
+        apply_gradients = getattr(optimizer, "apply_gradients", None)
+        if callable(apply_gradients):
+
+            def spy_gradients(pairs: Any, *args: Any, **kwargs: Any) -> Any:
+                pairs = list(pairs)
+                self._note_gradients(pairs, optimizer)
+                with self._scheduled(optimizer):
+                    return apply_gradients(pairs, *args, **kwargs)
+
+            stack.enter_context(
+                patching.patched(optimizer, apply_gradients=spy_gradients)
+            )
+
+    def _spy_layer(self, layer: Any, call: Any) -> Any:
+        # An eager step has no autograph, for which a wrapper would be another function.
+        @functools.wraps(call)
+        def spy(*args: Any, **kwargs: Any) -> Any:
+            output = call(*args, **kwargs)
+            if tf.is_tensor(output):
+                for key in output_keys(layer):
+                    self._note(key, output)
+            return output
+
+        return spy
+
+    def _scheduled(self, optimizer: Any) -> contextlib.AbstractContextManager[None]:
+        """A fed learning rate in the place of the schedule's, for one update."""
+        rate = self.feeds.get(SCHEDULED_RATE)
+        if rate is None:
+            return contextlib.nullcontext()
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        return patching.patched(inner, _learning_rate=rate)
+
+    def _note(self, key: str, tensor: Any) -> None:
+        noted = getattr(self._local, "noted", None)
+        if noted is not None:
+            noted.setdefault(key, tensor)
+
+    def _compiled_loss(self, losses: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        loss = losses(*args, **kwargs)
+        if hasattr(self._local, "noted") and tf.is_tensor(loss):
+            self._local.compiled_loss = tf.convert_to_tensor(loss)
+        return loss
+
+    def _note_gradients(self, pairs: Sequence[tuple[Any, Any]], optimizer: Any) -> None:
+        if not hasattr(self._local, "noted"):
+            return
+        for gradient, variable in pairs:
+            if isinstance(gradient, (tf.Tensor, tf.IndexedSlices)):
+                name = str(getattr(variable, "path", None) or variable.name)
+                name = name.split(":")[0].removeprefix(f"{self._model.name}/")
+                self._note(f"{GRADIENTS}{name}", gradient)
+        if any(key.startswith(GRADIENTS) for key in (*self._keys, *self.feeds)):
+            # Read before the update, which may change it.
+            self._local.scale = _loss_scale(optimizer)
+        rate = _scheduled_rate(optimizer)
+        if rate is not None:
+            self._note(SCHEDULED_RATE, rate)
+
+
+def _loss_scale(optimizer: Any) -> Any:
+    """By what a Keras 3 optimizer divides the gradients it is given, or None.
+
+    Keras 2 gives its optimizers gradients without the scale of the loss.
+    """
+    scale = getattr(optimizer, "dynamic_scale", None)
+    if scale is not None:
+        return tf.identity(tf_variable(scale))
+    return getattr(optimizer, "loss_scale_factor", None)
+
+
+def _scheduled_rate(optimizer: Any) -> Any:
+    """The value that a schedule gives for this step; None without a schedule."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    schedule = getattr(inner, "_learning_rate", None)
+    if not callable(schedule):
+        return None
+    return tf.cast(schedule(tf_variable(inner.iterations)), tf.float32)

@@ -1,0 +1,101 @@
+"""What a live session does for one structure of fetches and one set of feeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge import compat, errors
+from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.resources import SessionResources
+
+
+class Plan:
+    """The program of one run, and how its values become the results of `run`.
+
+    Args:
+      graph: the live graph.
+      fetches: what `run` was given.
+      feeds: the fed tensors.
+      resources: the variables, queues and so on of hooks in this session.
+
+    Attributes:
+      program: what has to be executed.
+      reads_step: whether it reads the variable of the global step.
+      writes_step: whether it writes that variable.
+      written: the variables that it writes.
+      aggregated: the variables it uses whose replicas differ.
+      is_plain_step: whether it is a step with fetches and needs nothing around it.
+    """
+
+    def __init__(
+        self,
+        graph: LiveGraph,
+        fetches: Any,
+        feeds: Sequence[Any],
+        resources: SessionResources,
+    ) -> None:
+        # Plans are found by the ids of what is fetched: keep it alive.
+        self._given = fetches
+        with graph.as_default():
+            self._mapper = compat.private("FetchMapper").for_fetch(fetches)
+        self._fetches = [_value_of(graph, f) for f in self._mapper.unique_fetches()]
+        self._fed = {t.name for t in feeds}
+        steps = graph.global_step_tensors - self._fed
+        # The global step is known without running anything.
+        needed = [f for f in self._fetches if f.name not in steps]
+        self.program = SessionProgram(graph, needed, feeds, resources)
+        closure = self.program.closure
+        self.reads_step = graph.global_step_name in closure.handles
+        self.writes_step = graph.global_step_name in closure.written
+        self.written = [graph.handles[name] for name in sorted(closure.written)]
+        used = [graph.handles[name] for name in sorted(closure.handles)]
+        self.aggregated = [variable for variable in used if variable.is_aggregated]
+        self.is_plain_step = (
+            closure.runs_step
+            and not feeds
+            and not self.reads_step
+            and not self.aggregated
+            and not self.written
+        )
+
+    def build_results(
+        self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
+    ) -> Any:
+        """What `run` returns.
+
+        Args:
+          step: the global step before the run.
+          fed: `{tensor name: value}`.
+          values: the values of the program's tensors.
+        """
+        by_name = {t.name: v for t, v in zip(self.program.tensors, values, strict=True)}
+        flat: list[Any] = []
+        for fetch in self._fetches:
+            if isinstance(fetch, tf.Operation):
+                flat.append(None)
+            elif fetch.name in self._fed:
+                flat.append(fed[fetch.name])
+            elif fetch.name in by_name:
+                flat.append(by_name[fetch.name])
+            else:
+                flat.append(np.int64(step))
+        return self._mapper.build_results(flat)
+
+
+def _value_of(graph: LiveGraph, fetch: Any) -> Any:
+    """What gives the value of a fetched element: itself, except for a variable."""
+    if fetch.graph is not graph:
+        raise ValueError(f"{fetch} is not an element of this graph.")
+    fetch = graph.values.get(fetch.name, fetch)
+    if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
+        # The runtime would refuse it too, but after the step has been made.
+        raise errors.LiveSessionError(
+            f"`{fetch.name}` is a {fetch.dtype.name}, which has no value outside the "
+            "runtime. Fetch what is read from it."
+        )
+    return fetch

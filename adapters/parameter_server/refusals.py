@@ -1,0 +1,70 @@
+"""What cannot be carried into a parameter-server `fit`, and the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import compat, errors
+from hookbridge.adapters.fit_loop import refusals
+from hookbridge.adapters.guests import kinds as guests
+
+_KERAS_3 = (
+    "Keras 3 cannot train under `ParameterServerStrategy`. Make the model with "
+    "`tf_keras` (`pip install tf_keras`, and import it before `hb.as_callbacks` is "
+    "called), or with `tf.keras` on TensorFlow 2.15."
+)
+# As `REFUSED_HOOKS`, for hooks that need the process in which the step runs.
+_REFUSED_HOOKS: dict[str, tuple[str, str]] = {
+    "ProfilerHook": (
+        "it traces the step in the process of the hook, and the step runs on a worker",
+        "use `tf.profiler.experimental.client.trace` with the workers' addresses",
+    ),
+}
+
+
+def in_sight() -> bool:
+    """Whether this process has, or is in the scope of, a parameter-server strategy."""
+    strategy = type(tf.distribute.get_strategy()).__name__
+    return strategy.startswith("ParameterServerStrategy") or (
+        "ps" in compat.connected_jobs()
+    )
+
+
+def uses_parameter_servers(model: Any) -> bool:
+    """Whether a model trains under `ParameterServerStrategy`."""
+    strategy = getattr(model, "distribute_strategy", None)
+    return type(strategy).__name__.startswith("ParameterServerStrategy")
+
+
+def check_keras() -> None:
+    """Refuses Keras 3, which fails under this strategy before it asks its callbacks.
+
+    Raises:
+      errors.RefusedError: there is such a strategy and no Keras but Keras 3.
+    """
+    if in_sight() and all(compat.is_keras3(k) for k in compat.keras_flavours()):
+        raise errors.RefusedError(_KERAS_3)
+
+
+def check_member(model: Any, guest: Any) -> None:
+    """Refuses a model, or a guest, that cannot be under `ParameterServerStrategy`.
+
+    Raises:
+      errors.RefusedError: the model is one of Keras 3, or the guest needs the
+        process in which a step runs.
+    """
+    if not hasattr(model, "_cluster_coordinator"):
+        raise errors.RefusedError(f"`{guests.name_of(guest)}`: {_KERAS_3}")
+    check_hook(guest)
+
+
+def check_hook(guest: Any) -> None:
+    """Refuses a hook that `fit` cannot host, or that needs the process of the step.
+
+    Raises:
+      errors.RefusedError: for such a hook.
+    """
+    refusals.check_hook(guest)
+    refusals.check_class(guest, _REFUSED_HOOKS, "under `ParameterServerStrategy`")
