@@ -7,11 +7,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session.names import StepNames
+from hookbridge.adapters.fit_loop.modes import PREDICT, Mode
+from hookbridge.adapters.live_session.names import OUTPUTS, StepNames
+
+# The names of outputs where the model has none for them.
+OUTPUT = "output_"
 
 
-def fill_names(model: Any, names: StepNames) -> None:
-    """Enters the loss, the metrics and the output of each layer.
+def fill_names(model: Any, mode: Mode, names: StepNames) -> None:
+    """Enters the loss, the metrics, the outputs and the output of each layer.
 
     A layer's output is `<layer>/output:0` and, the same tensor,
     `<layer>/<Activation>:0`.
@@ -19,8 +23,19 @@ def fill_names(model: Any, names: StepNames) -> None:
     names.is_eager = True
     any_shape = tf.TensorShape(None)
     names.add_short("loss", tf.float32, any_shape)
-    for metric in [*(m.name for m in model.metrics), *_compiled_metrics(model)]:
+    # Keras 3 keeps the metrics of `compile` in one that no step returns.
+    own = [m.name for m in model.metrics if type(m).__name__ != "CompileMetrics"]
+    metrics = [*own, *_compiled_metrics(model)]
+    for metric in metrics:
         names.add_short(metric, tf.float32, any_shape)
+    if mode is PREDICT:
+        found = output_names(model) or [f"{OUTPUT}1"]
+        names.loop_keys.update({name: f"{OUTPUTS}{name}" for name in found})
+        dtype = getattr(model, "compute_dtype", None) or "float32"
+        for key in names.loop_keys.values():
+            names.add_short(key, tf.as_dtype(dtype), any_shape)
+    else:
+        names.loop_keys.update({name: name for name in ("loss", *metrics)})
     for layer in layers_of(model):
         dtype = tf.as_dtype(getattr(layer, "compute_dtype", None) or "float32")
         for key in output_keys(layer):
@@ -32,6 +47,11 @@ def layers_of(model: Any) -> list[Any]:
     flatten = getattr(model, "_flatten_layers", None)
     found = flatten() if callable(flatten) else getattr(model, "layers", ())
     return [layer for layer in found if layer is not model]
+
+
+def output_names(model: Any) -> list[str]:
+    """What the model calls its outputs; empty where it has no names for them."""
+    return [str(name) for name in getattr(model, "output_names", None) or ()]
 
 
 def output_keys(layer: Any) -> list[str]:
@@ -47,7 +67,7 @@ def output_keys(layer: Any) -> list[str]:
 def _compiled_metrics(model: Any) -> list[str]:
     """What a step will return before Keras has made its metrics."""
     config: dict[str, Any] = getattr(model, "get_compile_config", dict)() or {}
-    outputs = [str(name) for name in getattr(model, "output_names", None) or ()]
+    outputs = output_names(model)
     if len(outputs) < 2:
         given = (config.get("metrics"), config.get("weighted_metrics"))
         return [name for metrics in given for name in _metric_names(metrics)]

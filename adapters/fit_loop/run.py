@@ -56,7 +56,6 @@ class FitRun:
         self._graph: LiveGraph | None = None
         self._session: LiveSession | None = None
         self._last_values: dict[str, Any] = {}
-        self._tapped: dict[str, str] = {}
         self._eager_mode = compat.private("eager_mode")
         self._args: tuple[Any, ...] = ()
         self._outputs: Any = None
@@ -96,7 +95,7 @@ class FitRun:
                 self._start()
             assert self._graph is not None
             with self._graph.as_default():
-                self._monitored.run(self._graph.step_op)
+                self._monitored.run(self._graph.loop_fetches)
                 if self._monitored.should_stop():
                     self._stop()
         except (StopIteration, tf.errors.OutOfRangeError) as e:
@@ -181,8 +180,8 @@ class FitRun:
         return self._session
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        assert self.global_step is not None
-        step, tapped = self.hosting.step, self._tapped_now()
+        assert self._graph is not None and self.global_step is not None
+        step, tapped = self.hosting.step, self._graph.tapped
         into_step = self._into_step(program) if program.feeds else NO_FEEDS
         # Hooks run under the live graph; Keras's function has to run under the graph
         # of `fit`, which holds the strategy's scope.
@@ -200,14 +199,6 @@ class FitRun:
         self._last_values.update(values)
         self._outputs = outputs
         return fetched
-
-    def _tapped_now(self) -> dict[str, str]:
-        """`{placeholder: key}` of the step tensors that a step has to return."""
-        if self._graph is not None:
-            known = self._graph.step_tensors
-            if len(self._tapped) != len(known):
-                self._tapped = {name: item.key for name, item in known.items()}
-        return self._tapped
 
     def _into_step(self, program: SessionProgram) -> StepFeeds:
         assert self._graph is not None

@@ -25,8 +25,8 @@ from hookbridge.adapters.fit_loop.step_feeds import (
     rate_applied,
     restoring_rate,
 )
-from hookbridge.adapters.fit_loop.taps import StepTap, split
-from hookbridge.adapters.live_session.names import StepNames
+from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
+from hookbridge.adapters.live_session.names import OUTPUTS, StepNames
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.resources import compiled
 from hookbridge.adapters.live_session.split_program import SplitProgram
@@ -124,7 +124,7 @@ class StepFunction:
         """
         inner = traceable(self.native)
         if inner is None:
-            eager_step.fill_names(self._model, self._names)
+            eager_step.fill_names(self._model, self._mode, self._names)
             return
         with self._native_tap.tracing():
             inner.get_concrete_function(*args)
@@ -158,7 +158,7 @@ class StepFunction:
         key = (program, tuple(tapped))
         variant = self._variants.get(key)
         if variant is None:
-            variant = self._build(program, tapped, into_step)
+            variant = self._build(program, dict(tapped), into_step)
             if into_step.rate is not None:
                 variant = restoring_rate(variant, into_step.rate[0])
             self._variants[key] = variant
@@ -168,14 +168,16 @@ class StepFunction:
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Callable[..., Any]:
         self._names.check_fed(fed.tensors)
-        function, tap = self._keras_function(sorted(set(tapped.values())))
+        keys = {key for key in tapped.values() if not key.startswith(OUTPUTS)}
+        function, tap = self._keras_function(sorted(keys))
+        output_names = eager_step.output_names(self._model)
         step_tensors = sorted(program.closure.step_tensors)
         inner = traceable(function)
         is_optional = inner is not function
         steps = getattr(self._model, "steps_per_execution", 1) if is_optional else 1
         if inner is None or steps > 1:
             _check_no_tensors(fed, "it runs eagerly or several steps a call")
-            return _in_three_calls(function, tap, program, tapped, fed)
+            return _in_three_calls(function, tap, program, tapped, fed, output_names)
         if self._model.distribute_strategy.num_replicas_in_sync > 1:
             _check_no_tensors(fed, "every replica has a tensor of its own")
 
@@ -185,7 +187,7 @@ class StepFunction:
             with rate_applied(fed, feeds):
                 result = inner(*args)
             outputs, taken = split(result.get_value() if is_optional else result)
-            values = {name: taken[key] for name, key in tapped.items()}
+            values = values_of(tapped, outputs, taken, output_names)
             fetched = program.build_after(known, {n: values[n] for n in step_tensors})
             return outputs, fetched, values
 
@@ -224,6 +226,7 @@ def _in_three_calls(
     program: SessionProgram,
     tapped: Mapping[str, str],
     fed: StepFeeds,
+    output_names: Sequence[str],
 ) -> Callable[..., Any]:
     """A variant that calls Keras's function between the two halves of the program."""
     around = SplitProgram(program)
@@ -236,7 +239,7 @@ def _in_three_calls(
             stack.enter_context(rate_applied(fed, feeds))
             result = function(*args)
         outputs, taken = split(result)
-        values = {name: taken[key] for name, key in tapped.items()}
+        values = values_of(tapped, outputs, taken, output_names)
         return outputs, around.after(known, values), values
 
     return call

@@ -17,9 +17,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import patching
-from hookbridge.adapters.fit_loop.modes import Mode
+from hookbridge.adapters.fit_loop.eager_step import OUTPUT, output_names
+from hookbridge.adapters.fit_loop.modes import PREDICT, Mode
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
-from hookbridge.adapters.live_session.names import StepNames
+from hookbridge.adapters.live_session.names import OUTPUTS, StepNames
 
 _TAPPED = "hookbridge_tapped"
 _OUTPUTS = "hookbridge_outputs"
@@ -75,8 +76,18 @@ class StepTap:
         with self._spies.watching() as noted:
             outputs = self._step(*args, **kwargs)
         short: dict[str, Any] = {}
-        if isinstance(outputs, Mapping):
-            short.update({k: v for k, v in outputs.items() if tf.is_tensor(v) and k})
+        if self._mode is PREDICT:
+            outs = named_outputs(outputs, output_names(self._model))
+            loop_keys = {name: f"{OUTPUTS}{name}" for name in outs}
+            short.update({loop_keys[name]: tensor for name, tensor in outs.items()})
+        else:
+            if isinstance(outputs, Mapping):
+                short.update(
+                    {k: v for k, v in outputs.items() if tf.is_tensor(v) and k}
+                )
+            loop_keys = {k: k for k in short}
+            if "loss" in noted:
+                loop_keys = {"loss": "loss", **loop_keys}
         short.update(noted)
         if "loss" in noted and replicas > 1 and "loss" in self._keys:
             # Each replica's loss is scaled by the number of replicas: their sum
@@ -85,7 +96,7 @@ class StepTap:
         if _is_first(replica):
             if self.counter is not None:
                 self.counter.assign_add(1)
-            self._catalogue(short)
+            self._catalogue(short, loop_keys)
             self._first_replica = {key: self._value(key, short) for key in self._keys}
             for key, value in self._spies.feeds.items():
                 if key != SCHEDULED_RATE:
@@ -114,12 +125,17 @@ class StepTap:
                 if taken is tensor:
                     op._update_input(index, value)
 
-    def _catalogue(self, short: Mapping[str, Any]) -> None:
+    def _catalogue(self, short: Mapping[str, Any], loop_keys: dict[str, str]) -> None:
         names = self._names
         if names.is_filled or names.is_eager:
             return
+        names.loop_keys.update(loop_keys)
         for key, tensor in short.items():
-            names.add_short(key, tensor.dtype, tensor.shape)
+            shape = tensor.shape
+            if key.startswith(OUTPUTS) and shape.rank:
+                # Keras joins the batches of all replicas.
+                shape = tf.TensorShape([None, *shape[1:]])
+            names.add_short(key, tensor.dtype, shape)
             if isinstance(tensor, tf.IndexedSlices):
                 names.of_rows.add(key)
         graph = tf.compat.v1.get_default_graph()
@@ -142,6 +158,41 @@ class StepTap:
             if again is None:
                 raise
             return graph.get_tensor_by_name(again)
+
+
+def values_of(
+    tapped: Mapping[str, str],
+    outputs: Any,
+    taken: Mapping[str, Any],
+    names: Sequence[str],
+) -> dict[str, Any]:
+    """`{placeholder: value}` of the tapped tensors of one step.
+
+    Args:
+      tapped: `{placeholder: key}`.
+      outputs: what Keras gets from the step.
+      taken: `{key: value}` of what the step returned besides.
+      names: the model's names of its outputs.
+    """
+    loop = {}
+    if any(key.startswith(OUTPUTS) for key in tapped.values()):
+        loop = {f"{OUTPUTS}{n}": v for n, v in named_outputs(outputs, names).items()}
+    return {name: loop[k] if k in loop else taken[k] for name, k in tapped.items()}
+
+
+def named_outputs(outputs: Any, names: Sequence[str]) -> dict[str, Any]:
+    """What a step returns, as `{name: tensor}`.
+
+    Args:
+      outputs: a tensor or a structure of tensors.
+      names: the model's names of its outputs, which count unless it returns a dict.
+    """
+    if isinstance(outputs, Mapping):
+        return {str(k): v for k, v in outputs.items() if tf.is_tensor(v) and k}
+    leaves = [leaf for leaf in tf.nest.flatten(outputs) if tf.is_tensor(leaf)]
+    if len(names) != len(leaves):
+        names = [f"{OUTPUT}{i}" for i in range(1, len(leaves) + 1)]
+    return dict(zip(names, leaves, strict=True))
 
 
 def split(result: Any) -> tuple[Any, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,11 @@ from hookbridge.adapters.live_session.names import StepNames, StepTensor
 from hookbridge.adapters.live_session.variables import ModelVariable
 
 v1 = tf.compat.v1
+
+# The scope of the placeholders in `loop_fetches`, so that hooks can give their own ops
+# the names of metrics.
+_LOOP = "loop/"
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-/]")
 
 
 class LiveGraph(tf.Graph):  # type: ignore[misc]
@@ -35,7 +41,9 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
       values: `{tensor of a handle: tensor of the variable's value}`, since the name
         `<variable>:0` means the value.
       self_assigns: `{initializer of a variable: the tensor that it assigns}`.
-      step_tensors: `{placeholder: StepTensor}` of those that were looked up.
+      step_tensors: `{placeholder: StepTensor}`.
+      tapped: `{placeholder: key}` of the step tensors that each step has to return.
+      loop_fetches: `{name: tensor}`, what a session loop would fetch in each step.
       step_op: the operation that stands for the step.
       global_step_name: the placeholder of the global step's handle.
       global_step_tensors: names of the tensors whose value is the global step.
@@ -56,6 +64,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         self.values: dict[str, Any] = {}
         self.self_assigns: dict[str, str] = {}
         self.step_tensors: dict[str, StepTensor] = {}
+        self.tapped: dict[str, str] = {}
         self.learning_rate_name: str | None = None
         with self.as_default():
             step = self._add(global_step, (v1.GraphKeys.GLOBAL_STEP,))
@@ -74,6 +83,10 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                     rate.read_value(), [], name="learning_rate"
                 ).name
             self.step_op = tf.no_op(name="train_step")
+        self.loop_fetches = {
+            name: self._add_placeholder(item, _LOOP + _NOT_IN_NAMES.sub("_", name))
+            for name, item in names.loop_tensors()
+        }
 
     def _add(self, variable: ModelVariable, collections: tuple[str, ...] = ()) -> Any:
         made = live_variables.graph_variable(variable, collections)
@@ -85,7 +98,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
-        """As in `tf.Graph`; the name of a step tensor gets its placeholder.
+        """As in `tf.Graph`; a step tensor gets a placeholder and is tapped.
 
         Raises:
           errors.UnknownTensorError: (a `KeyError`, as TF raises) neither the
@@ -93,7 +106,10 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         """
         try:
             found = super().as_graph_element(obj, allow_tensor, allow_operation)
-            return self.values.get(found.name, found) if type(obj) is str else found
+            if type(obj) is not str:
+                return found
+            self.tap(found.op.name if ":" in obj else found.name)
+            return self.values.get(found.name, found)
         except KeyError as e:
             if not isinstance(obj, str):
                 raise
@@ -101,9 +117,16 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             if added is None:
                 complaint = f"{e.args[0]} {self._hint(obj)}"
                 raise errors.UnknownTensorError(complaint) from e
+        self.tap(added.op.name)
         return super().as_graph_element(
             added.name if ":" in obj else added.op.name, allow_tensor, allow_operation
         )
+
+    def tap(self, *placeholders: str) -> None:
+        """Lets each step return these, if they are step tensors, from now on."""
+        for name in placeholders:
+            if name in self.step_tensors:
+                self.tapped[name] = self.step_tensors[name].key
 
     def _placeholder_of(self, name: str) -> Any:
         """The placeholder of the step tensor that `name` means, or None."""
@@ -111,15 +134,18 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         if item is None:
             return None
         for existing, known in self.step_tensors.items():
-            if known == item:
+            if known == item and not existing.startswith(_LOOP):
                 return super().as_graph_element(f"{existing}:0")
+        return self._add_placeholder(item, name.split(":")[0])
+
+    def _add_placeholder(self, item: StepTensor, name: str) -> Any:
         finalized = self.finalized
         if finalized:
             # A new placeholder changes nothing that a session has run already.
             self._unsafe_unfinalize()
         try:
             with self.as_default(), self.name_scope(None), tf.device(None):
-                tensor = v1.placeholder(item.dtype, item.shape, name=name.split(":")[0])
+                tensor = v1.placeholder(item.dtype, item.shape, name=name)
         finally:
             if finalized:
                 self.finalize()

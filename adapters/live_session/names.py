@@ -15,6 +15,10 @@ _SUFFIX = re.compile(r"_\d+$")
 _LOOP = re.compile(r"while(_\d+)?$")
 
 
+# What the keys of a prediction's outputs begin with.
+OUTPUTS = "outputs/"
+
+
 class StepTensor(NamedTuple):
     """A tensor of the step that can be fetched.
 
@@ -46,6 +50,7 @@ class StepNames:
     Attributes:
       is_eager: whether the step runs eagerly, so that nothing is traced.
       of_rows: keys of gradients that hold some rows only.
+      loop_keys: `{name: key}` of what a session loop would fetch in each step.
     """
 
     def __init__(self, model_name: str, layers: Iterable[str] = ()) -> None:
@@ -53,6 +58,7 @@ class StepNames:
         self._layers = frozenset([model_name, *layers])
         self.is_eager = False
         self.of_rows: set[str] = set()
+        self.loop_keys: dict[str, str] = {}
         self._short: dict[str, StepTensor] = {}
         self._traced: dict[str, StepTensor] = {}
         self._plain: dict[str, StepTensor] = {}
@@ -99,6 +105,10 @@ class StepNames:
             known = known[1:]
         return f"{'/'.join([*known, last])}:{index or '0'}"
 
+    def loop_tensors(self) -> list[tuple[str, StepTensor]]:
+        """What a session loop would fetch in each step, with its names."""
+        return [(n, self._short[f"{key}:0"]) for n, key in self.loop_keys.items()]
+
     def find(self, name: str) -> StepTensor | None:
         """The step tensor that `name` (`"op:0"` or `"op"`) means, if there is one."""
         full = name if ":" in name else f"{name}:0"
@@ -118,11 +128,17 @@ class StepNames:
         return None if found is None else found.key
 
     def check_fed(self, keys: Iterable[str]) -> None:
-        """Refuses feeds of what is no tensor in the step.
+        """Refuses feeds of what the step does not compute with.
 
         Raises:
           errors.LiveSessionError: for such a feed.
         """
+        for key in keys:
+            if key.startswith(OUTPUTS):
+                raise errors.LiveSessionError(
+                    f"`{key}` is what the step returns, and nothing in the step is "
+                    "computed from it. Feed a tensor that comes before it."
+                )
         for key in self.of_rows.intersection(keys):
             raise errors.LiveSessionError(
                 f"`{key}` is the gradient of some rows only (`tf.IndexedSlices`), and "

@@ -50,6 +50,7 @@ class Plan:
         needed = [f for f in self._fetches if f.name not in steps]
         self.program = SessionProgram(graph, needed, feeds, resources)
         closure = self.program.closure
+        graph.tap(*closure.step_tensors)
         self.reads_step = graph.global_step_name in closure.handles
         self.writes_step = graph.global_step_name in closure.written
         self.written = [graph.handles[name] for name in sorted(closure.written)]

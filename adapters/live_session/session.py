@@ -28,8 +28,9 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     `run` takes what `Session.run` takes. Ops run on the model's own variables;
     `graph.step_op` runs one step of the model together with the other fetches,
-    which then see variables as they were before the step. Without `step_op`,
-    tensors of the step have the values of the last step.
+    which then see variables as they were before the step. The loop of a
+    `MonitoredSession` gives `graph.loop_fetches` for it. In other runs, tapped step
+    tensors have the values of the last step.
 
     Args:
       graph: the live graph.
@@ -85,9 +86,12 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         """
         if self._is_closed:
             raise RuntimeError("Attempted to use a closed Session.")
-        if not feed_dict and self._is_bare_step(fetches, options):
-            self._run_step(self._bare_program, ())
-            return {"caller": None}
+        if self.is_loop_step(fetches):
+            if len(fetches) == 1 and not feed_dict and not _asks(options):
+                # The commonest run of all: a step from which no hook fetches.
+                self._run_step(self._bare_program, ())
+                return {"caller": None}
+            fetches = {**fetches, "caller": self._live_graph.step_op}
         run_options.check(options)
         feeds = self._feeds(feed_dict) if feed_dict else []
         key = (_key(fetches), tuple(t.name for t, _ in feeds))
@@ -104,17 +108,14 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         with self._outside.as_default(), self._eager_mode():
             return self._execute(plan, feeds, options, run_metadata)
 
-    def _is_bare_step(self, fetches: Any, options: Any) -> bool:
-        """Whether a `MonitoredSession` asks for a step from which nobody fetches.
+    def is_loop_step(self, fetches: Any) -> bool:
+        """Whether a `MonitoredSession` asks for a step of the loop.
 
-        It is the commonest run of all, so it is told before anything that takes time.
+        Keras gets what the loop fetches from the step itself, so that only what hooks
+        fetch besides has to become numpy arrays.
         """
-        return (
-            type(fetches) is dict
-            and len(fetches) == 1
-            and fetches.get("caller") is self._live_graph.step_op
-            and (options is None or not options.ByteSize())
-        )
+        graph = self._live_graph
+        return type(fetches) is dict and fetches.get("caller") is graph.loop_fetches
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
@@ -233,6 +234,10 @@ def _key(fetches: Any) -> Any:
         return structures.structure_key(fetches)
     except structures.UnknownStructureError:
         return id(fetches)  # the plan keeps the object alive
+
+
+def _asks(options: Any) -> bool:
+    return options is not None and bool(options.ByteSize())
 
 
 def _to_numpy(tensor: Any) -> Any:

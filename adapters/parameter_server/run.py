@@ -134,7 +134,8 @@ class ParameterServerRun(FitRun):
         return outputs
 
     def _schedule(self, into_step: StepFeeds, feeds: Sequence[Any]) -> StepValue:
-        keys = tuple(sorted(set(self._tapped_now().values())))
+        tapped = {} if self._graph is None else self._graph.tapped
+        keys = tuple(sorted(set(tapped.values())))
         try:
             with self._keras_graph.as_default(), self._eager_mode():
                 value: StepValue = self.hosting.step.schedule(
@@ -184,7 +185,7 @@ class ParameterServerRun(FitRun):
         self._present = value
         try:
             with self._graph.as_default():
-                self._monitored.run(self._graph.step_op)
+                self._monitored.run(self._graph.loop_fetches)
         finally:
             self._present = None
         if self._monitored.should_stop():
@@ -215,7 +216,8 @@ class ParameterServerRun(FitRun):
         if not value.is_counted:  # a session that recovers delivers it twice
             value.is_counted = True
             self.global_step.add(value.steps)
-        keys = self._tapped
+        assert self._graph is not None
+        keys = self._graph.tapped
         self._last_values.update({n: tapped[k] for n, k in keys.items() if k in tapped})
         try:
             of_step = {n: tapped[keys[n]] for n in program.closure.step_tensors}

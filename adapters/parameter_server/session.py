@@ -59,7 +59,7 @@ class ClusterSession(LiveSession):
           errors.LiveSessionError: options are given for a step, which runs in
             another process.
         """
-        if options is not None and options.ByteSize() and self._has_step(fetches):
+        if options is not None and options.ByteSize() and self.is_loop_step(fetches):
             raise errors.LiveSessionError(
                 "A hook gave `RunOptions` for a training step. Under "
                 "`ParameterServerStrategy` the step runs on a worker, where they "
@@ -71,10 +71,6 @@ class ClusterSession(LiveSession):
         except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:
             self.cluster_errors.append(e)
             raise
-
-    def _has_step(self, fetches: Any) -> bool:
-        step = self._live_graph.step_op
-        return isinstance(fetches, dict) and fetches.get("caller") is step
 
     @contextlib.contextmanager
     def outside(self) -> Iterator[None]:
