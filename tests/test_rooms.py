@@ -20,7 +20,6 @@ _ATTRIBUTES = {
     "adapters/fit_loop/step.py": "puts `train_function` back",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
     "adapters/live_model/watched.py": "who listens to a variable",
-    "adapters/parameter_server/step.py": "puts `train_function` back",
     "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",
     "adapters/state/codec.py": "the state of a callback",
     "hookbridge/estimator/estimator_training.py": "fields of the RunConfig of one task",
@@ -32,10 +31,7 @@ _ATTRIBUTES = {
 }
 # Methods that other modules than `patching` still set; a line goes with its place.
 _METHODS = {
-    "adapters/fit_loop/inner_loops.py",
-    "adapters/fit_loop/taps.py",
     "adapters/live_model/watched.py",
-    "adapters/parameter_server/cached_reads.py",
     "adapters/session_graph/raw_runs.py",
     "adapters/session_graph/step_counter.py",
     "adapters/session_loop/restores.py",
@@ -44,7 +40,6 @@ _METHODS = {
 }
 # Circles that are still to be opened; take a line away with its circle.
 _OPEN = {
-    "hookbridge.adapters.parameter_server": {"run", "stops"},
     "hookbridge.loops.group_stop": {"member", "watch"},
 }
 Import = tuple[str, str]  # module, name in it
