@@ -73,7 +73,7 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         self._model = model
         if model is None:
             return
-        if self._run is not None and self._run.hosting.is_aside:
+        if self._run is not None and self._run.is_aside:
             raise errors.RefusedError(
                 f"`{kinds.name_of(self.hook)}` is in a running loop of the model "
                 f"`{model.name}`, and a callback has started another one with it: "
@@ -110,12 +110,12 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
 
     def on_test_end(self, logs: Any = None) -> None:
         """Calls `end` where the loop is `evaluate`, not validation in `fit`."""
-        if self._run is not None and self._run.hosting.is_mode("test"):
+        if self._run is not None and self._run.is_mode("test"):
             self._end()
 
     def on_predict_end(self, logs: Any = None) -> None:
         """Calls the hook's `end`."""
-        if self._run is not None and self._run.hosting.is_mode("predict"):
+        if self._run is not None and self._run.is_mode("predict"):
             self._end()
 
     def __repr__(self) -> str:

@@ -82,10 +82,6 @@ class Hosting:
         self._methods.install()
         _HOSTINGS[model] = self
 
-    def is_mode(self, name: str) -> bool:
-        """Whether the run is of that loop."""
-        return self.mode is not None and self.mode.name == name
-
     def _maker(self, mode: Mode) -> Callable[..., Any]:
         """In the place of `model.make_<mode>_function`."""
         original = self._makers[mode]

@@ -77,6 +77,15 @@ class FitRun:
         """Whether the run has ended, however it did."""
         return self.hosting.is_over
 
+    @property
+    def is_aside(self) -> bool:
+        """Whether a loop inside this one has the model."""
+        return self.hosting.is_aside
+
+    def is_mode(self, name: str) -> bool:
+        """Whether this run is of that loop: "train", "test" or "predict"."""
+        return self.hosting.mode is not None and self.hosting.mode.name == name
+
     def make_step(self, mode: Mode, make: Callable[..., Any], names: StepNames) -> Any:
         """See `Hosted`."""
         self._names = names

@@ -154,7 +154,7 @@ class DeferredCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         """Passed on, after all batches of the evaluation."""
         self._flush()
         self.callback.on_test_end(self._plain(logs))
-        if self._run is not None and not self._run.hosting.is_mode("train"):
+        if self._run is not None and not self._run.is_mode("train"):
             self._leave()
 
     def on_predict_begin(self, logs: Any = None) -> None:
