@@ -15,6 +15,7 @@ PACKAGES = [
     "hookbridge",
     "hookbridge.adapters",
     "hookbridge.adapters.fit_loop",
+    "hookbridge.adapters.graph_fit",
     "hookbridge.adapters.guests",
     "hookbridge.adapters.live_model",
     "hookbridge.adapters.live_session",

@@ -67,6 +67,7 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
           errors.RefusedError: the model cannot be the host of hooks.
         """
         from hookbridge.adapters.fit_loop.run import FitRun
+        from hookbridge.adapters.graph_fit import host
         from hookbridge.adapters.parameter_server import refusals
         from hookbridge.adapters.parameter_server.run import ParameterServerRun
 
@@ -80,6 +81,12 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
                 "a hook has one session at a time. Give the inner loop a hook of its "
                 "own."
             )
+        if host.is_graph_model(model):
+            from hookbridge.adapters.graph_fit.run import GraphFitRun
+
+            host.check_model(model, self.hook)
+            self._run = GraphFitRun.join(model, self.hook, self.states)
+            return
         if not refusals.uses_parameter_servers(model):
             self._run = FitRun.join(model, self.hook, self.states)
             return
@@ -94,8 +101,23 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
             if self.states is not None:
                 run.end(self.states)
 
+    def _begin(self, mode: str) -> None:
+        """Tells a run in a v1 graph, which has no other way to know, its loop."""
+        begin = getattr(self._run, "begin", None)
+        if begin is not None:
+            begin(mode)
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        """Keras begins `evaluate`, or validation in `fit`."""
+        self._begin("test")
+
+    def on_predict_begin(self, logs: Any = None) -> None:
+        """Keras begins `predict`."""
+        self._begin("predict")
+
     def on_train_begin(self, logs: Any = None) -> None:
         """Callbacks before this one have begun."""
+        self._begin("train")
         if self.states is not None:
             self.states.on_train_begin(self._model)
 

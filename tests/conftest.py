@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+pytest_plugins = ["v1_modes"]
 ROOT = Path(__file__).resolve().parent.parent
 # Every process that a test starts inherits it, and so do theirs.
 RUN_MARK = f"HOOKBRIDGE_TEST_RUN={uuid.uuid4()}"

@@ -87,6 +87,18 @@ def _model(number: int) -> Any:
     return model
 
 
+def _graph_model() -> Any:
+    import tensorflow as tf
+
+    keras = _keras(2)
+    with tf.Graph().as_default():
+        model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,))])
+        model.compile("sgd", "mse")
+        model._make_train_function()
+        model.get_weights()
+    return model
+
+
 def _estimator(folder: Path) -> Any:
     import hookbridge as hb
 
@@ -121,12 +133,16 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
     "SessionRunContext": lambda _: _v1().train.SessionRunContext(None, None),
     "Session": lambda _: _session(),
     "Operation": lambda _: _operation(),
+    "Graph": lambda _: _operation().graph,
     "graph variable": lambda _: _graph_variable(),
     "ParameterServerStrategy": lambda _: _strategy(),
     "ClusterCoordinator": lambda _: _coordinator("ClusterCoordinator"),
     "RemoteValue": lambda _: _remote_value(),
     "PerWorkerValues": lambda _: _per_worker_values(),
     "Keras 2 model": lambda _: _model(2),
+    "Keras 2 graph model": lambda _: _graph_model(),
+    "Keras 2 graph function": lambda _: _graph_model().train_function,
+    "Keras 2 graph variable": lambda _: _graph_model().weights[0],
     "Keras 2 optimizer": lambda _: _keras(2).optimizers.SGD(0.1),
     "Keras 2 legacy optimizer": lambda _: _keras(2).optimizers.legacy.SGD(0.1),
     "Keras 2 callback": lambda _: _keras(2).callbacks.Callback(),

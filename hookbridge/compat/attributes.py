@@ -49,6 +49,7 @@ ATTRIBUTES = (
         _id="the order in which the operations of a graph were made",
         _update_input="to give a step the value that a hook feeds",
     ),
+    *_rows("Graph", _unsafe_unfinalize="Keras adds to its graph between steps"),
     *_rows("graph variable", _graph_element="the name by which hooks fetch it"),
     *_rows(
         "ParameterServerStrategy", _cluster_coordinator="the coordinator of its steps"
@@ -69,6 +70,20 @@ ATTRIBUTES = (
         _is_graph_network="whether `clone_model` can clone it",
         _steps_per_execution="how many steps a call of the train function makes",
         _train_counter="how many steps a call has made",
+    ),
+    *_rows(
+        "Keras 2 graph model",
+        _distribution_strategy="to refuse hooks under a strategy",
+        _make_train_function="that its steps are runs of a session",
+    ),
+    *_rows(
+        "Keras 2 graph function",
+        _callable_fn="to make the callable of a step anew",
+        _make_callable="to make it of the session that hooks see",
+    ),
+    *_rows(
+        "Keras 2 graph variable",
+        _keras_initialized="which variables are left to initialise",
     ),
     *_rows("Keras 2 optimizer", _learning_rate="the variable or the schedule"),
     *_rows("Keras 2 legacy optimizer", _hyper="that its `lr` is a variable"),

@@ -92,6 +92,10 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.training.training_util:_get_or_create_global_step_read",
         "the shared read that hooks order before the update of the step",
     ),
+    "saveable_object": PrivateName(
+        "tensorflow.python.training.saving.saveable_object",
+        "save the step of a Keras graph under the name of a session loop too",
+    ),
     "MetricsList": PrivateName(
         "keras.src.trainers.compile_utils:MetricsList",
         "where Keras 3 callbacks look up whether a metric should rise or fall",

@@ -1,0 +1,66 @@
+"""How the functions that Keras's loop calls come to a run with hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge.adapters.fit_loop.inner_loops import InstanceMethods
+
+# What makes the callable for a function: (function, session) -> session.
+SessionOf = Callable[[Any, Any], Any]
+
+
+class LoopFunction:
+    """The function of one loop of a model, for as long as a run goes on.
+
+    Keras's function makes a callable of the session in its first call and keeps it;
+    here it makes it of another session.
+
+    Args:
+      model: the model.
+      mode: `train`, `test` or `predict`.
+      session_of: gives the session of which a function makes its callable.
+    """
+
+    def __init__(self, model: Any, mode: str, session_of: SessionOf) -> None:
+        self._model = model
+        self._name = f"{mode}_function"
+        self._session_of = session_of
+        self._adopted: dict[int, tuple[Any, InstanceMethods]] = {}
+        make = f"_make_{mode}_function"
+        original = getattr(model, make)
+
+        def make_and_adopt() -> None:
+            original()
+            self._adopt()
+
+        # A loop over a generator makes its function in its first step.
+        self._maker = InstanceMethods(model, {make: make_and_adopt})
+
+    def install(self) -> None:
+        """From now on, steps of the loop come to the run."""
+        self._maker.install()
+        self._adopt()
+
+    def remove(self) -> None:
+        """Steps are Keras's own again."""
+        self._maker.remove()
+        while self._adopted:
+            function, methods = self._adopted.popitem()[1]
+            methods.remove()
+            function._callable_fn = None
+
+    def _adopt(self) -> None:
+        function = getattr(self._model, self._name, None)
+        if function is None or id(function) in self._adopted:
+            return
+        make_callable = function._make_callable
+
+        def make(arrays: Any, symbols: Any, values: Any, session: Any) -> None:
+            make_callable(arrays, symbols, values, self._session_of(function, session))
+
+        methods = InstanceMethods(function, {"_make_callable": make})
+        methods.install()
+        function._callable_fn = None
+        self._adopted[id(function)] = (function, methods)

@@ -1,0 +1,103 @@
+"""The global step and the saver of a graph, for the time of one run."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import compat
+
+v1 = tf.compat.v1
+
+# What the run, its hooks and their scaffolds file on the graph.
+_OWN = (
+    v1.GraphKeys.GLOBAL_STEP,
+    v1.GraphKeys.SAVERS,
+    v1.GraphKeys.SUMMARY_OP,
+    v1.GraphKeys.INIT_OP,
+    v1.GraphKeys.LOCAL_INIT_OP,
+    v1.GraphKeys.READY_OP,
+    v1.GraphKeys.READY_FOR_LOCAL_INIT_OP,
+    "global_step_read_op_cache",
+)
+
+# Graph -> (ids of what is saved, saver) of the last one made.
+_SAVERS: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+class GraphCollections:
+    """Puts the model's step and saver where hooks look for them, and takes them back.
+
+    Args:
+      graph: the model's graph.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+        self._before = {key: graph.get_collection(key) for key in _OWN}
+
+    def enter(self, step: Any) -> None:
+        """Makes `step` the global step."""
+        for key in _OWN:
+            self._graph.clear_collection(key)
+        self._graph.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
+
+    def add_saver(self, step: Any) -> None:
+        """Adds a saver of all variables, hooks' ones included."""
+        saved = [
+            *v1.global_variables(),
+            *self._graph.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS),
+        ]
+        known = _SAVERS.get(self._graph)
+        if known is None or known[0] != list(map(id, saved)):
+            key = list(map(id, saved))
+            if not any(v.op.name == "global_step" for v in saved):
+                saved.append(_saved_step(step))
+            saver = v1.train.Saver(saved, sharded=True, allow_empty=True)
+            known = _SAVERS[self._graph] = (key, saver)
+        self._graph.add_to_collection(v1.GraphKeys.SAVERS, known[1])
+
+    def leave(self) -> None:
+        """Puts back what was there."""
+        self._mine = {key: self._graph.get_collection(key) for key in _OWN}
+        self._set(self._before)
+
+    def enter_again(self) -> None:
+        """Undoes `leave`."""
+        self._set(self._mine)
+
+    def _set(self, collections: Mapping[str, Sequence[Any]]) -> None:
+        for key, values in collections.items():
+            self._graph.clear_collection(key)
+            for value in values:
+                self._graph.add_to_collection(key, value)
+
+
+def _saved_step(step: Any) -> Any:
+    """The step under the name that a session loop, which goes on with it, looks for."""
+    saveable_object = compat.private("saveable_object")
+
+    class SavedStep(saveable_object.SaveableObject):  # type: ignore[misc, name-defined]
+        """The step a second time, beside its own name."""
+
+        def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+            return v1.assign(step, restored_tensors[0])
+
+    value = tf.identity(step)
+    spec = saveable_object.SaveSpec(value, "", "global_step", dtype=value.dtype)
+    return SavedStep(value, [spec], "global_step")
+
+
+def step_of(model: Any) -> Any:
+    """The variable that counts the steps of a model: its optimizer's.
+
+    A model that was never trained has none; then it is the graph's own.
+    """
+    optimizer = getattr(model, "optimizer", None)
+    made = getattr(optimizer, "_iterations", None)
+    if made is None and not hasattr(type(optimizer), "iterations"):
+        made = getattr(optimizer, "iterations", None)
+    return v1.train.get_or_create_global_step() if made is None else made

@@ -1,0 +1,81 @@
+"""Variables that hooks make in `begin`, which are new in each run of a graph."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+v1 = tf.compat.v1
+
+# Graph -> {name: (variable, its collections)} of runs that are over.
+_LEFT: weakref.WeakKeyDictionary[Any, dict[str, tuple[Any, list[str]]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+class HookVariables:
+    """Keeps `get_variable` of hooks apart from run to run.
+
+    The graph outlives the run: without this, the second `fit` with a hook would make
+    a variable that is there already.
+
+    Args:
+      graph: the model's graph.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+        self._made: dict[str, Any] = {}
+        self._added: dict[str, list[Any]] = {}
+        # To be initialised though they have values.
+        self.again: list[Any] = []
+
+    @contextlib.contextmanager
+    def made(self) -> Iterator[None]:
+        """Around `begin` of all hooks."""
+        before = self._collections()
+        scope = v1.get_variable_scope()
+        with v1.variable_scope(
+            scope, custom_getter=self._get, auxiliary_name_scope=False
+        ):
+            yield
+        for key, values in self._collections().items():
+            known = {id(v) for v in before.get(key, ())}
+            self._added[key] = [v for v in values if id(v) not in known]
+
+    def _collections(self) -> dict[str, list[Any]]:
+        graph = self._graph
+        return {k: graph.get_collection(k) for k in graph.get_all_collection_keys()}
+
+    def _get(self, getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        left = _LEFT.setdefault(self._graph, {})
+        if name in left:
+            variable, keys = left.pop(name)
+            for key in keys:
+                self._graph.add_to_collection(key, variable)
+            self.again.append(variable)
+        else:
+            known = {id(v) for v in [*v1.global_variables(), *v1.local_variables()]}
+            variable = getter(name, *args, **kwargs)
+            if id(variable) in known:
+                return variable
+        self._made[name] = variable
+        return variable
+
+    def leave(self) -> None:
+        """Takes what hooks filed on the graph off it."""
+        left = _LEFT.setdefault(self._graph, {})
+        for name, variable in self._made.items():
+            keys = [k for k, new in self._added.items() if _has(new, variable)]
+            left[name] = (variable, keys)
+        for key, added in self._added.items():
+            values = self._graph.get_collection_ref(key)
+            values[:] = [v for v in values if not _has(added, v)]
+
+
+def _has(values: list[Any], value: Any) -> bool:
+    return any(each is value for each in values)

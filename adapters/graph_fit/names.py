@@ -1,0 +1,108 @@
+"""What hooks may call the tensors of a model in a v1 graph."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.live_session.names import StepNames
+
+v1 = tf.compat.v1
+
+
+class GraphNames:
+    """The names that hookbridge promises, beside those of the graph.
+
+    An operation of the graph comes first, then `loss:0`, the metrics,
+    `learning_rate:0` and `global_step:0`, then the name without what Keras appended
+    to it.
+
+    Args:
+      model: the model.
+      graph: its graph.
+      aliases: `{name without ":0": tensor}`.
+    """
+
+    def __init__(self, model: Any, graph: Any, aliases: Mapping[str, Any]) -> None:
+        self._model = model
+        self._graph = graph
+        self._aliases = {f"{name}:0": tensor for name, tensor in aliases.items()}
+        # Bound to the class: an outer run may have installed its own.
+        self._lookup = type(graph).as_graph_element.__get__(graph)
+        self._values: dict[str, Any] | None = None
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Names mean for the graph what they mean here."""
+        before = self._graph.as_graph_element
+        # A `tf.Graph` has attributes of its own, but no `__dict__`.
+        self._graph.as_graph_element = self.find
+        try:
+            yield
+        finally:
+            if before == self._lookup:
+                del self._graph.as_graph_element
+            else:
+                self._graph.as_graph_element = before
+
+    def find(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
+        """As `tf.Graph.as_graph_element`.
+
+        Raises:
+          errors.UnknownTensorError: (a `KeyError`, as TF raises) there is no such
+            name; the nearest ones are listed.
+        """
+        try:
+            found = self._lookup(obj, allow_tensor, allow_operation)
+        except KeyError as e:
+            if not isinstance(obj, str):
+                raise
+            full = obj if ":" in obj else f"{obj}:0"
+            tensor = self._aliases.get(full)
+            names = None
+            if tensor is None:
+                names = self._catalogue()
+                item = names.find(obj)
+                tensor = None if item is None else self._lookup(item.key)
+            if tensor is None:
+                raise errors.UnknownTensorError(
+                    f"{e.args[0]} {self._hint(names, obj)}"
+                ) from e
+            return tensor if ":" in obj else tensor.op
+        return self._value(found) if isinstance(obj, str) else found
+
+    def _value(self, found: Any) -> Any:
+        """A variable's own name means its value."""
+        if not isinstance(found, tf.Tensor) or found.dtype != tf.resource:
+            return found
+        if self._values is None or found.name not in self._values:
+            variables = [*v1.global_variables(), *v1.local_variables()]
+            variables += self._model.variables
+            self._values = {
+                v.handle.name: v._graph_element
+                for v in variables
+                if hasattr(v, "handle")
+            }
+        return self._values.get(found.name, found)
+
+    def _catalogue(self) -> StepNames:
+        names = StepNames(self._model)
+        for name, tensor in self._aliases.items():
+            names.add_alias(name.split(":")[0], tensor.dtype, tensor.shape)
+        names.add_traced(t for op in self._graph.get_operations() for t in op.outputs)
+        return names
+
+    def _hint(self, names: Any, obj: str) -> str:
+        near = names.nearest(obj)
+        listed = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
+        return (
+            f"Neither the graph of this model nor a hook has made it. {listed}A tensor "
+            "of a layer is `<layer>/<Op>:0`; the loss is `loss:0`; a metric is "
+            "`<metric>:0`."
+        )

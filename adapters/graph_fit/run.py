@@ -1,0 +1,288 @@
+"""One run of `fit`, `evaluate` or `predict` with hooks, in a v1 graph.
+
+The hooks are driven by TensorFlow's own `MonitoredSession`, over Keras's session:
+each execution of Keras's function is one of its runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.fit_loop import inner_loops, refusals
+from hookbridge.adapters.fit_loop.monitored import Guest, not_the_end_of_data
+from hookbridge.adapters.fit_loop.states import FitStates
+from hookbridge.adapters.graph_fit.functions import LoopFunction
+from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
+from hookbridge.adapters.graph_fit.hook_variables import HookVariables
+from hookbridge.adapters.graph_fit.names import GraphNames
+from hookbridge.adapters.graph_fit.session import KerasSession
+from hookbridge.adapters.graph_fit.start import Creator
+from hookbridge.adapters.graph_fit.step import StepCall
+
+v1 = tf.compat.v1
+
+# Of each model the run that is being set up or going on, the innermost one.
+_RUNS: weakref.WeakKeyDictionary[Any, GraphFitRun] = weakref.WeakKeyDictionary()
+
+
+class GraphFitRun:
+    """The state of one run; nothing of it outlives the run.
+
+    Args:
+      model: the Keras model whose loop is the host.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.hooks: list[Any] = []
+        self._mode: str | None = None
+        self._function: LoopFunction | None = None
+        self._starters = inner_loops.InstanceMethods(
+            model, {name: self._starter(name) for name in inner_loops.STARTERS}
+        )
+        self._session: KerasSession | None = None
+        self._collections: GraphCollections | None = None
+        self._variables: HookVariables | None = None
+        self._monitored: Any = None
+        self._names: GraphNames | None = None
+        self._last: list[Any] = []
+        self._ended = 0
+        self._is_over = False
+        # Whether a loop inside this one has the model.
+        self.is_aside = False
+
+    @classmethod
+    def join(cls, model: Any, *hooks: Any) -> GraphFitRun:
+        """The run that is being set up for `model`, with hooks added to it."""
+        run = _RUNS.get(model)
+        if run is None or run._mode is not None:
+            if run is not None:
+                run.leave()
+            run = _RUNS[model] = cls(model)
+        run.hooks += [hook for hook in hooks if hook is not None]
+        return run
+
+    def begin(self, mode: str) -> None:
+        """The loop begins: `train`, `test` or `predict`."""
+        if self._mode is None:
+            self._mode = mode
+            self._function = LoopFunction(self._model, mode, self._session_of)
+            self._function.install()
+            self._starters.install()
+
+    def _starter(self, name: str) -> Callable[..., Any]:
+        """In the place of a method that starts a loop, or a step, on the model."""
+        model, original = self._model, getattr(self._model, name)
+
+        def start(*args: Any, **kwargs: Any) -> Any:
+            if not inner_loops.is_running(model):
+                # An exception of somebody else ended this run without telling us.
+                self.leave()
+            if self._is_over:
+                return original(*args, **kwargs)
+            with self._aside():
+                return original(*args, **kwargs)
+
+        return start
+
+    @contextlib.contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Leaves the model to a loop inside this one, which may have hooks too."""
+        assert self._function is not None
+        self._function.remove()
+        self._starters.remove()
+        if self._collections is not None:
+            self._collections.leave()
+        _RUNS.pop(self._model, None)
+        self.is_aside = True
+        try:
+            yield
+        finally:
+            inner = _RUNS.get(self._model)
+            if inner is not None:
+                inner.leave()
+            if not self._is_over:
+                _RUNS[self._model] = self
+                self.is_aside = False
+                self._function.install()
+                self._starters.install()
+                if self._collections is not None:
+                    self._collections.enter_again()
+
+    def _session_of(self, function: Any, session: Any) -> KerasSession:
+        """The session of which Keras's function makes its callable."""
+        mine = self._session
+        if mine is None or mine.native is not session:
+            mine = self._session = KerasSession(session)
+
+        def make_step(options: Any) -> Callable[..., Any]:
+            step = StepCall(session, options, self._fetches_of(function))
+
+            def call(*values: Any, run_metadata: Any = None) -> Any:
+                return self._call(function, step, values, run_metadata)
+
+            return call
+
+        mine.make_step = make_step
+        return mine
+
+    def _fetches_of(self, function: Any) -> Any:
+        """What a session loop would fetch."""
+        outputs = function.outputs
+        if self._mode == "predict":
+            return outputs[0] if len(outputs) == 1 else list(outputs)
+        return dict(zip(self._model.metrics_names, outputs, strict=False))
+
+    def _call(
+        self, function: Any, step: StepCall, values: Any, run_metadata: Any
+    ) -> Any:
+        """What Keras calls for every step."""
+        assert self._session is not None
+        self._session.step = step
+        step.data_ended = False
+        try:
+            with self._session.graph.as_default():
+                if self._monitored is None:
+                    self._start(step)
+                with self._in_hooks():
+                    options = function.run_options
+                    if options is not None:
+                        copied = v1.RunOptions()
+                        copied.CopyFrom(options)
+                        options = copied
+                    result = self._monitored.run(
+                        step.fetches, step.feed_dict(values), options, run_metadata
+                    )
+                    if self._monitored.should_stop():
+                        self._model.stop_training = True
+                    self._last = result
+                    return result
+        except (StopIteration, tf.errors.OutOfRangeError) as e:
+            if step.data_ended:
+                raise  # Keras ends the epoch
+            # By exact type, as in a MonitoredSession.
+            if type(e) in (StopIteration, tf.errors.OutOfRangeError):
+                return self._stopped_by(e, step)
+            self.fail()
+            raise not_the_end_of_data(e) from e
+        except BaseException:
+            self.fail()
+            raise
+
+    def _stopped_by(self, error: BaseException, step: StepCall) -> Any:
+        """A hook ended the run cleanly by its error."""
+        self._model.stop_training = True
+        outputs = step.take_outputs()
+        if outputs is not None:
+            return outputs  # the step was made: `after_run` raised
+        if self._mode == "predict":
+            raise error
+        # Keras has no way to leave the loop before a step but to get its outputs.
+        return self._last or [0.0] * len(self._model.metrics_names)
+
+    def _start(self, step: StepCall) -> None:
+        """`begin` and `after_create_session`."""
+        assert self._session is not None
+        session, graph, model = self._session, self._session.graph, self._model
+        counter = step_of(model)
+        for hook in self.hooks:
+            refusals.check_start(hook, int(session.run(counter)))
+        self._variables = HookVariables(graph)
+        self._collections = GraphCollections(graph)
+        self._collections.enter(counter)
+        aliases = {"global_step": v1.convert_to_tensor(counter)}
+        if isinstance(step.fetches, dict):
+            aliases.update(step.fetches)
+        self._names = GraphNames(model, graph, aliases)
+        collections = self._collections
+        try:
+            with self._names.installed(), self._variables.made():
+                self._monitored = v1.train.MonitoredSession(
+                    session_creator=Creator(
+                        session,
+                        self._scaffold(),
+                        self._variables.again,
+                        lambda: collections.add_saver(counter),
+                    ),
+                    hooks=[Guest(hook) for hook in self.hooks],
+                )
+        except (StopIteration, tf.errors.OutOfRangeError) as e:
+            raise not_the_end_of_data(e) from e
+        finally:
+            graph._unsafe_unfinalize()
+
+    def _scaffold(self) -> Any:
+        for hook in self.hooks:
+            scaffold = getattr(hook, "_scaffold", None)
+            if isinstance(scaffold, v1.train.Scaffold):
+                return scaffold
+        return None
+
+    @contextlib.contextmanager
+    def _in_hooks(self) -> Iterator[None]:
+        """Hooks see a final graph; Keras adds to it between steps."""
+        assert self._session is not None and self._names is not None
+        graph = self._session.graph
+        was_final = graph.finalized
+        graph.finalize()
+        try:
+            with graph.as_default(), self._names.installed():
+                yield
+        finally:
+            if not was_final:
+                graph._unsafe_unfinalize()
+
+    def is_mode(self, name: str) -> bool:
+        """Whether this run is of that loop."""
+        return self._mode == name
+
+    def end(self, hook: Any) -> None:
+        """The `end` of one hook, after a clean finish."""
+        if self._monitored is None or self._is_over:
+            return
+        try:
+            with self._in_hooks():
+                hook.end(self._session)
+        except BaseException:
+            self.fail()
+            raise
+        self._ended += 1
+        if self._ended == len(self.hooks):
+            try:
+                with self._in_hooks():
+                    self._monitored.close()
+            finally:
+                self.leave()
+
+    def fail(self) -> None:
+        """Closes the session after an exception, without any `end`."""
+        try:
+            if self._monitored is not None:
+                with self._in_hooks():
+                    self._monitored.__exit__(*sys.exc_info())
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Gives the model its own methods back."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._function is not None and not self.is_aside:
+            self._function.remove()
+            self._starters.remove()
+        if self._collections is not None and not self.is_aside:
+            self._collections.leave()
+        if self._variables is not None:
+            self._variables.leave()
+        if _RUNS.get(self._model) is self:
+            del _RUNS[self._model]
+        for hook in self.hooks:
+            if isinstance(hook, FitStates):
+                hook.leave()

@@ -1,0 +1,64 @@
+"""Keras's own session, as hooks get it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+
+class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
+    """A second handle of a session: the same session, which stays open.
+
+    Keras makes its callables from it, so that they come to the run with hooks. What
+    hooks run is an ordinary run, except for the step, which `MonitoredSession` asks
+    for by what `StepCall.fetches` is.
+
+    Args:
+      session: Keras's session.
+
+    Attributes:
+      native: Keras's session.
+      make_step: makes what Keras calls in each step, of a `CallableOptions`.
+      step: the `StepCall` that goes on.
+    """
+
+    def __init__(self, session: Any) -> None:
+        # Not `super().__init__`, which opens a session with variables of its own.
+        self.__dict__.update(vars(session))
+        self.native = session
+        self.make_step: Callable[[Any], Any] | None = None
+        self.step: Any = None
+
+    def _make_callable_from_options(self, callable_options: Any) -> Any:
+        assert self.make_step is not None
+        return self.make_step(callable_options)
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Any = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """See `tf.compat.v1.Session.run`."""
+        step = self.step
+        if step is not None and type(fetches) is dict:
+            caller = fetches.get("caller")
+            if caller is not None and caller is step.fetches:
+                return step.run(fetches, feed_dict, options, run_metadata)
+        return self.native.run(fetches, feed_dict, options, run_metadata)
+
+    def close(self) -> None:
+        """Does nothing: the model lives in the session."""
+
+    def __eq__(self, other: Any) -> bool:
+        # Keras makes a callable anew where the session is another one.
+        return other is self or other is self.native
+
+    def __hash__(self) -> int:
+        return hash(self.native)
+
+    def __del__(self) -> None:
+        """Leaves the session to Keras."""

@@ -1,0 +1,201 @@
+"""One step: Keras's function and what hooks fetch and feed, in one execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge import compat, errors
+
+
+class StepCall:
+    """What Keras calls in each step.
+
+    One callable of the session per set of fetches, feeds and options of hooks.
+
+    Args:
+      session: Keras's session.
+      options: the `CallableOptions` by which Keras would make its callable.
+      fetches: what `original_args.fetches` is.
+    """
+
+    def __init__(self, session: Any, options: Any, fetches: Any) -> None:
+        self._session = session
+        self._graph = session.graph
+        self._options = options
+        self.fetches = fetches
+        tensor = self._graph.get_tensor_by_name
+        self.placeholders = [tensor(name) for name in options.feed]
+        self._plans: dict[Any, _Plan] = {}
+        self.native = session._make_callable_from_options(options)
+        self._outputs: Any = None
+        self.data_ended = False
+
+    def feed_dict(self, values: Sequence[Any]) -> dict[Any, Any]:
+        """What the loop feeds, as a session loop would."""
+        return dict(zip(self.placeholders, values, strict=True))
+
+    def run(
+        self, fetches: Mapping[Any, Any], feed_dict: Any, options: Any, metadata: Any
+    ) -> dict[Any, Any]:
+        """Runs the step for `MonitoredSession`.
+
+        Args:
+          fetches: `{"caller": ..., hook: its fetches}`.
+          feed_dict: the loop's feeds and the hooks'.
+          options: the merged `RunOptions` of loop and hooks.
+          metadata: the `RunMetadata` to fill.
+
+        Returns:
+          `{"caller": what Keras expects, hook: its results}`.
+        """
+        wanted = {k: f for k, f in fetches.items() if type(k) is not str}
+        fed = self._feeds(feed_dict or {})
+        asked = options.SerializeToString() if options is not None else b""
+        key = (_structure(wanted), *fed, asked)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = _Plan(self._graph, self._options, wanted, fed)
+            if asked:
+                plan.options.run_options.MergeFrom(options)
+            plan.make(self._session)
+        try:
+            values = plan.call(fed, metadata if asked else None)
+        except tf.errors.OutOfRangeError:
+            self.data_ended = True
+            raise
+        self._outputs = values[: plan.own]
+        return {"caller": self._outputs, **plan.build_results(values, fed)}
+
+    def take_outputs(self) -> Any:
+        """What Keras expects of the last execution; None where nobody has run it."""
+        outputs, self._outputs = self._outputs, None
+        return outputs
+
+    def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[str, Any]:
+        """`{tensor name: array}` of a feed, checked as `Session.run` checks it."""
+        feeds: dict[str, Any] = {}
+        own = self._own
+        for key, value in feed_dict.items():
+            if isinstance(key, tf.Tensor) and key.name in own:
+                feeds[key.name] = value  # Keras has made an array of it
+                continue
+            if isinstance(key, tf.SparseTensor):
+                parts = [key.indices, key.values, key.dense_shape]
+                pairs = list(zip(parts, value, strict=False))
+            else:
+                pairs = [(self._fed_tensor(key), value)]
+            for tensor, part in pairs:
+                feeds[tensor.name] = self._array(tensor, part)
+        return feeds
+
+    @property
+    def _own(self) -> frozenset[str]:
+        return frozenset(self._options.feed)
+
+    def _fed_tensor(self, key: Any) -> Any:
+        try:
+            return self._graph.as_graph_element(key, True, False)
+        except Exception as e:
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e}") from e
+
+    def _array(self, tensor: Any, value: Any) -> Any:
+        if isinstance(value, tf.Tensor):
+            raise TypeError(
+                "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
+                "values include Python scalars, strings, lists, numpy ndarrays, or "
+                f"TensorHandles. For reference, the tensor object was {value} which "
+                f"was passed to the argument `feed_dict` with key {tensor}."
+            )
+        array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
+        if not tensor.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, "
+                f"which has shape {tensor.shape}"
+            )
+        if not self._graph.is_feedable(tensor):
+            raise ValueError(f"Tensor {tensor.name} may not be fed.")
+        return array
+
+
+class _Plan:
+    """How a step is run for one structure of fetches and set of feeds."""
+
+    def __init__(
+        self, graph: Any, options: Any, wanted: Any, fed: Mapping[str, Any]
+    ) -> None:
+        # Plans are found by the ids of what is fetched: keep it alive.
+        self._wanted = wanted
+        self._mapper = compat.private("FetchMapper").for_fetch(wanted)
+        self.own = len(options.fetch)
+        self._feeds = list(fed)
+        self.options = type(options)()
+        self.options.CopyFrom(options)
+        self.options.ClearField("feed")
+        self.options.feed.extend(self._feeds)
+        # A fed tensor is not taken from where Keras takes it.
+        sources = {c.to_tensor: c.from_tensor for c in options.tensor_connection}
+        del self.options.tensor_connection[:]
+        for connection in options.tensor_connection:
+            if connection.to_tensor not in fed:
+                self.options.tensor_connection.add().CopyFrom(connection)
+        # Where each unique fetch of the hooks is: an index, a fed name, or nothing.
+        self._places: list[int | str | None] = []
+        for fetch in self._mapper.unique_fetches():
+            self._places.append(self._place(graph, fetch, fed, sources))
+
+    def _place(
+        self, graph: Any, fetch: Any, fed: Mapping[str, Any], sources: Any
+    ) -> int | str | None:
+        if fetch.graph is not graph:
+            raise ValueError(f"{fetch} is not an element of this graph.")
+        if isinstance(fetch, tf.Operation):
+            self.options.target.append(fetch.name)
+            return None
+        name = fetch.name
+        if name in fed:
+            return str(name)
+        if fetch.dtype in (tf.resource, tf.variant):
+            # The runtime would refuse it too, but after the step has been made.
+            raise errors.LiveSessionError(
+                f"`{name}` is a {fetch.dtype.name}, which has no value outside the "
+                "runtime. Fetch what is read from it."
+            )
+        self.options.fetch.append(sources.get(name, name))
+        return len(self.options.fetch) - 1
+
+    def make(self, session: Any) -> None:
+        """Makes the callable."""
+        self._call = session._make_callable_from_options(self.options)
+
+    def call(self, fed: Mapping[str, Any], metadata: Any) -> list[Any]:
+        """Runs the step."""
+        values = [fed[name] for name in self._feeds]
+        return self._call(*values, run_metadata=metadata)  # type: ignore[no-any-return]
+
+    def build_results(self, values: Sequence[Any], fed: Mapping[str, Any]) -> Any:
+        """The results of all hooks, each in the structure of its fetches."""
+        if not self._wanted:
+            return {}
+        flat = [
+            None if p is None else fed[p] if isinstance(p, str) else values[p]
+            for p in self._places
+        ]
+        return self._mapper.build_results(flat)
+
+
+def _structure(fetches: Any) -> Any:
+    """A key that is equal for equal structures of the same graph elements."""
+    kind = type(fetches)
+    if kind is str:
+        return fetches
+    if isinstance(fetches, Mapping):
+        # Hooks are keys here too, and any hook may define `__eq__`.
+        keys = [k if type(k) is str else id(k) for k in fetches]
+        return (kind, *keys, *[_structure(v) for v in fetches.values()])
+    if isinstance(fetches, (list, tuple)):
+        return (kind, *[_structure(f) for f in fetches])
+    return id(fetches)

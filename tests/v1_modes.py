@@ -1,0 +1,108 @@
+"""Runs the tests of `v1_mode` in processes that have switched v2 behaviour off.
+
+Switching it off cannot be undone, so each mode has one process of its own, which runs
+all tests that were asked for; here each test only reports what became of it there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hookbridge.compat
+
+MODES = ("disable_v2_behavior", "disable_eager_execution")
+MODE = os.environ.get("HOOKBRIDGE_TEST_V1_MODE")
+HERE = Path(__file__).parent / "v1_mode"
+RESULTS: dict[str, tuple[str, str]] = {}
+
+if MODE is not None:
+    import tensorflow as tf
+
+    getattr(tf.compat.v1, MODE)()
+
+
+def _is_here(path: Path) -> bool:
+    return HERE in path.parents
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if not _is_here(metafunc.definition.path):
+        return
+    metafunc.fixturenames.append("v1_mode")
+    metafunc.parametrize("v1_mode", MODES if MODE is None else [MODE])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _is_here(item.path):
+            # The first one waits for all of its mode.
+            item.add_marker(pytest.mark.timeout(900))
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph() -> None:
+    """Each test has a default graph and a session of Keras of its own."""
+    if MODE is not None:
+        for flavour in hookbridge.compat.keras_flavours():
+            flavour.backend.clear_session()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
+    if MODE is not None or not _is_here(pyfuncitem.path):
+        return None
+    mode = pyfuncitem.callspec.params["v1_mode"]
+    if pyfuncitem.nodeid not in RESULTS:
+        _run_mode(mode, pyfuncitem.session)
+    outcome, text = RESULTS[pyfuncitem.nodeid]
+    if outcome == "skipped":
+        pytest.skip(text)
+    if outcome != "passed":
+        pytest.fail(text, pytrace=False)
+    return True
+
+
+def _run_mode(mode: str, session: Any) -> None:
+    names = [
+        item.nodeid
+        for item in session.items
+        if _is_here(item.path) and item.callspec.params["v1_mode"] == mode
+    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *names]
+    environment = {**os.environ, "HOOKBRIDGE_TEST_V1_MODE": mode}
+    run = subprocess.run(
+        command,
+        env=environment,
+        cwd=session.config.rootpath,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
+    for line in lines:
+        name, outcome, text = json.loads(line.removeprefix("RESULT "))
+        RESULTS[name] = (outcome, text)
+    for name in names:
+        RESULTS.setdefault(name, ("failed", f"{run.stdout}\n{run.stderr}"))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if MODE is not None and (report.when == "call" or not report.passed):
+        text = report.longreprtext
+        if report.skipped and isinstance(report.longrepr, tuple):
+            text = str(report.longrepr[2])
+        RESULTS[report.nodeid] = (report.outcome, text)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if MODE is not None:
+        for name, (outcome, text) in RESULTS.items():
+            line = json.dumps([name, outcome, text])
+            terminalreporter.write_line(f"RESULT {line}")
