@@ -34,13 +34,15 @@ class InstanceMethods:
         """Puts the methods in place.
 
         Returns:
-          Whether they are: an object without `__dict__` takes none.
+          Whether they are: an object with `__slots__` takes none.
         """
-        if not hasattr(self._target, "__dict__"):
-            return False
         for name, method in self._methods.items():
-            self._before[name] = vars(self._target).get(name, MISSING)
-            _write(self._target, name, method)
+            before = _read(self._target, name)
+            try:
+                _write(self._target, name, method)
+            except AttributeError:
+                return False
+            self._before[name] = before
         return True
 
     def remove(self) -> None:
@@ -50,7 +52,7 @@ class InstanceMethods:
         """
         while self._before:
             name, before = self._before.popitem()
-            if vars(self._target).get(name, MISSING) is self._methods[name]:
+            if _read(self._target, name) is self._methods[name]:
                 _write(self._target, name, before)
 
 
@@ -65,8 +67,22 @@ def patched(target: Any, **methods: Any) -> Iterator[None]:
         patches.remove()
 
 
+def _read(target: Any, name: str) -> Any:
+    if hasattr(target, "__dict__"):
+        return vars(target).get(name, MISSING)
+    # A `tf.Graph` has attributes of its own without showing them.
+    found = getattr(target, name, MISSING)
+    is_of_class = getattr(found, "__func__", None) is getattr(type(target), name, None)
+    return MISSING if is_of_class else found
+
+
 def _write(target: Any, name: str, value: Any) -> None:
-    if isinstance(target, type):
+    if not hasattr(target, "__dict__"):
+        if value is MISSING:
+            delattr(target, name)
+        else:
+            setattr(target, name, value)
+    elif isinstance(target, type):
         if value is MISSING:
             type.__delattr__(target, name)
         else:

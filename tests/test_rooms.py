@@ -18,6 +18,7 @@ _ATTRIBUTES = {
     "adapters/fit_loop/hosting.py": "`train_function`, where Keras files its function",
     "adapters/fit_loop/run.py": "`stop_training`",
     "adapters/fit_loop/step.py": "puts `train_function` back",
+    "adapters/graph_fit/run.py": "`stop_training`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
     "adapters/live_model/watched.py": "who listens to a variable",
     "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge.adapters.fit_loop.inner_loops import InstanceMethods
+from hookbridge.patching import InstanceMethods
 
 # What makes the callable for a function: (function, session) -> session.
 SessionOf = Callable[[Any, Any], Any]

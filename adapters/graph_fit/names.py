@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.live_session.names import StepNames
+from hookbridge.patching import patched
 
 v1 = tf.compat.v1
 
@@ -35,19 +36,9 @@ class GraphNames:
         self._lookup = type(graph).as_graph_element.__get__(graph)
         self._values: dict[str, Any] | None = None
 
-    @contextlib.contextmanager
-    def installed(self) -> Iterator[None]:
+    def installed(self) -> contextlib.AbstractContextManager[None]:
         """Names mean for the graph what they mean here."""
-        before = self._graph.as_graph_element
-        # A `tf.Graph` has attributes of its own, but no `__dict__`.
-        self._graph.as_graph_element = self.find
-        try:
-            yield
-        finally:
-            if before == self._lookup:
-                del self._graph.as_graph_element
-            else:
-                self._graph.as_graph_element = before
+        return patched(self._graph, as_graph_element=self.find)
 
     def find(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True

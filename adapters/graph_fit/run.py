@@ -24,6 +24,7 @@ from hookbridge.adapters.graph_fit.names import GraphNames
 from hookbridge.adapters.graph_fit.session import KerasSession
 from hookbridge.adapters.graph_fit.start import Creator
 from hookbridge.adapters.graph_fit.step import StepCall
+from hookbridge.patching import InstanceMethods
 
 v1 = tf.compat.v1
 
@@ -43,7 +44,7 @@ class GraphFitRun:
         self.hooks: list[Any] = []
         self._mode: str | None = None
         self._function: LoopFunction | None = None
-        self._starters = inner_loops.InstanceMethods(
+        self._starters = InstanceMethods(
             model, {name: self._starter(name) for name in inner_loops.STARTERS}
         )
         self._session: KerasSession | None = None
