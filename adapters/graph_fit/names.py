@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.fit_loop.eager_step import layers_of
 from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.patching import patched
 
@@ -83,14 +84,13 @@ class GraphNames:
         return self._values.get(found.name, found)
 
     def _catalogue(self) -> StepNames:
-        names = StepNames(self._model)
-        for name, tensor in self._aliases.items():
-            names.add_alias(name.split(":")[0], tensor.dtype, tensor.shape)
+        layers = (str(layer.name) for layer in layers_of(self._model))
+        names = StepNames(str(self._model.name), layers)
         names.add_traced(t for op in self._graph.get_operations() for t in op.outputs)
         return names
 
     def _hint(self, names: Any, obj: str) -> str:
-        near = names.nearest(obj)
+        near = names.nearest(obj, self._aliases)
         listed = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
         return (
             f"Neither the graph of this model nor a hook has made it. {listed}A tensor "

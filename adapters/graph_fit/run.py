@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop import inner_loops, refusals
-from hookbridge.adapters.fit_loop.monitored import Guest, not_the_end_of_data
+from hookbridge.adapters.fit_loop.monitored import HookWithoutEnd, not_the_end_of_data
 from hookbridge.adapters.fit_loop.states import FitStates
 from hookbridge.adapters.graph_fit.functions import LoopFunction
 from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
@@ -135,10 +135,9 @@ class GraphFitRun:
 
     def _fetches_of(self, function: Any) -> Any:
         """What a session loop would fetch."""
-        outputs = function.outputs
-        if self._mode == "predict":
-            return outputs[0] if len(outputs) == 1 else list(outputs)
-        return dict(zip(self._model.metrics_names, outputs, strict=False))
+        model = self._model
+        names = model.output_names if self._mode == "predict" else model.metrics_names
+        return dict(zip(names, function.outputs, strict=False))
 
     def _call(
         self, function: Any, step: StepCall, values: Any, run_metadata: Any
@@ -198,7 +197,7 @@ class GraphFitRun:
         self._collections = GraphCollections(graph)
         self._collections.enter(counter)
         aliases = {"global_step": v1.convert_to_tensor(counter)}
-        if isinstance(step.fetches, dict):
+        if self._mode != "predict":
             aliases.update(step.fetches)
         self._names = GraphNames(model, graph, aliases)
         collections = self._collections
@@ -211,7 +210,7 @@ class GraphFitRun:
                         self._variables.again,
                         lambda: collections.add_saver(counter),
                     ),
-                    hooks=[Guest(hook) for hook in self.hooks],
+                    hooks=[HookWithoutEnd(hook) for hook in self.hooks],
                 )
         except (StopIteration, tf.errors.OutOfRangeError) as e:
             raise not_the_end_of_data(e) from e

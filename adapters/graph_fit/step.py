@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import compat, errors, structures
 
 
 class StepCall:
@@ -55,10 +55,15 @@ class StepCall:
         wanted = {k: f for k, f in fetches.items() if type(k) is not str}
         fed = self._feeds(feed_dict or {})
         asked = options.SerializeToString() if options is not None else b""
-        key = (_structure(wanted), *fed, asked)
+        try:
+            key = (structures.structure_key(wanted), *fed, asked)
+        except structures.UnknownStructureError:
+            key = None
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = _Plan(self._graph, self._options, wanted, fed)
+            plan = _Plan(self._graph, self._options, wanted, fed)
+            if key is not None:
+                self._plans[key] = plan
             if asked:
                 plan.options.run_options.MergeFrom(options)
             plan.make(self._session)
@@ -185,17 +190,3 @@ class _Plan:
             for p in self._places
         ]
         return self._mapper.build_results(flat)
-
-
-def _structure(fetches: Any) -> Any:
-    """A key that is equal for equal structures of the same graph elements."""
-    kind = type(fetches)
-    if kind is str:
-        return fetches
-    if isinstance(fetches, Mapping):
-        # Hooks are keys here too, and any hook may define `__eq__`.
-        keys = [k if type(k) is str else id(k) for k in fetches]
-        return (kind, *keys, *[_structure(v) for v in fetches.values()])
-    if isinstance(fetches, (list, tuple)):
-        return (kind, *[_structure(f) for f in fetches])
-    return id(fetches)
