@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hookbridge.adapters.callback_to_hook import CallbackToHook as CallbackToHook
     from hookbridge.adapters.convert import as_callbacks as as_callbacks
     from hookbridge.adapters.convert import as_hooks as as_hooks
+    from hookbridge.adapters.guests.in_begin import in_begin as in_begin
     from hookbridge.adapters.guests.roles import set_role as set_role
     from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
     from hookbridge.explanation import explain as explain
@@ -45,6 +46,7 @@ _WHERE = {
     "CallbackToHook": "hookbridge.adapters.callback_to_hook",
     "HookToCallback": "hookbridge.adapters.hook_to_callback",
     "TowerOptimizer": "hookbridge.loops.towers.replicate_model_fn",
+    "in_begin": "hookbridge.adapters.guests.in_begin",
     "set_role": "hookbridge.adapters.guests.roles",
     "checkpoints": "hookbridge.checkpoints",
     "errors": "hookbridge.errors",
@@ -66,6 +68,7 @@ __all__ = (
     "errors",
     "estimator",
     "explain",
+    "in_begin",
     "loops",
     "replicate_model_fn",
     "set_role",

@@ -9,6 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.fit_loop import refusals
+from hookbridge.adapters.guests.in_begin import InBegin
 from hookbridge.adapters.live_session.session import LiveSession
 
 
@@ -16,10 +18,16 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """A hook whose `end` is called elsewhere: at the place of its callback."""
 
     def __init__(self, hook: Any) -> None:
-        self.begin = hook.begin
+        self._hook = hook
         self.after_create_session = hook.after_create_session
         self.before_run = hook.before_run
         self.after_run = hook.after_run
+
+    def begin(self) -> None:
+        """Begins the hook; one that is made only now is checked only now."""
+        if isinstance(self._hook, InBegin):
+            refusals.check_hook(self._hook.make())
+        self._hook.begin()
 
 
 class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]

@@ -215,3 +215,10 @@ def test_a_strategy_is_refused_by_name(keras2: Any) -> None:
         model = make_model(keras2)
     with pytest.raises(hb.errors.RefusedError, match=r"`Recorder`.*strategy"):
         model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(Recorder()))
+
+
+def test_in_begin_makes_its_hook_on_the_graph(keras2: Any) -> None:
+    hook = hb.in_begin(lambda: v1.train.FinalOpsHook(v1.train.get_global_step() * 2))
+    model = make_model(keras2)
+    model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
+    assert hook.final_ops_values == 20

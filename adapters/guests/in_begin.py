@@ -1,0 +1,110 @@
+"""A hook that is made when its graph is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.guests import kinds
+
+
+class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Makes a hook in `begin`, on the graph of the run, and passes on all events.
+
+    Its attributes are those of the hook that it has made last.
+
+    Args:
+      make: a function without arguments that returns a new hook.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._made: Any = None
+        self._is_new = False
+
+    def make(self) -> Any:
+        """The hook for the run that begins, made on the default graph.
+
+        Raises:
+          errors.NotAGuestError: the function has returned something else.
+        """
+        made = self._make()
+        if not kinds.is_hook(made):
+            raise errors.NotAGuestError(
+                f"`hb.in_begin({_name(self._make)})` has made {made!r} of type "
+                f"`{type(made).__name__}`; expected one "
+                "`tf.compat.v1.train.SessionRunHook`, new in each call."
+            )
+        self._made, self._is_new = made, True
+        return made
+
+    def begin(self) -> None:
+        if not self._is_new:
+            self.make()
+        self._is_new = False
+        self._made.begin()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._made.after_create_session(session, coord)
+
+    def before_run(self, run_context: Any) -> Any:
+        return self._made.before_run(run_context)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self._made.after_run(run_context, run_values)
+
+    def end(self, session: Any) -> None:
+        self._made.end(session)
+
+    def __getattr__(self, name: str) -> Any:
+        made = vars(self).get("_made")
+        if made is None:
+            raise AttributeError(
+                f"`{name}`: `hb.in_begin({_name(self._make)})` makes its hook when a "
+                "run begins."
+            )
+        return getattr(made, name)
+
+    def __repr__(self) -> str:
+        return f"hb.in_begin({_name(self._make)})"
+
+
+def _name(make: Any) -> str:
+    return str(getattr(make, "__qualname__", make))
+
+
+def in_begin(make: Callable[[], Any]) -> Any:
+    """A hook that `make` makes once the graph of the run is there.
+
+    For hooks whose constructor takes tensors or operations, in hosts that have a
+    graph of their own:
+
+        def final_loss():
+            graph = tf.compat.v1.get_default_graph()
+            return tf.compat.v1.train.FinalOpsHook(graph.get_tensor_by_name("loss:0"))
+
+        model.fit(x, y, callbacks=hb.as_callbacks(hb.in_begin(final_loss)))
+
+    It works in every host, and makes a new hook in every run. What the made hook has,
+    such as `final_ops_values`, is read from the returned one.
+
+    Args:
+      make: a function without arguments that returns a hook. It is called in `begin`,
+        with the run's graph as the default graph, which may still grow.
+
+    Returns:
+      A `SessionRunHook`.
+
+    Raises:
+      errors.InvalidArgumentError: `make` is no function, for example a hook.
+    """
+    if not callable(make) or kinds.is_hook(make):
+        raise errors.InvalidArgumentError(
+            f"`in_begin` received {make!r} of type `{type(make).__name__}`; expected a "
+            "function without arguments that returns a hook, such as "
+            "`lambda: FinalOpsHook(op())`."
+        )
+    return InBegin(make)

@@ -1,0 +1,93 @@
+"""`hb.in_begin`: a hook that is made on the graph of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import hook_hosts as hosts
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+
+v1 = tf.compat.v1
+
+
+def final_step() -> Any:
+    """Its constructor takes a tensor, which has to be one of the run's graph."""
+    return v1.train.FinalOpsHook(v1.train.get_global_step() * 2)
+
+
+def test_in_fit(keras: Any) -> None:
+    model, hook = hosts.keras_model(keras), hb.in_begin(final_step)
+    for runs in (1, 2):
+        model.fit(
+            hosts.X,
+            hosts.Y,
+            batch_size=hosts.BATCH,
+            verbose=0,
+            callbacks=hb.as_callbacks(hook),
+        )
+        assert hook.final_ops_values == 2 * runs * hosts.BATCHES
+
+
+def test_in_a_session_loop() -> None:
+    hook = hb.in_begin(final_step)
+    (same,) = hb.as_hooks(hb.as_hooks(hook))
+    assert same is hook
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        add = v1.assign_add(step, 1)
+        stop = v1.train.StopAtStepHook(last_step=3)
+        with v1.train.MonitoredSession(hooks=[hook, stop]) as session:
+            while not session.should_stop():
+                session.run(add)
+    assert hook.final_ops_values == 6
+
+
+def test_in_an_estimator(tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: Any) -> Any:
+        weight = v1.get_variable("w", [])
+        loss = tf.reduce_mean(tf.square(features["x"] * weight - 1.0))
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        train = optimizer.minimize(loss, v1.train.get_global_step())
+        return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    def input_fn() -> Any:
+        data = tf.data.Dataset.from_tensors({"x": tf.ones([4])}).repeat()
+        return data.map(lambda x: (x, tf.ones([4])))
+
+    hook = hb.in_begin(final_step)
+    estimator = hb.estimator.Estimator(model_fn, str(tmp_path))
+    estimator.train(input_fn, hooks=hb.as_hooks(hook), steps=3)
+    assert hook.final_ops_values == 6
+
+
+def test_what_fit_refuses_is_refused(keras: Any) -> None:
+    hook = hb.in_begin(
+        lambda: tf.compat.v1.train.SyncReplicasOptimizer(
+            v1.train.GradientDescentOptimizer(0.1), 1
+        ).make_session_run_hook(True)
+    )
+    model = hosts.keras_model(keras)
+    with pytest.raises(hb.errors.RefusedError, match="_SyncReplicasOptimizerHook"):
+        model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
+
+
+def test_roles_and_explain_know_it() -> None:
+    hook = hb.in_begin(final_step)
+    assert hb.set_role(hook, "chief") is hook
+    (row,) = hb.explain(hook, host="fit").guests
+    assert (row.kind, row.verdict, row.role) == ("hook", "wrapped", "chief")
+    assert hb.as_callbacks(hb.as_callbacks(hook))[0].hook is hook
+
+
+def test_what_is_no_function_or_makes_no_hook_is_refused(keras2: Any) -> None:
+    with pytest.raises(hb.errors.InvalidArgumentError, match="function without"):
+        hb.in_begin(v1.train.StopAtStepHook(1))
+    hook = hb.in_begin(lambda: None)
+    with pytest.raises(AttributeError, match="when a run begins"):
+        hook.final_ops_values  # noqa: B018
+    with pytest.raises(hb.errors.NotAGuestError, match="has made None"):
+        hook.begin()
