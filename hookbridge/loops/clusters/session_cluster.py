@@ -20,7 +20,7 @@ from hookbridge.loops.group_stop.around_session import (
     stop_of_all,
     terminate,
 )
-from hookbridge.loops.group_stop.evaluator import JobEnd, write_marker
+from hookbridge.loops.group_stop.evaluator import JobEnd, marking
 from hookbridge.loops.group_stop.hook import GroupStopHook, StepEndHook, fail_fast
 from hookbridge.loops.group_stop.member import (
     LOST_SECS,
@@ -191,7 +191,7 @@ class SessionCluster:
         stop = GroupStopHook(self.config, group=group)
         terminated = functools.partial(terminate, group)
         folder = options.get("checkpoint_dir")
-        marks = _marking(group, folder)
+        marks = marking(group, folder and str(folder))
         end = JobEnd(str(folder), self.config) if folder else None
         group.is_over = end.is_marked if end else lambda: False
         with self._leaving(), on_sigterm(terminated), marks, stop_is_no_error(group):
@@ -258,28 +258,17 @@ class SessionCluster:
     ) -> None:
         if self.is_server:
             return
-        if error is not None and not self._group.stopped:
-            self._fail(error)
-        self._group.leave()
+        try:
+            if error is not None and not self._group.stopped:
+                self._fail(error)
+        finally:
+            self._group.leave()
 
     def _fail(self, error: BaseException) -> None:
-        with contextlib.suppress(errors.ClusterError, GroupStopped):
+        with contextlib.suppress(Exception):  # the error that counts is `error`
             if all(
                 ports.is_listening(self.config, "ps", i)
                 for i in range(len(self.config.cluster.get("ps", ())))
             ):
                 self._group.connect(self.target)
         self._group.request(f"{type(error).__name__}: {error}")
-
-
-@contextlib.contextmanager
-def _marking(group: GroupStop, checkpoint_dir: Any) -> Iterator[None]:
-    """Tells evaluators, where the chief saves, that the job is over."""
-    failed = True
-    try:
-        yield
-        failed = False
-    finally:
-        if checkpoint_dir and group.config.cluster and group.config.is_chief:
-            reason = group.reason or ("it failed" if failed else "it ended")
-            write_marker(str(checkpoint_dir), reason)

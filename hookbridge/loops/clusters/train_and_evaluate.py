@@ -17,7 +17,7 @@ from hookbridge.loops.group_stop.evaluator import (
     JobEnd,
     checkpoints_until,
     stop_from_outside,
-    write_marker,
+    marking,
 )
 from hookbridge.loops.group_stop.hook import GroupStopHook, StepEndHook, own_target
 from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
@@ -70,37 +70,39 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
 
 
 def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
-    from hookbridge import estimator as estimator_lib
-
     group = GroupStop(config)
     group.is_over = JobEnd(str(estimator.model_dir), config).is_marked
     stop = GroupStopHook(config, group=group, joins=True)
     hooks = [StepEndHook(group), *train_spec.hooks, stop]
-    result, failed = None, False
+    try:
+        with marking(group, str(estimator.model_dir)):
+            return _train_until_stop(
+                group, estimator, train_spec._replace(hooks=tuple(hooks)), eval_spec
+            )
+    finally:
+        group.leave()
+
+
+def _train_until_stop(
+    group: GroupStop, estimator: Any, train_spec: Any, eval_spec: Any
+) -> Any:
+    from hookbridge import estimator as estimator_lib
 
     try:
         with on_sigterm(functools.partial(terminate, group)):
-            result = estimator_lib.train_and_evaluate(
-                estimator, train_spec._replace(hooks=tuple(hooks)), eval_spec
-            )
+            return estimator_lib.train_and_evaluate(estimator, train_spec, eval_spec)
     except BaseException as e:
         if group.error is not None and e is not group.error:
             raise group.error from e
         gone = (tf.errors.UnavailableError, tf.errors.AbortedError, GroupStopped)
         ended = group.step.interrupted or isinstance(e, gone)
         if not (ended and group.stopped):
-            failed = True
             with contextlib.suppress(Exception):  # the error that counts is `e`
-                group.connect(own_target(config))
+                group.connect(own_target(group.config))
             group.request(f"{type(e).__name__}: {e}")
             raise
         logging.info("hookbridge: the last step was ended: %s", group.reason)
-    finally:
-        if config.is_chief:
-            reason = group.reason or ("it failed" if failed else "it ended")
-            write_marker(str(estimator.model_dir), reason)
-        group.leave()
-    return result
+    return None
 
 
 def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:

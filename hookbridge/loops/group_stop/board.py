@@ -132,7 +132,7 @@ class StopBoard:
     def leave(self) -> None:
         """Tells every parameter server that this task no longer needs it."""
         for close in self._leave:
-            with contextlib.suppress(tf.errors.OpError):
+            with contextlib.suppress(tf.errors.OpError, RuntimeError):
                 self._run(close)
 
     def close(self) -> None:

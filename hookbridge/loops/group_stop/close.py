@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import weakref
@@ -43,8 +44,8 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
                 "the background.",
                 limit_secs,
             )
-        elif closing.error is not None:
-            raise closing.error
+        elif closing.error is not None and sys.exc_info()[0] is None:
+            raise closing.error  # else the session closes because of another error
 
     InstanceMethods(session, {"close": close}).install()
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import StopBoard
-from hookbridge.loops.group_stop.member import LOST_SECS
+from hookbridge.loops.group_stop.member import LOST_SECS, GroupStop
 from hookbridge.loops.tasks import ports
 
 FILE = "hookbridge_stop.json"
@@ -33,6 +34,30 @@ def write_marker(model_dir: str, reason: str) -> None:
     with tf.io.gfile.GFile(path + ".part", "w") as file:
         file.write(text)
     tf.io.gfile.rename(path + ".part", path, overwrite=True)
+
+
+@contextlib.contextmanager
+def marking(group: GroupStop, model_dir: str | None) -> Iterator[None]:
+    """Writes the marker at the end of the block, on the chief.
+
+    An error of the block is never replaced by one of the marker.
+
+    Args:
+      group: this process's part in the stop.
+      model_dir: where the chief saves; None writes nothing.
+    """
+    writes = model_dir and group.config.cluster and group.config.is_chief
+    try:
+        yield
+    except BaseException:
+        if writes:
+            try:
+                write_marker(str(model_dir), group.reason or "it failed")
+            except Exception as e:
+                logging.error("hookbridge: evaluators cannot be told: %s", e)
+        raise
+    if writes:
+        write_marker(str(model_dir), group.reason or "it ended")
 
 
 def read_marker(model_dir: str) -> str | None:

@@ -178,3 +178,25 @@ def taken_port() -> Iterator[int]:
         other.bind(("127.0.0.1", 0))
         other.listen()
         yield int(other.getsockname()[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["session_job.py", "estimator_job.py"])
+def test_a_full_disk_does_not_hide_the_error_of_a_hook(
+    tmp_path: Path, script: str, server: ForkServer
+) -> None:
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    (saved / "hookbridge_stop.json.part").symlink_to("/dev/full")
+    with job(
+        *(tmp_path, script, f"dir={saved}", "aggregate=2"),
+        tasks=("ps 0", "chief 0", "worker 0"),
+        own={"chief 0": ["raise_at=15"]},
+        server=server,
+    ) as it:
+        codes = it.wait()
+    # The other two end well: the chief has taken leave of them.
+    assert codes == {"chief 0": 1, "worker 0": 0, "ps 0": 0}, it.logs()
+    log = (tmp_path / "chief_0.log").read_text()
+    assert log.splitlines()[-1] == "ValueError: the hook of this worker fails"
+    assert "evaluators cannot be told" in log
