@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from absl import logging
+
 from hookbridge.adapters.live_model import overridden_rates
 from hookbridge.adapters.session_graph import estimator_stack, learning_rate
 from hookbridge.adapters.session_graph import logs as log_sources
@@ -79,6 +81,7 @@ class TrainRun(SessionRun):
         # Of the epoch that a restart or a recovery interrupted.
         self._kept: LoopState | None = None
         self._waiting = False  # for the step of the open batch to be applied
+        self._without_update = 0  # runs that moved no global step
         self._batch_begin = self._batch_end = True
         self._epoch_logs: dict[str, Any] = {}
 
@@ -252,6 +255,7 @@ class TrainRun(SessionRun):
         if self.step == before:
             # Gradients were handed over but not applied yet (SyncReplicasOptimizer).
             self._waiting = True
+            self._without_update += 1
         else:
             self._finish_step(run_context)
         self._now = None
@@ -299,6 +303,13 @@ class TrainRun(SessionRun):
         elif self._epochs.is_open and data_ended:
             # It began, but there was no data for it: the next run begins it.
             self.model.optimizer.live_rates.undo_epoch()
+        if self._without_update:
+            logging.warning(
+                "hookbridge: %d runs ended no batch, since they moved no global step: "
+                "their gradients waited for a later update, or were dropped (as by "
+                "SyncReplicasOptimizer).",
+                self._without_update,
+            )
         self.deliver("on_train_end", dict(self._epoch_logs))
         short = self._epochs.falls_short(self.step, self.config.epochs)
         self._state.end(short and not stopped, epoch_ended=partial and data_ended)

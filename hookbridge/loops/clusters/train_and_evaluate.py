@@ -16,8 +16,8 @@ from hookbridge.loops.group_stop.around_session import terminate
 from hookbridge.loops.group_stop.evaluator import (
     JobEnd,
     checkpoints_until,
-    stop_from_outside,
     marking,
+    stop_from_outside,
 )
 from hookbridge.loops.group_stop.hook import GroupStopHook, StepEndHook, own_target
 from hookbridge.loops.group_stop.member import GroupStop, GroupStopped

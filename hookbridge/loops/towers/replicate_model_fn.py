@@ -129,7 +129,7 @@ def TowerOptimizer(optimizer: Any) -> Any:
     Args:
       optimizer: an optimizer, or a function without arguments that returns one.
     """
-    logging.info("hookbridge: TowerOptimizer returns the optimizer as it is.")
+    logging.warning("hookbridge: TowerOptimizer returns the optimizer as it is.")
     is_function = callable(optimizer) and not hasattr(optimizer, "apply_gradients")
     return optimizer() if is_function else optimizer
 

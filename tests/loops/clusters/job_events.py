@@ -59,11 +59,13 @@ class Stopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.batches = 0
+        self.begins = 0
 
     def on_train_begin(self, logs: Any = None) -> None:
         note("train_begin", batches=self.batches)
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.begins += 1
         if self.batches == 0:
             note("first_batch")
 
@@ -73,7 +75,7 @@ class Stopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
             self.model.stop_training = True
 
     def on_train_end(self, logs: Any = None) -> None:
-        note("train_end", batches=self.batches)
+        note("train_end", batches=self.batches, begins=self.begins)
 
 
 class Role(tf.keras.callbacks.Callback):  # type: ignore[misc]

@@ -155,3 +155,23 @@ def test_what_a_closed_session_ends_in_a_thread_is_no_failure() -> None:
                 raise ValueError("mine")
             except ValueError as e:
                 coord.request_stop(e)
+
+
+@pytest.mark.slow
+def test_a_batch_is_an_update_and_runs_without_one_are_counted(tmp_path: Path) -> None:
+    tasks = (*ALL, "worker 2")
+    arguments = ("aggregate=3", "last_step=30")
+    with (
+        fork_server() as server,
+        job(tmp_path, "session_job.py", *arguments, tasks=tasks, server=server) as it,
+    ):
+        codes = it.wait()
+    assert set(codes.values()) == {0}, it.logs()
+    runs = len(it.events("worker 0", "step"))
+    (ended,) = it.events("worker 0", "train_end")
+    updates = it.events("worker 0", "end")[0]["step"]
+    # A stop may come while a batch waits for its update.
+    assert ended["begins"] - ended["batches"] in (0, 1)
+    assert ended["batches"] <= updates < runs, it.logs()
+    log = (tmp_path / "worker_0.log").read_text()
+    assert f"{runs - ended['batches']} runs ended no batch" in log
