@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import os
+import sys
 import threading
 import time
 import weakref
 from typing import Any
 
 from hookbridge import compat
+from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 
 # How long the end of the process may be held up. TensorFlow's threads can wait much
 # longer for a lost worker.
@@ -33,7 +36,7 @@ def end_with_threads(strategy: Any) -> None:
 
 
 def _end_all() -> None:
-    deadline = time.monotonic() + EXIT_SECS
+    deadline = time.monotonic() + (0.5 if PREEMPTED.gave_up else EXIT_SECS)
     clusters = [
         cluster
         for strategy in list(_strategies)
@@ -44,3 +47,8 @@ def _end_all() -> None:
         thread.start()
     for thread in (*threads, *compat.coordinator_threads()):
         thread.join(max(0.0, deadline - time.monotonic()))
+    if PREEMPTED.gave_up:
+        # TensorFlow would wait for the worker that stands still.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(hasattr(sys, "last_value")))  # 1 after an error

@@ -24,16 +24,17 @@ from hookbridge.adapters.live_session.split_program import SplitProgram
 from hookbridge.adapters.parameter_server import cached_reads
 from hookbridge.adapters.parameter_server.delivery import Delivery, connected_workers
 from hookbridge.adapters.parameter_server.exit import end_with_threads
+from hookbridge.adapters.parameter_server.preemption import PREEMPTED, patient_join
 from hookbridge.adapters.parameter_server.session import ClusterSession
 from hookbridge.adapters.parameter_server.step import ScheduledStep
 from hookbridge.adapters.parameter_server.stops import (
-    PREEMPTED,
     ClusterFailure,
     LateStop,
     ShieldedHook,
     saves_after,
 )
 from hookbridge.adapters.parameter_server.values import StepLogs, StepValue
+from hookbridge.patching import InstanceMethods
 
 v1 = tf.compat.v1
 
@@ -56,8 +57,13 @@ class ParameterServerRun(FitRun):
         self._scheduled_steps = 0
         self._split: dict[int, SplitProgram] = {}
         self._is_broken = False
+        self._results_known = False  # whether metrics were computed here before
         self._cached = cached_reads.of_model(model)
         self.delivery = Delivery(self._guard, self._load, connected_workers())
+        coordinator = model._cluster_coordinator
+        # A step that stands still must not hold up a process that was asked to end.
+        self._join = InstanceMethods(coordinator, {"join": patient_join(coordinator)})
+        self._join.install()
         end_with_threads(model.distribute_strategy)
 
     def add_member(self, max_lag: int | None) -> None:
@@ -73,6 +79,7 @@ class ParameterServerRun(FitRun):
 
     def left(self) -> None:
         super().left()
+        self._join.remove()
         self.delivery.forget()
         self._present = None
         if self._cached is not None:
@@ -175,6 +182,13 @@ class ParameterServerRun(FitRun):
                 raise failure from e
             self._scheduled_steps -= value.steps
             return None
+        if not self._results_known:
+            self._results_known = True
+            with self._eager_mode():
+                # Keras does so at the end of an epoch. The first time hangs while a
+                # worker stands still, later ones do not.
+                for metric in self._model.metrics:
+                    metric.result()
         return tapped
 
     def _replay(self, value: StepValue) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +12,6 @@ from hookbridge import compat
 from hookbridge.adapters.fit_loop.monitored import HookWithoutEnd
 
 v1 = tf.compat.v1
-
-# Set by the preemption signal: the running fit stops after the present step.
-PREEMPTED = threading.Event()
 
 _LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 

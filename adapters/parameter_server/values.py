@@ -7,7 +7,6 @@ joined into one vector per dtype and taken apart on the coordinator.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat
+from hookbridge.adapters.parameter_server.preemption import wait_for_step
 
 _POLL_SECS = 3e-4
 
@@ -104,8 +104,7 @@ def _wait(remote: Any) -> None:
     Getting a value that is not copied yet would copy it here, and fail with a worker
     that dies meanwhile, although the coordinator has another do the step again.
     """
-    while not compat.remote_value_is_ready(remote):
-        time.sleep(_POLL_SECS)
+    wait_for_step(lambda: compat.remote_value_is_ready(remote), _POLL_SECS)
 
 
 class StepValue:

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -16,12 +17,22 @@ from hookbridge.adapters.guests.kinds import flatten
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.exit import end_with_threads
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.tasks.ports import check_own_port, is_listening
+from hookbridge.loops.tasks.ports import (
+    check_own_port,
+    is_listening,
+    is_waiting,
+    waiting,
+)
+from hookbridge.loops.tasks.server import answers
 
 POLL_SECS = 0.5
 # How long the coordinator may be out of reach before its servers end.
 LOST_SECS = 2.0
 START_SECS = 600.0
+# How long the chief may take from its last wait to the start of its own server.
+HANDOVER_SECS = 10.0
+# How long something may listen at a task's address without answering as its server.
+SILENT_SECS = 15.0
 PROTOCOL = "grpc"
 
 
@@ -78,7 +89,8 @@ def parameter_server_strategy(
     check_own_port(config)
     if config.task_type != "chief":
         serve(config, start_secs=start_secs)
-    _wait_for_servers(config, start_secs)
+    with waiting(config):
+        _wait_for_servers(config, start_secs)
     if stop_on_sigterm:
         _stop_on_sigterm()
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
@@ -135,20 +147,23 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
     )
     began = time.monotonic()
     seen: float | None = None
+    allowed_secs = HANDOVER_SECS
+    chief = f"chief at {config.cluster['chief'][0]}"
     while True:
         now = time.monotonic()
-        # The chief's runtime listens until its process is gone, however that ended.
+        # The chief's server listens until its process is gone, however that ended.
         if is_listening(config, "chief", 0):
+            if allowed_secs != LOST_SECS and not is_waiting(config, "chief", 0):
+                allowed_secs = LOST_SECS  # its server has started
             seen = now
-        elif seen is not None and now - seen > LOST_SECS:
+        elif seen is not None and now - seen > allowed_secs:
             break
         elif seen is None and now - began > start_secs:
-            sys.exit(
-                f"hookbridge: no chief came to {config.cluster['chief'][0]} within "
-                f"{start_secs:g} s"
-            )
+            sys.exit(f"hookbridge: no {chief} came within {start_secs:g} s")
         time.sleep(POLL_SECS)
     del server
+    if allowed_secs != LOST_SECS:
+        sys.exit(f"hookbridge: the {chief} ended before it began the job")
     sys.exit(0)
 
 
@@ -156,20 +171,39 @@ def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
     missing = [
         (job, i) for job in ("worker", "ps") for i in range(len(config.cluster[job]))
     ]
+    silent: dict[tuple[str, int], float] = {}
     deadline = time.monotonic() + start_secs
-    while missing := [task for task in missing if not is_listening(config, *task)]:
+    while True:
+        for task in tuple(missing):
+            if not is_listening(config, *task):
+                silent.pop(task, None)
+            elif answers(config, *task):
+                missing.remove(task)
+            else:
+                since = silent.setdefault(task, time.monotonic())
+                if time.monotonic() - since >= SILENT_SECS:
+                    raise errors.ClusterError(
+                        f"{_names(config, [task])} accepts connections and does not "
+                        "answer; expected the TensorFlow server of that task. End the "
+                        "program that has the port, or change TF_CONFIG in every task."
+                    )
+        if not missing:
+            return
         if time.monotonic() > deadline:
-            names = ", ".join(f"{j} {i} ({config.cluster[j][i]})" for j, i in missing)
             raise errors.ClusterError(
                 f"Tasks of TF_CONFIG['cluster'] did not come within {start_secs:g} s: "
-                f"{names}; expected every worker and parameter server to listen. "
-                "Start them with the same TF_CONFIG['cluster']."
+                f"{_names(config, missing)}; expected every worker and parameter "
+                "server to listen. Start them with the same TF_CONFIG['cluster']."
             )
         time.sleep(POLL_SECS / 5)
 
 
+def _names(config: ClusterConfig, tasks: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{job} {i} ({config.cluster[job][i]})" for job, i in tasks)
+
+
 def _stop_on_sigterm() -> None:
-    from hookbridge.adapters.parameter_server.stops import PREEMPTED
+    from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 
     if threading.current_thread() is not threading.main_thread():
         return

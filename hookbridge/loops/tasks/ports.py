@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import math
 import socket
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 
 PROBE_SECS = 1.0
+GREETING = b"hookbridge: this task waits for the others\n"
 
 
 def address(config: ClusterConfig, job: str, index: int) -> tuple[str, int]:
@@ -53,6 +55,42 @@ def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
     with contextlib.suppress(OSError):
         socket.create_connection(address(config, job, index), PROBE_SECS).close()
         return True
+    return False
+
+
+@contextlib.contextmanager
+def waiting(config: ClusterConfig) -> Iterator[None]:
+    """Tells those who look at this task's port that its process is there and waits.
+
+    Without it nobody could see a task that ends before its server has started.
+    """
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("", address(config, config.task_type, config.task_index)[1]))
+        listener.listen()
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):  # until the listener is closed
+                while True:
+                    caller, _ = listener.accept()
+                    with caller, contextlib.suppress(OSError):
+                        caller.sendall(GREETING)
+
+        thread = threading.Thread(target=greet, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
+            thread.join()
+
+
+def is_waiting(config: ClusterConfig, job: str, index: int) -> bool:
+    """Whether a task is there and waits for others; see `waiting`."""
+    with contextlib.suppress(OSError):
+        place = address(config, job, index)
+        with socket.create_connection(place, PROBE_SECS) as caller:
+            return caller.recv(len(GREETING)) == GREETING
     return False
 
 

@@ -12,6 +12,9 @@ from hookbridge.loops.tasks import ports
 
 v1 = tf.compat.v1
 
+# How long a server may take to say which devices it has.
+ANSWER_SECS = 5.0
+
 
 class ClusterServer:
     """One task's server.
@@ -74,6 +77,23 @@ class ClusterServer:
         if self._config.cluster and not merged.device_filters:
             merged.device_filters.extend(["/job:ps", own_device(self._config)])
         return merged
+
+
+def answers(config: ClusterConfig, job: str, index: int) -> bool:
+    """Whether a TensorFlow server of this task listens at its address.
+
+    Another program may have the port, or the server of another task.
+    """
+    device = f"/job:{job}/task:{index}"
+    probe = v1.ConfigProto(
+        device_filters=[device], operation_timeout_in_ms=int(ANSWER_SECS * 1000)
+    )
+    target = f"grpc://{config.cluster[job][index]}"
+    try:
+        with tf.Graph().as_default(), v1.Session(target, config=probe) as session:
+            return bool(session.list_devices())
+    except tf.errors.OpError:
+        return False
 
 
 def own_device(config: ClusterConfig) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +18,7 @@ import hookbridge as hb
 from hookbridge.adapters.parameter_server.delivery import default_max_lag
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.local_cluster import LocalCluster, free_ports
+from hookbridge.loops.tasks.ports import is_listening, is_waiting
 
 JOB = "faults_job.py"
 RATE = 0.0078125
@@ -94,6 +98,81 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(tmp_path: Path) -> None:
         # The callback counts on from what it had counted.
         assert job.note("on_train_end")["batches"] == step + 50
         assert job.note("fitted")["bias"] == pytest.approx(-RATE * (step + 50))
+
+
+def test_sigterm_saves_although_a_worker_stands_still(tmp_path: Path) -> None:
+    with cluster(tmp_path, JOB) as job:
+        job.start()
+        job.wait_for("batch 40")
+        job.send("worker 0", signal.SIGSTOP)
+        time.sleep(1)  # the chief waits for its step
+        job.send("chief 0", signal.SIGTERM)
+        assert job.processes["chief 0"].wait(60) == 0, job.logs()
+        job.send("worker 0", signal.SIGCONT)
+        assert set(job.wait().values()) == {0}, job.logs()
+        step = job.note("ends")["step"]
+        assert job.note("on_train_end")["batches"] == step
+        assert job.note("fitted")
+    path = tf.train.latest_checkpoint(str(tmp_path / "saved"))
+    assert path.endswith(f"-{step}")
+    bias = tf.train.load_checkpoint(path).get_tensor("out/bias")[0]
+    # The worker may have made the update of its step, which nobody counts.
+    assert bias / -RATE - step in (0, 1)
+
+
+STRATEGY = """
+import sys
+import hookbridge as hb
+from hookbridge.loops.clusters import parameter_server
+parameter_server.HANDOVER_SECS = parameter_server.SILENT_SECS = 1.0
+hb.loops.parameter_server_strategy()
+"""
+
+
+def strategy_process(config: ClusterConfig) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", STRATEGY],
+        cwd=Path(__file__).resolve().parents[3],
+        env={**os.environ, "TF_CONFIG": config.to_json(), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_stranger_on_a_worker_s_port_is_named() -> None:
+    chief, *_ = LocalCluster(num_workers=1, num_ps=1).configs()
+    with socket.socket() as stranger, socket.socket() as other:
+        for each, job in ((stranger, "worker"), (other, "ps")):
+            host, _, port = chief.cluster[job][0].rpartition(":")
+            each.bind((host, int(port)))
+            each.listen()
+        process = strategy_process(chief)
+        try:
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 1
+    address = chief.cluster["worker"][0]
+    assert f"worker 0 ({address}) accepts connections and does not answer" in err
+
+
+def test_servers_end_with_a_chief_that_never_began() -> None:
+    chief, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
+    server, waits = strategy_process(worker), strategy_process(chief)
+    try:
+        deadline = time.monotonic() + 60
+        while not (is_listening(chief, "worker", 0) and is_waiting(chief, "chief", 0)):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        time.sleep(2)  # the worker has seen the chief
+        waits.kill()
+        _, err = server.communicate(timeout=60)
+    finally:
+        for process in (server, waits):
+            process.kill()
+            process.wait()
+    assert server.returncode == 1
+    assert "ended before it began the job" in err
 
 
 @pytest.mark.parametrize("task", ["chief", "worker", "ps"])

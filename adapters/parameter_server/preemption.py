@@ -1,0 +1,71 @@
+"""A process that was asked to end: it waits for no step that makes no progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+# How long nothing may come from any worker, once the process was asked to end.
+PATIENCE_SECS = 3.0
+JOIN_POLL_SECS = 1e-3
+
+
+class Preemption:
+    """Set by the preemption signal: the running fit stops after the present step.
+
+    Attributes:
+      gave_up: whether a step was given up, so that a call to a worker is still open.
+    """
+
+    def __init__(self) -> None:
+        self.gave_up = False
+        self._since: float | None = None
+
+    def set(self) -> None:
+        """The process is to end."""
+        self._since = time.monotonic()
+
+    def is_set(self) -> bool:
+        """Whether the process is to end."""
+        return self._since is not None
+
+    def wait_until(self, is_done: Callable[[], bool], poll_secs: float) -> bool:
+        """Waits for something that workers do.
+
+        Returns:
+          Whether it is done. False only after `set`, when nothing was done for long: a
+          worker that stands still must not keep the process from saving and ending.
+        """
+        while not is_done():
+            if self._since and time.monotonic() - self._since > PATIENCE_SECS:
+                self.gave_up = True
+                return False
+            time.sleep(poll_secs)
+        if self._since:
+            self._since = time.monotonic()
+        return True
+
+
+PREEMPTED = Preemption()
+
+
+def wait_for_step(is_ready: Callable[[], bool], poll_secs: float) -> None:
+    """Waits for a step's values.
+
+    Raises:
+      tf.errors.OutOfRangeError: the step was given up, as at the end of the data.
+    """
+    if not PREEMPTED.wait_until(is_ready, poll_secs):
+        raise tf.errors.OutOfRangeError(None, None, "The step was given up.")
+
+
+def patient_join(coordinator: Any) -> Callable[[], None]:
+    """`ClusterCoordinator.join` that gives up steps too, for Keras and for us."""
+
+    def join() -> None:
+        PREEMPTED.wait_until(coordinator.done, JOIN_POLL_SECS)
+
+    return join
