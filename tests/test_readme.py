@@ -240,3 +240,17 @@ def test_index_lists_every_page() -> None:
     pages = {p.relative_to(ROOT / "docs").as_posix() for p in ROOT.glob("docs/**/*.md")}
     linked = set(re.findall(r"\]\(([^)#\s]+)", index))
     assert pages - {"index.md"} <= linked, "add the page to docs/index.md"
+
+
+@pytest.mark.parametrize(
+    "page", ["docs/architecture.md", "docs/reliability.md", "CONTRIBUTING.md"]
+)
+def test_named_files_exist(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    named = re.findall(r"`((?:adapters|hookbridge|tests|docs)/[\w/.-]+)(::\w+)?`", text)
+    assert named, f"{page} names no file"
+    for path, test in named:
+        assert (ROOT / path).exists(), f"{page}: {path}"
+        if test:
+            source = (ROOT / path).read_text("utf-8")
+            assert f"def {test[2:]}(" in source, f"{page}: {path}{test}"

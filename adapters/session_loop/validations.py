@@ -15,7 +15,6 @@ from hookbridge.adapters.session_graph import estimator_stack, variables
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.arguments import without_arguments
 from hookbridge.validation import Validation, ValidationReport
 
 
@@ -177,7 +176,7 @@ def as_validation(validation: Any) -> Validation | None:
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
-        return _FromCallable(without_arguments("validation", validation))
+        return _FromCallable(validation)
     raise errors.InvalidArgumentError(
         f"`validation` is {validation!r}; expected a function without arguments that "
         "returns {metric: value}, a pair (estimator, eval_spec), or an object with a "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,12 +39,7 @@ def define_flags(values: Any) -> None:
         flag_values=values,
     )
     flags.DEFINE_integer(
-        "seed",
-        None,
-        "Graph-level random seed.",
-        lower_bound=0,
-        upper_bound=2**31 - 1,
-        flag_values=values,
+        "seed", None, "Graph-level random seed.", lower_bound=0, flag_values=values
     )
 
 
@@ -70,12 +64,5 @@ def run(values: Any, arguments: Sequence[str]) -> int:
 
     with estimator_cluster.for_estimator() as cluster:
         writable(values.model_dir, name="--model_dir")
-        job = user_file.load_file(arguments[0])
-        try:
-            estimator_job.run(job, values, cluster)
-        except errors.HookBridgeError:
-            raise
-        except (Exception, SystemExit) as e:
-            print(user_file.told(arguments[0], e), file=sys.stderr)
-            return 1
+        estimator_job.run(user_file.load_file(arguments[0]), values, cluster)
     return 0

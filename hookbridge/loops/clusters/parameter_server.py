@@ -16,7 +16,6 @@ from hookbridge import errors
 from hookbridge.adapters.guests.kinds import flatten
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.exit import end_with_threads
-from hookbridge.arguments import seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.ports import (
     check_own_port,
@@ -80,7 +79,7 @@ def parameter_server_strategy(
       SystemExit: on a worker or parameter server when the chief is gone; with code 0,
         or 1 if the chief never came.
     """
-    config, start_secs = ClusterConfig.of(config), seconds("start_secs", start_secs)
+    config = ClusterConfig.from_environment() if config is None else config
     if not config.cluster:
         return tf.distribute.get_strategy()
     _check(config)

@@ -1,0 +1,251 @@
+"""Kills a job at random moments, starts it again, and checks what it goes on from.
+
+    python tests/chaos/rounds.py --kind=async --rounds=100 --seed=1
+
+`--kind` is `one` (one worker and a server), `async`, `sync` (`SyncReplicasOptimizer`)
+or `fit` (`ParameterServerStrategy`). In each round one random task dies: by SIGKILL,
+SIGTERM or SIGINT at a random moment, or by its own hand in the middle of a save, of a
+validation or between events. Then the rest is killed too, and the job starts again
+from its newest checkpoint. The command prints one line for each round and the number
+of rounds survived; its exit code is 1 if a round was not survived.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from hookbridge.loops.tasks.local_cluster import LocalCluster
+
+JOB = Path(__file__).with_name("job.py")
+KINDS = ("one", "async", "sync", "fit")
+STEPS = 200
+PLACES = ("saving", "saved", "step", "epoch", "validation", "begin")
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+DEADLINE_SECS = 240.0
+# How far the weights of several workers may be from those of an undisturbed run.
+TOLERANCE = 0.1
+
+
+class Job:
+    """A job in a folder, started as often as it takes."""
+
+    def __init__(self, kind: str, folder: Path, seed: int) -> None:
+        self.kind, self.folder = kind, folder
+        self._random = random.Random(seed)
+        self._started = 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def run(self, *, disturbed: bool) -> list[str]:
+        """Starts all tasks and waits until they end, or kills one of them, then all.
+
+        Returns:
+          What was not as it has to be; empty if all was well.
+        """
+        expected, lines = self._expected(), self._lines()
+        self._started += 1
+        configs = LocalCluster(
+            num_workers={"one": 0, "fit": 2}.get(self.kind, 1), num_ps=1
+        ).configs()
+        victim = self._random.randrange(len(configs))
+        self.what = "undisturbed"
+        death = ""
+        if disturbed:
+            if configs[victim].task_type == "chief" and self._random.random() < 0.6:
+                place = self._random.choice(PLACES)
+                death = (
+                    f"{place}:{self._random.randint(1, 3) if place != 'begin' else 1}"
+                )
+                self.what = f"chief dies at {death}"
+            else:
+                kill = self._random.choice(SIGNALS)
+                after = self._random.uniform(0, 2.5)
+                name = f"{configs[victim].task_type} {configs[victim].task_index}"
+                self.what = f"{kill.name} to {name} after {after:.1f} s"
+        processes = []
+        for i, config in enumerate(configs):
+            name = f"{config.task_type}_{config.task_index}"
+            arguments = [self.kind, str(self.folder), str(STEPS)]
+            environment = {
+                **os.environ,
+                "TF_CONFIG": config.to_json(),
+                "TF_CPP_MIN_LOG_LEVEL": "3",
+                "CUDA_VISIBLE_DEVICES": "-1",
+            }
+            with (self.folder / f"{name}.{self._started}.log").open("wb") as log:
+                processes.append(
+                    subprocess.Popen(
+                        [sys.executable, str(JOB), *arguments, death * (i == victim)],
+                        env=environment,
+                        stdout=log,
+                        stderr=log,
+                        start_new_session=True,
+                    )
+                )
+        try:
+            if not disturbed:
+                return self._finish(processes) + self._check(expected, lines)
+            if death:
+                _wait(lambda: processes[victim].poll() is not None)
+            else:
+                _wait(lambda: self._lines() != lines or processes[0].poll() is not None)
+                time.sleep(after)
+                processes[victim].send_signal(kill)
+                time.sleep(self._random.uniform(0, 2))
+        finally:
+            for process in processes:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        return self._check(expected, lines)
+
+    @property
+    def is_over(self) -> bool:
+        return (self.folder / "final.json").exists()
+
+    def final(self) -> Any:
+        return json.loads((self.folder / "final.json").read_text())
+
+    def _finish(self, processes: list[subprocess.Popen[bytes]]) -> list[str]:
+        _wait(lambda: all(process.poll() is not None for process in processes))
+        codes = [process.poll() for process in processes]
+        return [] if not any(codes) else [f"exit codes {codes} without any fault"]
+
+    def _lines(self) -> dict[str, int]:
+        return {
+            path.stem: len(path.read_text().splitlines())
+            for path in self.folder.glob("*.jsonl")
+        }
+
+    def _journal(self, task: str) -> list[Any]:
+        lines = (self.folder / f"{task}.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def _expected(self) -> tuple[int, list[Any]]:
+        """The step of the newest checkpoint, and what may stand beside it.
+
+        The state may be that of the moment in which the checkpoint was made, or one
+        of the later events of the same step.
+        """
+        index = self.folder / "model" / "checkpoint"
+        if not index.exists():
+            return 0, []
+        name = index.read_text().splitlines()[0].split('"')[1]
+        step, found = int(name.rpartition("-")[2]), []
+        for entry in self._journal("chief_0"):
+            if entry["what"] == "saving" and entry["step"] == step:
+                found = [entry]
+            elif found and entry["what"] == "begin":
+                found.append(None)
+            elif found and found[-1] is not None:
+                steps = sum(each["what"] == "step" for each in found)
+                if entry["what"] == "saving" or steps + (entry["what"] == "step") > 1:
+                    found.append(None)
+                else:
+                    found.append(entry)
+        return step, [each for each in found if each is not None]
+
+    def _check(self, expected: tuple[int, list[Any]], lines: Any) -> list[str]:
+        """Compares what each task began with and what stood beside the checkpoint."""
+        step, allowed = expected
+        wrong = []
+        for path in sorted(self.folder.glob("*.jsonl")):
+            task = path.stem
+            new = self._journal(task)[lines.get(task, 0) :]
+            began = next((entry for entry in new if entry["what"] == "begin"), None)
+            if began is None or not allowed or step == 0:
+                continue
+            others_step = task != "chief_0" or self.kind in ("async", "sync")
+            if began["step"] < step or (began["step"] > step and not others_step):
+                wrong.append(
+                    f"{task}: began at step {began['step']} in place of {step}"
+                )
+            if began["epoch"] < step // 10:
+                wrong.append(f"{task}: epoch {began['epoch']} at step {began['step']}")
+            if not any(_close(began["rate"], each["rate"]) for each in allowed):
+                rates = sorted({each["rate"] for each in allowed if each["rate"]})
+                wrong.append(f"{task}: rate {began['rate']}, expected one of {rates}")
+            if not any(began["state"] == each["state"] for each in allowed):
+                wrong.append(
+                    f"{task}: state {began['state']}, expected one of "
+                    f"{[each['state'] for each in allowed]}"
+                )
+        return wrong
+
+
+def _close(a: float | None, b: float | None) -> bool:
+    return b is None or (a is not None and abs(a - b) <= 1e-6 * abs(b))
+
+
+def _wait(done: Any) -> None:
+    deadline = time.monotonic() + DEADLINE_SECS
+    while not done():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"nothing happened for {DEADLINE_SECS:g} s")
+        time.sleep(0.02)
+
+
+def survive(kind: str, rounds: int, seed: int, folder: Path) -> list[str]:
+    """Disturbs a job for some rounds; returns what was wrong, a line for each fault."""
+    calm = Job(kind, folder / "calm", seed)
+    wrong = calm.run(disturbed=False)
+    job, generation, survived = Job(kind, folder / "job0", seed), 0, 0
+    for number in range(rounds):
+        found = job.run(disturbed=True)
+        survived += not found
+        print(f"round {number + 1}: {job.what}: {'; '.join(found) or 'ok'}", flush=True)
+        wrong += found
+        if job.is_over:
+            wrong += _compare(calm, job)
+            generation += 1
+            job = Job(kind, folder / f"job{generation}", seed + generation)
+    found = job.run(disturbed=False)
+    wrong += [*found, *_compare(calm, job)]
+    print(f"{kind}: {survived} of {rounds} rounds survived", flush=True)
+    return wrong
+
+
+def _compare(calm: Job, job: Job) -> list[str]:
+    """What differs between the end of a disturbed and of an undisturbed job."""
+    if not job.is_over:
+        return ["the job came to no end"]
+    ours, theirs = job.final(), calm.final()
+    if job.kind == "one":
+        found = [] if ours == theirs else [f"final {ours}, undisturbed {theirs}"]
+    else:
+        pairs = zip(ours["weight"], theirs["weight"], strict=True)
+        far = max(abs(a - b) for a, b in pairs)
+        found = [] if far < TOLERANCE else [f"final weights differ by {far}"]
+    for line in found:
+        print(line, flush=True)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--kind", choices=KINDS, default="one")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", help="kept for inspection; else temporary")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(options.folder or temporary)
+        wrong = survive(options.kind, options.rounds, options.seed, folder)
+    for line in wrong:
+        print(f"WRONG: {line}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
