@@ -20,7 +20,6 @@ def find_python(
         env={"PATH": f"{folder}{os.pathsep}{os.defpath}", "HOME": str(folder)},
         capture_output=True,
         text=True,
-        timeout=60,
     )
 
 
@@ -66,7 +65,7 @@ def test_no_python_is_said_plainly(repo_root: Path, tmp_path: Path) -> None:
 def make(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     # `-o`: without the lint and the environments, which are not in question here.
     command = ["make", "-o", "lint", "-o", ".venv/newest/.installed", *arguments]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=root, capture_output=True, text=True)
 
 
 def test_without_a_python_for_tf_2_15_ci_fails(repo_root: Path) -> None:
@@ -101,7 +100,6 @@ def test_suites_report_each_environment(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert done.returncode == code
     last = done.stdout.splitlines()[-2:]
@@ -119,7 +117,6 @@ def test_suites_say_at_the_end_what_failed(repo_root: Path, tmp_path: Path) -> N
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert done.returncode == 1
     _, _, end = done.stdout.partition("What failed in one:")
@@ -141,7 +138,6 @@ def suites_of_two_folders(
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
     )
 
 

@@ -51,9 +51,7 @@ def built(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(repo_root, source, symlinks=True, ignore=skip)
     # The environment has the build backend: no network, no isolation.
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(work)]
-    done = subprocess.run(
-        [*command, str(source)], capture_output=True, text=True, timeout=240
-    )
+    done = subprocess.run([*command, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return work
 
@@ -117,7 +115,6 @@ def test_bare_name_adapters_is_refused(repo_root: Path) -> None:
         cwd=repo_root,
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert done.returncode == 1
     assert "Import it as `hookbridge.adapters`" in done.stderr

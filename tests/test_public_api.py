@@ -20,7 +20,6 @@ def run_fresh(code: str, root: Path) -> subprocess.CompletedProcess[str]:
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=120,
     )
 
 

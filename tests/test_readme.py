@@ -49,22 +49,19 @@ def blocks(page: str, *languages: str) -> list[Block]:
     return [b for b in found if not languages or b.language in languages]
 
 
-def run_python(
-    sources: list[str], folder: Path, timeout: int = 240
-) -> subprocess.CompletedProcess[str]:
+def run_python(sources: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs sources one after the other in one fresh interpreter, each on its own."""
     program = (
         "import json, sys\n"
         "for source in json.loads(sys.stdin.read()):\n"
         "    exec(compile(source, '<block>', 'exec'), {'__name__': '__main__'})\n"
     )
-    return run([sys.executable, "-c", program], folder, timeout, json_input=sources)
+    return run([sys.executable, "-c", program], folder, json_input=sources)
 
 
 def run(
     command: list[str],
     folder: Path,
-    timeout: int = 240,
     json_input: object = None,
 ) -> subprocess.CompletedProcess[str]:
     import json
@@ -76,7 +73,6 @@ def run(
         env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
-        timeout=timeout,
     )
 
 

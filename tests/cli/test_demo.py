@@ -41,7 +41,6 @@ def demo(repo_root: Path, *flags: str) -> subprocess.CompletedProcess[str]:
         cwd=repo_root,
         capture_output=True,
         text=True,
-        timeout=280,
     )
 
 

@@ -40,7 +40,6 @@ def default_run(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> An
         cwd=repo_root,
         capture_output=True,
         text=True,
-        timeout=280,
     )
     # What a guest saw otherwise than documented is said last.
     assert done.returncode == 0, "\n".join(done.stderr.splitlines()[::-1])

@@ -178,5 +178,4 @@ def _hookbridge(repo_root: Path, *arguments: str) -> subprocess.CompletedProcess
         env=environment,
         capture_output=True,
         text=True,
-        timeout=240,
     )

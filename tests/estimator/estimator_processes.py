@@ -13,6 +13,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from idle_clock import idle_secs
+
+TIMEOUT_IDLE_SECS = 60.0
 HERE = Path(__file__).resolve().parent
 Processes = Mapping[str, "subprocess.Popen[bytes]"]
 
@@ -70,13 +73,14 @@ def job(
 
 
 def codes_when_done(
-    processes: Processes, tasks: Sequence[str], timeout_secs: float
+    processes: Processes, tasks: Sequence[str]
 ) -> dict[str, int | None]:
     """Waits for `tasks`; exit codes of all processes, None for those that run."""
-    deadline = time.monotonic() + timeout_secs
-    for task in tasks:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            processes[task].wait(max(1.0, deadline - time.monotonic()))
+    began = idle_secs()
+    while any(processes[task].poll() is None for task in tasks):
+        if idle_secs() - began > TIMEOUT_IDLE_SECS:
+            break
+        time.sleep(0.05)
     return {task: process.poll() for task, process in processes.items()}
 
 

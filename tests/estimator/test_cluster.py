@@ -21,7 +21,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Any:
     arguments = [str(folder / "model"), str(MAX_STEPS)]
     with job("cluster_job.py", folder, TASKS, arguments) as processes:
         # A parameter server serves until it is ended from outside, as ever.
-        codes = codes_when_done(processes, TASKS[1:], 200)
+        codes = codes_when_done(processes, TASKS[1:])
     assert all(process.poll() is not None for process in processes.values())
     return folder, codes
 

@@ -20,7 +20,7 @@ def run(strategy: str, folder: Path, tasks: list[str], trainers: list[str]) -> A
     """Reports of the trainers of a finished job."""
     arguments = [strategy, str(folder / "model")]
     with job("strategy_job.py", folder, tasks, arguments) as processes:
-        codes = codes_when_done(processes, trainers, 150)
+        codes = codes_when_done(processes, trainers)
     for task in trainers:
         assert codes[task] == 0, log(folder, task)
     return [json.loads((folder / f"{task}.json").read_text()) for task in trainers]

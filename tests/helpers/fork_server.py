@@ -128,7 +128,7 @@ def _run(order: Mapping[str, Any]) -> None:
 
 def main() -> None:
     """Forks as it is told, until its standard input is closed."""
-    sys.path[0] = str(ROOT)
+    sys.path.insert(0, str(ROOT))
     import tensorflow  # noqa: F401
 
     import hookbridge as hb

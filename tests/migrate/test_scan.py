@@ -270,7 +270,6 @@ def command(*words: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", code, "migrate", *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=60,
     )
 
 
@@ -315,7 +314,6 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
         ["bash", "-c", f"set -o pipefail; {line}"],
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert done.stdout.startswith("200 files")
     assert done.stderr == ""

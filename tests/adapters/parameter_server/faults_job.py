@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[2])]
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "helpers"), str(HERE.parents[2])]
 
 import tensorflow as tf  # noqa: E402
+from idle_clock import idle_secs  # noqa: E402
 from ps_guests import batches, keras, mean_output, model, note  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
@@ -52,7 +52,10 @@ class Watching(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def main() -> None:
-    strategy = hb.loops.parameter_server_strategy()
+    config = hb.loops.ClusterConfig.from_environment()
+    if config.task_type == "chief":
+        note("waits")
+    strategy = hb.loops.parameter_server_strategy(config)
     with strategy.scope():
         made = model(mean_output, 0.0078125)
     saved = str(FOLDER / "saved")
@@ -71,7 +74,7 @@ def main() -> None:
             verbose=0,
         )
     except Exception as e:
-        note("failed", type=type(e).__name__, message=str(e), at=time.monotonic())
+        note("failed", type=type(e).__name__, message=str(e), idle=idle_secs())
         raise
     note(
         "fitted",

@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from idle_clock import idle_secs
+
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 HERE = Path(__file__).resolve().parent
-TIMEOUT_SECS = 120.0
+TIMEOUT_IDLE_SECS = 60.0
 
 
 class Processes:
@@ -61,9 +63,9 @@ class Processes:
                 )
 
     def send(self, task: str, number: int) -> float:
-        """Sends a signal; returns when."""
+        """Sends a signal; returns when, by `idle_secs`."""
         os.killpg(self.processes[task].pid, number)
-        return time.monotonic()
+        return idle_secs()
 
     def notes(self, event: str | None = None) -> list[dict[str, Any]]:
         """What the chief noted, in order."""
@@ -80,8 +82,8 @@ class Processes:
 
     def wait_for(self, event: str) -> dict[str, Any]:
         """Waits until the chief noted `event`."""
-        deadline = time.monotonic() + TIMEOUT_SECS
-        while time.monotonic() < deadline:
+        began = idle_secs()
+        while idle_secs() - began < TIMEOUT_IDLE_SECS:
             for noted in self.notes(event):
                 return noted
             assert self.processes["chief 0"].poll() is None, self.logs()
@@ -90,11 +92,13 @@ class Processes:
 
     def wait(self) -> dict[str, int]:
         """Waits until every process has ended; exit codes."""
-        deadline = time.monotonic() + TIMEOUT_SECS
-        while time.monotonic() < deadline and len(self.ended) < len(self.processes):
+        began = idle_secs()
+        while len(self.ended) < len(self.processes):
             for task, process in self.processes.items():
                 if process.poll() is not None:
-                    self.ended.setdefault(task, time.monotonic())
+                    self.ended.setdefault(task, idle_secs())
+            if idle_secs() - began > TIMEOUT_IDLE_SECS:
+                break
             time.sleep(0.05)
         left = [t for t, p in self.processes.items() if p.poll() is None]
         assert not left, f"{left} did not end: {self.logs()}"

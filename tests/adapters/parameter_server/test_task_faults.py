@@ -24,8 +24,8 @@ JOB = "faults_job.py"
 RATE = 0.0078125
 
 
-def secs_to_end(job: Processes, since: float) -> float:
-    """From `since` to the end of the last process."""
+def idle_secs_to_end(job: Processes, since: float) -> float:
+    """From `since` to the end of the last process, by `idle_secs`."""
     return max(job.ended.values()) - since
 
 
@@ -37,7 +37,7 @@ def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
         job.wait_for("batch 40")
         # Others go on at most `max_lag` steps while one stands still.
         job.send("worker 0", signal.SIGSTOP)
-        time.sleep(2)
+        time.sleep(1)
         job.send("worker 0", signal.SIGCONT)
         job.wait_for("batch 120")
         job.send("worker 1", signal.SIGKILL)
@@ -47,7 +47,7 @@ def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
         assert not job.notes("failed")
         killed = job.send("chief 0", signal.SIGKILL)
         codes = job.wait()
-        assert secs_to_end(job, killed) < 15
+        assert idle_secs_to_end(job, killed) < 15
     assert codes == {
         "chief 0": -signal.SIGKILL,
         "worker 0": 0,
@@ -65,8 +65,8 @@ def test_a_killed_parameter_server_is_a_clear_error(tmp_path: Path) -> None:
         failed = job.note("failed")
         assert failed["type"] == "UnavailableError"
         assert "/job:ps/replica:0/task:0" in failed["message"]
-        assert failed["at"] - killed < 60
-        assert secs_to_end(job, killed) < 75
+        assert failed["idle"] - killed < 60
+        assert idle_secs_to_end(job, killed) < 75
         assert not job.notes("ends") and not job.notes("on_train_end")
     assert codes["chief 0"] == 1
     assert codes["worker 0"] == codes["worker 1"] == 0
@@ -78,7 +78,7 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(tmp_path: Path) -> None:
         job.wait_for("batch 40")
         told = job.send("chief 0", signal.SIGTERM)
         assert set(job.wait().values()) == {0}, job.logs()
-        assert secs_to_end(job, told) < 20
+        assert idle_secs_to_end(job, told) < 20
         step = job.note("ends")["step"]
         assert job.note("on_train_end")["batches"] == step
         assert job.note("fitted")
@@ -89,7 +89,8 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").rename(tmp_path / "before.jsonl")
     with cluster(tmp_path, JOB, STEPS="50") as job:
         job.start("chief 0", "ps 0", "worker 0")
-        time.sleep(20)
+        job.wait_for("waits")
+        time.sleep(2)
         assert not job.notes("begins")  # the chief waits for all
         job.start("worker 1")
         assert set(job.wait().values()) == {0}, job.logs()
@@ -148,7 +149,7 @@ def test_a_stranger_on_a_worker_s_port_is_named() -> None:
             each.listen()
         process = strategy_process(chief)
         try:
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate()
         finally:
             process.kill()
     assert process.returncode == 1
@@ -166,7 +167,7 @@ def test_servers_end_with_a_chief_that_never_began() -> None:
             time.sleep(0.1)
         time.sleep(2)  # the worker has seen the chief
         waits.kill()
-        _, err = server.communicate(timeout=60)
+        _, err = server.communicate()
     finally:
         for process in (server, waits):
             process.kill()

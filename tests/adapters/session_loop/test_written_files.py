@@ -126,7 +126,6 @@ def _run_backup(*arguments: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", textwrap.dedent(BACKUP), *arguments],
         capture_output=True,
         text=True,
-        timeout=240,
         check=False,
     )
 

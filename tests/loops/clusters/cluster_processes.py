@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fork_server import ForkServer
+from idle_clock import idle_secs
 
 from hookbridge.loops.tasks.local_cluster import free_ports
 
 HERE = Path(__file__).resolve().parent
 ALL = ("ps 0", "worker 0", "worker 1")
-TIMEOUT_SECS = 100.0
+TIMEOUT_IDLE_SECS = 60.0
 
 
 class Process(Protocol):
@@ -45,6 +46,8 @@ class Job:
       arguments: of the script: options as `name=value`.
       own: further arguments of single tasks.
       server: forks the tasks; None starts each from nothing.
+      processes: the last one of each task.
+      ended: when a task's process ended, by the clock and by `idle_secs`.
     """
 
     folder: Path
@@ -54,7 +57,7 @@ class Job:
     own: Mapping[str, Sequence[str]]
     server: ForkServer | None = None
     processes: dict[str, Process] = field(default_factory=dict)
-    ended: dict[str, float] = field(default_factory=dict)
+    ended: dict[str, tuple[float, float]] = field(default_factory=dict)
     ports: dict[str, list[int]] = field(default_factory=dict)
 
     def start(self, task: str) -> None:
@@ -95,29 +98,26 @@ class Job:
         """Notes who has ended."""
         for task, process in self.processes.items():
             if process.poll() is not None:
-                self.ended.setdefault(task, time.monotonic())
+                self.ended.setdefault(task, (time.monotonic(), idle_secs()))
 
-    def wait(
-        self, tasks: Sequence[str] | None = None, timeout_secs: float = TIMEOUT_SECS
-    ) -> dict[str, int | None]:
+    def wait(self, tasks: Sequence[str] | None = None) -> dict[str, int | None]:
         """Waits for tasks; exit codes of all, None for what still runs."""
-        deadline = time.monotonic() + timeout_secs
+        began = idle_secs()
         waited = self.processes if tasks is None else tasks
-        while time.monotonic() < deadline:
+        while idle_secs() - began < TIMEOUT_IDLE_SECS:
             self.poll()
             if all(task in self.ended for task in waited):
                 break
             time.sleep(0.02)
         return {task: process.poll() for task, process in self.processes.items()}
 
-    def wait_for(
-        self, task: str, event: str, timeout_secs: float = TIMEOUT_SECS
-    ) -> dict[str, Any]:
-        """Waits until a task noted an event."""
-        deadline = time.monotonic() + timeout_secs
-        while time.monotonic() < deadline:
-            for noted in self.events(task, event):
-                return noted
+    def wait_for(self, task: str, event: str, times: int = 1) -> dict[str, Any]:
+        """Waits until a task noted an event so many times; the last of them."""
+        began = idle_secs()
+        while idle_secs() - began < TIMEOUT_IDLE_SECS:
+            noted = self.events(task, event)
+            if len(noted) >= times:
+                return noted[times - 1]
             self.poll()
             assert task not in self.ended, self.log(task)
             time.sleep(0.02)
@@ -132,10 +132,12 @@ class Job:
         noted = [json.loads(line) for line in lines]
         return [n for n in noted if event is None or n["event"] == event]
 
-    def secs_to_end(self, since: float | None = None) -> float:
-        """From the last step of all (or `since`) to the end of the last process."""
-        steps = [n["at"] for task in self.tasks for n in self.events(task, "step")]
-        return max(self.ended.values()) - (max(steps) if since is None else since)
+    def idle_secs_to_end(self) -> float:
+        """From the last step of all to the end of the last process."""
+        steps: list[float] = [
+            n["idle"] for task in self.tasks for n in self.events(task, "step")
+        ]
+        return max(idle for _, idle in self.ended.values()) - max(steps)
 
     def send(self, task: str, number: int) -> None:
         """Sends a signal."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from idle_clock import idle_secs
 
 import hookbridge as hb
 from hookbridge.adapters.guests import roles
@@ -19,10 +20,10 @@ OPTIONS = dict(each.split("=", 1) for each in sys.argv[2:] if "=" in each)
 
 
 def note(event: str, **values: Any) -> None:
-    """Writes an event, with a time that all processes of a machine share."""
+    """Writes an event, with times that all processes of a machine share."""
+    at = {"at": time.monotonic(), "idle": idle_secs()}
     with EVENTS.open("a") as file:
-        file.write(json.dumps({"event": event, "at": time.monotonic(), **values}))
-        file.write("\n")
+        file.write(json.dumps({"event": event, **at, **values}) + "\n")
 
 
 class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

@@ -42,15 +42,12 @@ def test_killed_worker_stalls_nobody_and_comes_back(
         it.wait(["worker 1"])
         before = len(it.events("worker 0", "step"))
         # Both gradients of each step come from the chief now.
-        deadline = time.monotonic() + 30
-        while len(it.events("worker 0", "step")) < before + 20:
-            assert time.monotonic() < deadline, it.logs()
-            time.sleep(0.1)
+        it.wait_for("worker 0", "step", before + 20)
         it.start("worker 1")
-        codes = it.wait(timeout_secs=60)
+        codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
     assert len(it.events("worker 1", "session")) == 2
-    assert it.secs_to_end() <= 10, it.logs()
+    assert it.idle_secs_to_end() <= 10, it.logs()
 
 
 @pytest.mark.slow
@@ -63,10 +60,10 @@ def test_a_server_does_not_wait_for_a_worker_that_was_killed_for_good(
         it.send("worker 1", signal.SIGKILL)
         it.wait(["worker 1"])
         it.send("worker 0", signal.SIGTERM)
-        codes = it.wait(timeout_secs=60)
+        codes = it.wait()
     assert codes == {"ps 0": 0, "worker 0": 0, "worker 1": -signal.SIGKILL}, it.logs()
     chief_left, served = (
-        it.events(task, "left")[0]["at"] for task in ("worker 0", "ps 0")
+        it.events(task, "left")[0]["idle"] for task in ("worker 0", "ps 0")
     )
     assert served - chief_left < AFTER_CHIEF_UNSEEN_SECS, it.logs()
 
@@ -81,11 +78,9 @@ def test_without_server_or_chief_everybody_ends_with_an_error(
     ) as it:
         wait_for_steps(it)
         it.send(killed, signal.SIGKILL)
-        since = time.monotonic()
-        codes = it.wait(timeout_secs=60)
+        codes = it.wait()
     assert codes.pop(killed) == -signal.SIGKILL
     assert set(codes.values()) == {1}, it.logs()
-    assert it.secs_to_end(since) <= 60
     name = killed.replace(" ", "` ")
     for task in codes:
         assert "hookbridge.errors.ClusterError" in it.log(task)
@@ -102,7 +97,7 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(
     with job(tmp_path / "first", "session_job.py", *arguments, server=server) as first:
         wait_for_steps(first)
         first.send("worker 0", signal.SIGTERM)
-        codes = first.wait(timeout_secs=60)
+        codes = first.wait()
     assert set(codes.values()) == {0}, first.logs()
     assert first.events("worker 0", "session")[0]["step"] == OLD_STEP
     (left,) = first.events("worker 1", "left")
@@ -118,7 +113,7 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(
     with job(
         tmp_path / "second", "session_job.py", *arguments, last, server=server
     ) as second:
-        codes = second.wait(timeout_secs=60)
+        codes = second.wait()
     assert set(codes.values()) == {0}, second.logs()
     assert second.events("worker 0", "session")[0]["step"] == reached
     steps = second.events("worker 0", "end")[0]["step"] - reached
@@ -137,9 +132,9 @@ def test_killed_chief_comes_back_and_lost_sessions_do(
         it.send("worker 0", signal.SIGKILL)
         it.wait(["worker 0"])
         it.start("worker 0")
-        codes = it.wait(timeout_secs=80)
+        codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
-    assert it.secs_to_end() <= 10, it.logs()
+    assert it.idle_secs_to_end() <= 10, it.logs()
     # Started again it goes on from its last checkpoint, and so after the loss.
     first, again, third = (noted["step"] for noted in it.events("worker 0", "session"))
     assert first == 0 < again <= third
@@ -149,26 +144,30 @@ def test_killed_chief_comes_back_and_lost_sessions_do(
 
 @pytest.mark.slow
 def test_late_and_slow_worker(tmp_path: Path, server: ForkServer) -> None:
-    own = {"worker 0": ["step_secs=0.1"], "worker 1": ["late_secs=20", "step_secs=0.5"]}
-    arguments = ("aggregate=2", "last_step=120", "lost_secs=3")
-    with job(tmp_path, "session_job.py", *arguments, own=own, server=server) as it:
+    own = {"worker 1": ["step_secs=0.5", "request_stop_at=4"]}
+    arguments = ("aggregate=2", "step_secs=0.1", "lost_secs=3")
+    start = ("ps 0", "worker 0")
+    with job(
+        *(tmp_path, "session_job.py", *arguments), own=own, start=start, server=server
+    ) as it:
+        it.wait_for("worker 0", "step", 5)  # the chief begins without it
         with taken_port() as port:  # of a task that somebody starts meanwhile
             it.ports["worker"].append(port)
             it.start("worker 2")
-            it.wait(["worker 2"], timeout_secs=15)
+            it.wait(["worker 2"])
             assert "worker 2" in it.ended
-        codes = it.wait(timeout_secs=80)
+        it.start("worker 1")
+        codes = it.wait()
     assert codes.pop("worker 2") == 1
     assert f"ClusterError: Port {port} of `worker` 2" in it.log("worker 2")
     assert codes == dict.fromkeys(ALL, 0), it.logs()
-    late = it.events("worker 1", "start")[0]["at"]
-    assert late - it.events("worker 0", "start")[0]["at"] > 15
-    # The chief began without it.
-    assert it.events("worker 0", "session")[0]["at"] < late - 10
     # Not the 30 seconds that TensorFlow's own worker waits, and it took part.
-    assert it.events("worker 1", "session")[0]["at"] - late < 20
-    assert len(it.events("worker 1", "step")) > 1
-    assert it.secs_to_end() <= 10, it.logs()
+    start_of_late, session_of_late = (
+        it.events("worker 1", event)[0]["idle"] for event in ("start", "session")
+    )
+    assert session_of_late - start_of_late < 20
+    assert len(it.events("worker 1", "step")) == 4
+    assert it.idle_secs_to_end() <= 10, it.logs()
 
 
 @contextlib.contextmanager

@@ -43,9 +43,9 @@ def hanging(tmp_path_factory: pytest.TempPathFactory) -> Any:
         # The chief comes after the worker has looked once.
         late = {"worker 0": ["late_secs=3"]}
         poll = start("poll", tasks=TWO, own=late)
-        chief.wait_for("worker 1", "stopped", 60)
-        close.wait_for("worker 0", "stopped", 60)
-        poll.wait_for("worker 0", "step", 60)
+        chief.wait_for("worker 1", "stopped")
+        close.wait_for("worker 0", "stopped")
+        poll.wait_for("worker 0", "step")
         time.sleep(WATCH_SECS)
         for each in (chief, close, poll):
             each.poll()
@@ -91,9 +91,9 @@ def test_the_hook_alone_ends_it(tmp_path: Path) -> None:
     own = {"worker 1": ["request_stop_at=20"], "worker 0": ["late_secs=3"]}
     arguments = ("aggregate=2", "group_stop=1")
     with job(tmp_path, "plain_job.py", *arguments, tasks=TWO, own=own) as it:
-        codes = it.wait(["worker 0", "worker 1"], timeout_secs=60)
+        codes = it.wait(["worker 0", "worker 1"])
     assert codes == {"ps 0": None, "worker 0": 0, "worker 1": 0}, it.logs()
-    assert it.secs_to_end() <= 10, it.logs()
-    began = it.events("worker 0", "session")[0]["at"]
+    assert it.idle_secs_to_end() <= 10, it.logs()
+    began = it.events("worker 0", "session")[0]["idle"]
     # TensorFlow's own worker looks again after 30 seconds.
-    assert it.events("worker 1", "session")[0]["at"] - began < 20
+    assert it.events("worker 1", "session")[0]["idle"] - began < 20

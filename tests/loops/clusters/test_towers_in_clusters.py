@@ -20,9 +20,9 @@ STEPS = 20
 def run(folder: Path, kind: str) -> Job:
     arguments = (f"kind={kind}", f"last_step={STEPS}", "aggregate=2", "step_secs=0.01")
     with job(folder, "tower_job.py", *arguments, tasks=TASKS) as it:
-        codes = it.wait(timeout_secs=60)
+        codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
-    assert it.secs_to_end() <= 10, it.logs()
+    assert it.idle_secs_to_end() <= 10, it.logs()
     for index, task in enumerate(WORKERS):
         (placed,) = it.events(task, "placement")
         servers = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,17 +13,16 @@ import tensorflow as tf
 from hookbridge.loops.group_stop.close import limit_close
 
 v1 = tf.compat.v1
-BUSY_SECS = 4.0
 
 
 @pytest.mark.parametrize("kind", ["server", "local"])
 def test_close_returns_before_a_step_that_nothing_can_end(kind: str) -> None:
     target = tf.distribute.Server.create_local_server().target
-    began, ended = threading.Event(), []
+    began, let_go, ended = (threading.Event() for _ in range(3))
 
     def busy() -> float:
         began.set()
-        time.sleep(BUSY_SECS)
+        let_go.wait()
         return 0.0
 
     with tf.Graph().as_default():
@@ -37,17 +35,15 @@ def test_close_returns_before_a_step_that_nothing_can_end(kind: str) -> None:
             with pytest.raises((tf.errors.OpError, RuntimeError)):
                 session.run(step)
                 session.run(other)  # if the first one was let go well
-            ended.append(time.monotonic())
+            ended.set()
 
         thread = threading.Thread(target=run)
         thread.start()
-        assert began.wait(20)
-        before = time.monotonic()
+        began.wait()
         session.close()
-        assert time.monotonic() - before < BUSY_SECS - 1
-        assert not ended
-        thread.join(20)
-    assert ended and ended[0] - before > 1  # TensorFlow's own `close` waited for it
+        assert not ended.is_set()  # TensorFlow's own `close` waits for it
+        let_go.set()
+        thread.join()
 
 
 SCRIPT = """
@@ -70,6 +66,5 @@ def test_process_ends_whether_its_session_was_closed_or_not(repo_root: Path) -> 
         cwd=repo_root,
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
