@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat
@@ -26,6 +27,9 @@ _OWN = (
 
 # Graph -> (ids of what is saved, saver) of the last one made.
 _SAVERS: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
+
+# Graph -> the step of models that were never trained.
+_OF_NOBODY: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 class GraphCollections:
@@ -91,13 +95,24 @@ def _saved_step(step: Any) -> Any:
     return SavedStep(value, [spec], "global_step")
 
 
-def step_of(model: Any) -> Any:
+def step_of(model: Any, session: Any) -> Any:
     """The variable that counts the steps of a model: its optimizer's.
 
-    A model that was never trained has none; then it is the graph's own.
+    A model that was never trained has none; then it is the graph's own, or one of
+    which nobody else knows.
     """
     optimizer = getattr(model, "optimizer", None)
     made = getattr(optimizer, "_iterations", None)
     if made is None and not hasattr(type(optimizer), "iterations"):
         made = getattr(optimizer, "iterations", None)
-    return v1.train.get_or_create_global_step() if made is None else made
+    if made is None:
+        made = v1.train.get_global_step(session.graph)
+    if made is None:
+        made = _OF_NOBODY.get(session.graph)
+    if made is None:
+        made = v1.Variable(
+            np.int64(0), trainable=False, collections=[], name="hookbridge/step"
+        )
+        _OF_NOBODY[session.graph] = made
+        session.run(made.initializer)
+    return made

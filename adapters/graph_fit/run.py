@@ -17,6 +17,7 @@ import tensorflow as tf
 from hookbridge.adapters.fit_loop import inner_loops, refusals
 from hookbridge.adapters.fit_loop.monitored import HookWithoutEnd, not_the_end_of_data
 from hookbridge.adapters.fit_loop.states import FitStates
+from hookbridge.adapters.graph_fit import averages, optimizer
 from hookbridge.adapters.graph_fit.functions import LoopFunction
 from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
@@ -85,7 +86,9 @@ class GraphFitRun:
             if not inner_loops.is_running(model):
                 # An exception of somebody else ended this run without telling us.
                 self.leave()
-            if self._is_over:
+            caller = str(sys._getframe(1).f_globals.get("__name__"))
+            # A loop over a generator makes its predictions by `predict_on_batch`.
+            if self._is_over or caller.endswith("training_generator_v1"):
                 return original(*args, **kwargs)
             with self._aside():
                 return original(*args, **kwargs)
@@ -123,7 +126,8 @@ class GraphFitRun:
             mine = self._session = KerasSession(session)
 
         def make_step(options: Any) -> Callable[..., Any]:
-            step = StepCall(session, options, self._fetches_of(function))
+            rate = optimizer.learning_rate(self._model)
+            step = StepCall(session, options, self._fetches_of(function), rate)
 
             def call(*values: Any, run_metadata: Any = None) -> Any:
                 return self._call(function, step, values, run_metadata)
@@ -160,7 +164,7 @@ class GraphFitRun:
                         step.fetches, step.feed_dict(values), options, run_metadata
                     )
                     if self._monitored.should_stop():
-                        self._model.stop_training = True
+                        self._stop()
                     self._last = result
                     return result
         except (StopIteration, tf.errors.OutOfRangeError) as e:
@@ -175,9 +179,14 @@ class GraphFitRun:
             self.fail()
             raise
 
+    def _stop(self) -> None:
+        """Makes this step the last one of the loop."""
+        self._model.stop_training = True
+        averages.end_with_this_batch()
+
     def _stopped_by(self, error: BaseException, step: StepCall) -> Any:
         """A hook ended the run cleanly by its error."""
-        self._model.stop_training = True
+        self._stop()
         outputs = step.take_outputs()
         if outputs is not None:
             return outputs  # the step was made: `after_run` raised
@@ -190,13 +199,20 @@ class GraphFitRun:
         """`begin` and `after_create_session`."""
         assert self._session is not None
         session, graph, model = self._session, self._session.graph, self._model
-        counter = step_of(model)
+        counter = step_of(model, session)
         for hook in self.hooks:
             refusals.check_start(hook, int(session.run(counter)))
         self._variables = HookVariables(graph)
         self._collections = GraphCollections(graph)
         self._collections.enter(counter)
         aliases = {"global_step": v1.convert_to_tensor(counter)}
+        rate = optimizer.learning_rate(model)
+        if callable(rate) and not isinstance(rate, tf.Variable):
+            rate = rate(tf.cast(counter, tf.float32))
+        if rate is not None:
+            aliases["learning_rate"] = getattr(rate, "_graph_element", rate)
+        if self._mode == "train":
+            aliases.update(optimizer.gradients(model))
         if self._mode != "predict":
             aliases.update(step.fetches)
         self._names = GraphNames(model, graph, aliases)

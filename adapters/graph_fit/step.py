@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors, structures
+from hookbridge.adapters.graph_fit import optimizer
 
 
 class StepCall:
@@ -20,13 +21,15 @@ class StepCall:
       session: Keras's session.
       options: the `CallableOptions` by which Keras would make its callable.
       fetches: what `original_args.fetches` is.
+      rate: the variable that is the learning rate; anything else is no variable.
     """
 
-    def __init__(self, session: Any, options: Any, fetches: Any) -> None:
+    def __init__(self, session: Any, options: Any, fetches: Any, rate: Any) -> None:
         self._session = session
         self._graph = session.graph
         self._options = options
         self.fetches = fetches
+        self._rate = rate
         tensor = self._graph.get_tensor_by_name
         self.placeholders = [tensor(name) for name in options.feed]
         self._plans: dict[Any, _Plan] = {}
@@ -94,8 +97,14 @@ class StepCall:
             else:
                 pairs = [(self._fed_tensor(key), value)]
             for tensor, part in pairs:
-                feeds[tensor.name] = self._array(tensor, part)
+                for each in self._same(tensor):
+                    feeds[each.name] = self._array(each, part)
         return feeds
+
+    def _same(self, tensor: Any) -> list[Any]:
+        """What a feed of `tensor` feeds: of the learning rate, all that reads it."""
+        name = getattr(getattr(self._rate, "_graph_element", None), "name", None)
+        return optimizer.reads(self._rate) if tensor.name == name else [tensor]
 
     @property
     def _own(self) -> frozenset[str]:

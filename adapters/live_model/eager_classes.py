@@ -8,6 +8,7 @@ was built, an Estimator's evaluation for example, eager models of the same class
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from hookbridge import compat
@@ -35,6 +36,6 @@ def _switch(keras: Any, eager_version: Any, module: str) -> None:
             return  # no graph was built with this Keras
     for switched in version.__subclasses__():
         if switched.__module__ != version.__module__:
-            with compat.private("eager_mode")():
-                # This method of Keras does it; the object is not used.
+            # This method of Keras does it, and then fails for an abstract class.
+            with compat.private("eager_mode")(), contextlib.suppress(TypeError):
                 eager_version.__new__(switched)

@@ -1,0 +1,39 @@
+"""The learning rate and the gradients of a model's train function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+def learning_rate(model: Any) -> Any:
+    """The variable that is the learning rate; a schedule; or None."""
+    optimizer = getattr(model, "optimizer", None)
+    rate = getattr(optimizer, "learning_rate", None)
+    return getattr(optimizer, "lr", None) if rate is None else rate
+
+
+def reads(variable: Any) -> list[Any]:
+    """The tensors by which the graph reads a variable."""
+    if not hasattr(variable, "handle"):
+        return []
+    ops = variable.handle.consumers()
+    return [op.outputs[0] for op in ops if op.type == "ReadVariableOp"]
+
+
+def gradients(model: Any) -> dict[str, Any]:
+    """`{"gradients/<variable>": tensor}` of what updates the weights.
+
+    Without those of which only some rows are there.
+    """
+    found = {}
+    for variable in model.trainable_weights:
+        for op in getattr(variable, "handle", tf.constant(0)).consumers():
+            if not op.type.startswith("ResourceApply"):
+                continue
+            name = variable.op.name.removeprefix(f"{model.name}/")
+            for arg, tensor in zip(op.op_def.input_arg, op.inputs, strict=True):
+                if arg.name in ("grad", "delta"):
+                    found[f"gradients/{name}"] = tensor
+    return found

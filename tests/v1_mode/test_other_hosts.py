@@ -1,0 +1,144 @@
+"""Session loops, Estimator and towers, with callbacks, where v2 behaviour is off."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+
+v1 = tf.compat.v1
+X = np.random.RandomState(0).rand(64, 4).astype("f")
+Y = X @ np.ones([4, 1], "f")
+
+
+def guests(keras: Any, folder: Path) -> list[Any]:
+    return [
+        keras.callbacks.CSVLogger(str(folder / "log.csv")),
+        keras.callbacks.EarlyStopping("loss", min_delta=1e9, patience=2),
+        keras.callbacks.ModelCheckpoint(
+            str(folder / "w.weights.h5"), save_weights_only=True
+        ),
+        keras.callbacks.TerminateOnNaN(),
+        keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1e9),
+    ]
+
+
+def check(folder: Path, epochs: int = 3) -> None:
+    """What the callbacks above have written and stopped."""
+    with open(folder / "log.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["epoch"] for row in rows] == [str(i) for i in range(epochs)]
+    assert float(rows[-1]["loss"]) < float(rows[0]["loss"])
+    assert (folder / "w.weights.h5").exists()
+
+
+def regression(features: Any, labels: Any) -> tuple[Any, Any]:
+    weights = v1.get_variable("w", [4, 1], initializer=v1.zeros_initializer())
+    bias = v1.get_variable("b", [1], initializer=v1.zeros_initializer())
+    loss = tf.reduce_mean(tf.square(features @ weights + bias - labels), name="loss")
+    rate = v1.get_variable("rate", [], initializer=v1.constant_initializer(0.01))
+    step = v1.train.get_or_create_global_step()
+    optimizer = v1.train.GradientDescentOptimizer(rate)
+    return loss, optimizer.minimize(loss, step)
+
+
+def model_fn(features: Any, labels: Any, mode: Any) -> Any:
+    loss, train = regression(features, labels)
+    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+
+def input_fn() -> Any:
+    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(16).repeat()
+
+
+def test_session_loop(keras: Any, tmp_path: Path) -> None:
+    with tf.Graph().as_default():
+        _, train = regression(tf.constant(X), tf.constant(Y))
+        hooks = hb.as_hooks(guests(keras, tmp_path), steps_per_epoch=4)
+        with v1.train.MonitoredTrainingSession(
+            checkpoint_dir=str(tmp_path / "checkpoints"), hooks=hooks
+        ) as session:
+            while not session.should_stop():
+                session.run(train)
+    check(tmp_path)
+
+
+def test_session_loop_with_a_keras_model(keras2: Any, tmp_path: Path) -> None:
+    with tf.Graph().as_default():
+        model = keras2.Sequential([keras2.layers.Dense(1, input_shape=(4,))])
+        loss = tf.reduce_mean(tf.square(model(X) - Y), name="loss")
+        step = v1.train.get_or_create_global_step()
+        train = v1.train.GradientDescentOptimizer(0.01).minimize(loss, step)
+        hooks = hb.as_hooks(
+            [
+                keras2.callbacks.CSVLogger(str(tmp_path / "log.csv")),
+                keras2.callbacks.ModelCheckpoint(
+                    str(tmp_path / "w.weights.h5"), save_weights_only=True
+                ),
+            ],
+            steps_per_epoch=4,
+            epochs=3,
+            model=model,
+        )
+        with v1.train.MonitoredSession(hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(train)
+    check(tmp_path)
+
+
+def test_session_loop_with_validation(keras: Any, tmp_path: Path) -> None:
+    seen: list[dict[str, float]] = []
+    callback = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append(dict(logs))
+    )
+    with tf.Graph().as_default():
+        _, train = regression(tf.constant(X), tf.constant(Y))
+        hooks = hb.as_hooks(
+            callback, steps_per_epoch=4, epochs=2, validation=lambda: {"mae": 2.0}
+        )
+        with v1.train.MonitoredSession(hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(train)
+    assert [each["val_mae"] for each in seen] == [2.0, 2.0]
+
+
+def test_estimator_trains_evaluates_and_predicts(keras: Any, tmp_path: Path) -> None:
+    estimator = hb.estimator.Estimator(model_fn, str(tmp_path / "model"))
+    hooks = hb.as_hooks(guests(keras, tmp_path), steps_per_epoch=4)
+    estimator.train(input_fn, hooks=hooks)
+    check(tmp_path)
+    seen: list[int] = []
+    callback = keras.callbacks.LambdaCallback()
+    callback.on_test_batch_end = lambda batch, logs=None: seen.append(batch)
+    estimator.evaluate(input_fn, steps=3, hooks=hb.as_hooks(callback))
+    assert seen == [0, 1, 2]
+
+
+@pytest.mark.parametrize("towers", [1, 2])
+def test_towers(keras: Any, tmp_path: Path, towers: int) -> None:
+    replicated = hb.replicate_model_fn(model_fn, devices=["/cpu:0"] * towers)
+    estimator = hb.estimator.Estimator(replicated, str(tmp_path / "model"))
+    hooks = hb.as_hooks(guests(keras, tmp_path), steps_per_epoch=4)
+    estimator.train(input_fn, hooks=hooks)
+    check(tmp_path)
+
+
+def test_tower_loop(keras: Any, tmp_path: Path) -> None:
+    def tower(features: Any, labels: Any, mode: str) -> Any:
+        weights = v1.get_variable("w", [4, 1], initializer=v1.zeros_initializer())
+        return hb.loops.TowerSpec(tf.reduce_mean((features @ weights - labels) ** 2))
+
+    loop = hb.loops.TowerLoop(
+        tower,
+        optimizer=v1.train.GradientDescentOptimizer,
+        learning_rate=0.01,
+        num_towers=2,
+    )
+    loop.train(input_fn, guests=guests(keras, tmp_path), steps_per_epoch=4)
+    check(tmp_path)
