@@ -1,4 +1,4 @@
-"""A process that was asked to end: it waits for no step that makes no progress."""
+"""When a coordinator stops waiting for steps: asked to end, or without workers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ class Preemption:
 
     Attributes:
       gave_up: whether a step was given up, so that a call to a worker is still open.
+      lost: the error about workers that are gone for too long; ends every wait.
     """
 
     def __init__(self) -> None:
         self.gave_up = False
+        self.lost: Exception | None = None
         self._since: float | None = None
 
     def set(self) -> None:
@@ -38,8 +40,13 @@ class Preemption:
         Returns:
           Whether it is done. False only after `set`, when nothing was done for long: a
           worker that stands still must not keep the process from saving and ending.
+
+        Raises:
+          Exception: `lost`.
         """
         while not is_done():
+            if self.lost is not None:
+                raise self.lost
             if self._since and time.monotonic() - self._since > PATIENCE_SECS:
                 self.gave_up = True
                 return False

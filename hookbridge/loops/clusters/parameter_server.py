@@ -16,8 +16,10 @@ from hookbridge import errors
 from hookbridge.adapters.guests.kinds import flatten
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.exit import end_with_threads
+from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.ports import (
+    Liveness,
     check_own_port,
     is_listening,
     is_waiting,
@@ -29,6 +31,8 @@ POLL_SECS = 0.5
 # How long the coordinator may be out of reach before its servers end.
 LOST_SECS = 2.0
 START_SECS = 600.0
+WORKERS_LOST_SECS = 600.0
+FOLLOW_SECS = 10.0  # between two looks at the workers, at most
 # How long the chief may take from its last wait to the start of its own server.
 HANDOVER_SECS = 10.0
 # How long something may listen at a task's address without answering as its server.
@@ -42,6 +46,7 @@ def parameter_server_strategy(
     *,
     guests: Any = (),
     start_secs: float = START_SECS,
+    lost_secs: float = WORKERS_LOST_SECS,
     stop_on_sigterm: bool = True,
 ) -> Any:
     """Makes this task what the cluster says, and the strategy on the chief.
@@ -62,6 +67,9 @@ def parameter_server_strategy(
       guests: the hooks and callbacks of the `fit`, if they are known by now: what
         cannot run with remote workers is refused before any server starts.
       start_secs: how long tasks wait for one another at the start.
+      lost_secs: how long all workers may be away at once. Then a `fit` with guests of
+        `as_callbacks` that waits for a step ends with a `ClusterError`; TensorFlow
+        alone waits an hour.
       stop_on_sigterm: on the chief, the first SIGTERM stops the running `fit` with
         guests of `as_callbacks` after the present step: every `end` and
         `on_train_end` still runs, so `CheckpointSaverHook` saves. The second has its
@@ -91,6 +99,7 @@ def parameter_server_strategy(
         serve(config, start_secs=start_secs)
     with waiting(config):
         _wait_for_servers(config, start_secs)
+    _follow_workers(config, lost_secs)
     if stop_on_sigterm:
         _stop_on_sigterm()
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
@@ -202,9 +211,32 @@ def _names(config: ClusterConfig, tasks: Sequence[tuple[str, int]]) -> str:
     return ", ".join(f"{job} {i} ({config.cluster[job][i]})" for job, i in tasks)
 
 
-def _stop_on_sigterm() -> None:
-    from hookbridge.adapters.parameter_server.preemption import PREEMPTED
+def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
+    """Ends the waits of this process while all workers are gone for too long."""
+    workers = [("worker", i) for i in range(len(config.cluster["worker"]))]
+    liveness = Liveness(config, workers)
 
+    def follow() -> None:
+        while True:
+            liveness.look()
+            is_lost = len(liveness.away(lost_secs)) == len(workers)
+            PREEMPTED.lost = _lost(config, workers, lost_secs) if is_lost else None
+            time.sleep(min(max(lost_secs / 10, POLL_SECS), FOLLOW_SECS))
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def _lost(
+    config: ClusterConfig, workers: Sequence[tuple[str, int]], secs: float
+) -> errors.ClusterError:
+    return errors.ClusterError(
+        f"All workers are gone for {secs:g} s: {_names(config, workers)}; expected one "
+        "at least that computes steps. See what they printed, and start the job "
+        "again: it goes on from its last checkpoint."
+    )
+
+
+def _stop_on_sigterm() -> None:
     if threading.current_thread() is not threading.main_thread():
         return
     before = signal.getsignal(signal.SIGTERM)

@@ -55,7 +55,9 @@ def main() -> None:
     config = hb.loops.ClusterConfig.from_environment()
     if config.task_type == "chief":
         note("waits")
-    strategy = hb.loops.parameter_server_strategy(config)
+    strategy = hb.loops.parameter_server_strategy(
+        config, lost_secs=float(os.environ.get("LOST_SECS", "600"))
+    )
     with strategy.scope():
         made = model(mean_output, 0.0078125)
     saved = str(FOLDER / "saved")

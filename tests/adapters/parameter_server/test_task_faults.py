@@ -101,6 +101,20 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(tmp_path: Path) -> None:
         assert job.note("fitted")["bias"] == pytest.approx(-RATE * (step + 50))
 
 
+def test_a_chief_without_workers_ends_with_an_error(tmp_path: Path) -> None:
+    with cluster(tmp_path, JOB, LOST_SECS="2") as job:
+        job.start()
+        job.wait_for("batch 40")
+        for worker in ("worker 0", "worker 1"):
+            job.send(worker, signal.SIGKILL)
+        codes = job.wait()
+        failed = job.note("failed")
+    assert failed["type"] == "ClusterError"
+    assert "All workers are gone for 2 s: worker 0 (" in failed["message"]
+    assert not job.notes("ends")
+    assert codes["chief 0"] == 1 and codes["ps 0"] == 0
+
+
 def test_sigterm_saves_although_a_worker_stands_still(tmp_path: Path) -> None:
     with cluster(tmp_path, JOB) as job:
         job.start()
