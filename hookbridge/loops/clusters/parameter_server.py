@@ -18,6 +18,7 @@ from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.exit import end_with_threads
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.clusters.lost_servers import shorten_log
 from hookbridge.loops.tasks.ports import (
     Liveness,
     check_own_port,
@@ -99,6 +100,7 @@ def parameter_server_strategy(
         serve(config, start_secs=start_secs)
     with waiting(config):
         _wait_for_servers(config, start_secs)
+    shorten_log(config)
     _follow_workers(config, lost_secs)
     if stop_on_sigterm:
         _stop_on_sigterm()

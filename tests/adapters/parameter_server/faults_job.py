@@ -5,6 +5,7 @@ TF_CONFIG=... python tests/adapters/parameter_server/faults_job.py FOLDER
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -52,6 +53,7 @@ class Watching(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def main() -> None:
+    tf.get_logger().addHandler(logging.FileHandler(FOLDER / "tensorflow.txt"))
     config = hb.loops.ClusterConfig.from_environment()
     if config.task_type == "chief":
         note("waits")

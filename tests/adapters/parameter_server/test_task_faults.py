@@ -68,6 +68,12 @@ def test_a_killed_parameter_server_is_a_clear_error(tmp_path: Path) -> None:
         assert failed["idle"] - killed < 60
         assert idle_secs_to_end(job, killed) < 75
         assert not job.notes("ends") and not job.notes("on_train_end")
+    # One clear line first; what TensorFlow writes about it is in the user's own log.
+    printed = (tmp_path / "chief_0.log").read_text()
+    line = printed.index("hookbridge: parameter server 0 (localhost:")
+    assert line < printed.index("Traceback (most recent call last)")
+    assert "Remote function on worker" not in printed
+    assert "Remote function on worker" in (tmp_path / "tensorflow.txt").read_text()
     assert codes["chief 0"] == 1
     assert codes["worker 0"] == codes["worker 1"] == 0
 

@@ -1,0 +1,55 @@
+"""One clear line about a lost parameter server, where TensorFlow writes hundreds."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import tensorflow as tf
+
+from hookbridge.cluster import ClusterConfig
+
+# How the coordinator's records about a failed step begin or go on.
+_RECORDS = re.compile(r"Remote function on worker|error when processing closure")
+_SERVER = re.compile(r"remote target /job:ps/replica:0/task:(\d+)")
+
+
+class OneLineEach(logging.Filter):
+    """Shows one line for each lost server on the terminal, and no other about it.
+
+    Handlers of the user, such as those of files, get every record.
+
+    Args:
+      config: the cluster.
+    """
+
+    def __init__(self, config: ClusterConfig) -> None:
+        super().__init__()
+        self._config = config
+        self._told: set[int] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the logger goes on with the record."""
+        text = record.getMessage()
+        found = _SERVER.search(text) if _RECORDS.search(text) else None
+        if found is None:
+            return True
+        index, logger = int(found[1]), tf.get_logger()
+        if index not in self._told:
+            self._told.add(index)
+            logger.error(
+                "hookbridge: parameter server %d (%s) is lost, which ends the fit. See "
+                "what it printed, and start the job again: it goes on from its last "
+                "checkpoint.",
+                index,
+                self._config.cluster["ps"][index],
+            )
+        for handler in (*logger.handlers, *logging.getLogger().handlers):
+            if type(handler) is not logging.StreamHandler:
+                handler.handle(record)
+        return False
+
+
+def shorten_log(config: ClusterConfig) -> None:
+    """Shortens what TensorFlow's logger shows about lost servers."""
+    tf.get_logger().addFilter(OneLineEach(config))
