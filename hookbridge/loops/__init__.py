@@ -5,6 +5,9 @@
     loop.train(input_fn, guests=[any hooks and callbacks], steps_per_epoch=100)
 
 The names are looked up on first use: importing this does not import TensorFlow.
+
+Reading order: `tower_loop` and `towers`; then `clusters`, `group_stop`, `tasks`;
+`sessions`.
 """
 
 from __future__ import annotations
@@ -57,22 +60,7 @@ _WHERE = {
     "training_session": "hookbridge.loops.sessions.callable_session",
 }
 
-__all__ = (
-    "CallableSessionHook",
-    "ClusterConfig",
-    "GroupStopHook",
-    "LocalCluster",
-    "SessionCluster",
-    "TowerLoop",
-    "TowerSpec",
-    "TrainingResult",
-    "checkpoints_until_stop",
-    "parameter_server_strategy",
-    "session_config",
-    "tower_devices",
-    "train_and_evaluate",
-    "training_session",
-)
+__all__ = tuple(sorted(_WHERE))
 
 
 def __getattr__(name: str) -> Any:
