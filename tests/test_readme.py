@@ -239,7 +239,13 @@ def test_index_lists_every_page() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["docs/architecture.md", "docs/reliability.md", "CONTRIBUTING.md"]
+    "page",
+    [
+        "docs/architecture.md",
+        "docs/graph-fit.md",
+        "docs/reliability.md",
+        "CONTRIBUTING.md",
+    ],
 )
 def test_named_files_exist(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""`hookbridge cluster`: a command in a local cluster of real processes."""
+"""`hookbridge cluster` runs a command in a local cluster of real processes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 SUMMARY = "Run a command in a local cluster, with TF_CONFIG set for each task."
 USAGE = "[--flag=value ...] -- COMMAND [ARGUMENT ...]"
+# TensorFlow has no option for either.
+NOTE = (
+    "TensorFlow's servers listen on all network interfaces without authentication,\n"
+    "although the addresses say localhost: run this where nobody else can connect."
+)
 FIELDS = {
     "num_workers": "Workers beside the chief.",
     "num_ps": "Parameter servers; ended when all other tasks are done.",

@@ -1,8 +1,8 @@
-"""The `hookbridge` command: one sub-command a module.
+"""The `hookbridge` command, which runs one module for each sub-command.
 
-Each sub-command has its own flags, so nothing is registered globally and several
-runs in one process do not see each other's values. TensorFlow is imported when a
-sub-command starts its work: `--help` and a bad flag answer at once.
+Each sub-command has flags of its own, so several runs in one process do not see each
+other's values. TensorFlow is imported when a sub-command starts its work, so `--help`
+and errors in flags do not wait for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from absl import flags
 
 from hookbridge import errors
 
-# Name -> module with SUMMARY, USAGE, define_flags(values) and run(values, args).
+# Name -> module with SUMMARY, USAGE, perhaps NOTE, define_flags(values) and
+# run(values, args).
 COMMANDS = {
     "demo": "hookbridge.cli.demo",
     "train": "hookbridge.cli.train",
@@ -116,4 +117,6 @@ def command_help(name: str, command: ModuleType, values: Any) -> str:
         shown = f"--[no]{flag_name}" if flag.boolean else f"--{flag_name}"
         default = "" if flag.default is None else f" (default: {flag.default})"
         lines.append(f"  {shown:<22} {flag.help}{default}")
+    note = getattr(command, "NOTE", "")
+    lines += ["", note] if note else []
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`hookbridge demo`: one list of guests in a session loop and in `Model.fit`."""
+"""`hookbridge demo` trains with one list of guests in both loops."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from hookbridge.demo.settings import DemoSettings
 
 SUMMARY = "Train a digits classifier in both loops, driven by one list of guests."
 USAGE = "[--flag=value ...]"
+# TensorFlow has no option for either.
+NOTE = (
+    "TensorFlow's servers listen on all network interfaces without authentication,\n"
+    "although the addresses say localhost: run this where nobody else can connect,\n"
+    "or with --local, which starts no server."
+)
 FIELDS = {
     "epochs": "Train for at most so many epochs.",
     "batch_size": "Examples in a step; a multiple of --num_towers times --num_workers.",

@@ -222,7 +222,10 @@ def _compare(calm: Job, job: Job) -> list[str]:
         return ["the job came to no end"]
     ours, theirs = job.final(), calm.final()
     if job.kind == "one":
-        found = [] if ours == theirs else [f"final {ours}, undisturbed {theirs}"]
+        # A task that dies between a save and the events of the same step has lost these
+        # events, so `Counter` may be behind; the weights may not.
+        same = ours["weight"] == theirs["weight"]
+        found = [] if same else [f"final {ours}, undisturbed {theirs}"]
     else:
         pairs = zip(ours["weight"], theirs["weight"], strict=True)
         far = max(abs(a - b) for a, b in pairs)
