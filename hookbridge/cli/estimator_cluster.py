@@ -1,4 +1,4 @@
-"""What `hookbridge train` settles about its cluster before Estimator starts servers."""
+"""Checks and settings of a cluster before Estimator starts its servers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hookbridge.cluster import CHIEF_TYPES, ClusterConfig
 
 @contextlib.contextmanager
 def for_estimator() -> Iterator[ClusterConfig]:
-    """This process's place, with `TF_CONFIG` for the time being as Estimator wants it.
+    """Sets `TF_CONFIG` as Estimator needs it, and yields the place of this process.
 
-    Estimator takes no blank value, and no cluster without a chief: there the first
-    worker is the chief, in every task.
+    Estimator refuses a blank value and a cluster without a chief. In such a cluster
+    every task takes the first worker for the chief.
 
     Raises:
       errors.InvalidArgumentError: `TF_CONFIG` is malformed, or describes a cluster
@@ -34,7 +34,7 @@ def for_estimator() -> Iterator[ClusterConfig]:
             "'master', which evaluates by itself; expected the job 'chief' in its "
             "place."
         )
-    # The other keys are Estimator's.
+    # Estimator reads further keys; they are kept.
     value = json.loads(given) if given.strip() else {}
     for key in ("cluster", "task"):
         value.pop(key, None)
@@ -53,7 +53,7 @@ def for_estimator() -> Iterator[ClusterConfig]:
 def check_before_servers(
     train_input_fn: Any, num_towers: int, cluster: ClusterConfig
 ) -> None:
-    """Finds out what Estimator would find out with its server running.
+    """Makes checks that Estimator makes only after its server has started.
 
     Raises:
       errors.InvalidArgumentError: the batch does not divide among the towers.

@@ -1,4 +1,4 @@
-"""The Estimator that `hookbridge train` makes of a user's functions."""
+"""Trains the Estimator that is made of a user's functions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
         guests,
         steps_per_epoch=values.steps_per_epoch,
         epochs=values.epochs,
-        # In a cluster the evaluator evaluates, in a process of its own.
+        # In a cluster the evaluator has a process of its own.
         validation=None
         if cluster.cluster or not evaluation
         else (estimator, evaluation),
@@ -67,14 +67,14 @@ def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
         )
     else:
         estimator.train(train_input_fn, hooks=hooks, max_steps=last_step)
-    # What a cluster's evaluator found on the way is not returned.
+    # `train_and_evaluate` does not return the metrics of the evaluator.
     evaluates = not cluster.cluster or cluster.task_type == "evaluator"
     if evaluates and evaluation is not None:
         _print_metrics(estimator.evaluate(eval_input_fn))
 
 
 def _last_step(values: Any) -> int | None:
-    """Where the training ends; the evaluator of a cluster has to know it too."""
+    """The global step at which the training ends; the evaluator needs it too."""
     if not values.epochs:
         return values.max_steps  # type: ignore[no-any-return]  # a flag
     steps = int(values.epochs * values.steps_per_epoch)

@@ -1,4 +1,4 @@
-"""`hookbridge explain`: what a loop would do with the guests of a file."""
+"""`hookbridge explain` shows what a loop would do with the guests of a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from absl import flags
 
 from hookbridge import errors
 
-SUMMARY = "Tell what a loop would deliver to each hook and callback of a file."
+SUMMARY = "Show what a loop would deliver to each hook and callback of a file."
 USAGE = "[--flag=value ...] FILE.py"
 HOSTS = ("session", "fit", "parameter_server")
 
@@ -18,7 +18,11 @@ HOSTS = ("session", "fit", "parameter_server")
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
     flags.DEFINE_enum(
-        "host", "session", HOSTS, "The loop that is asked about.", flag_values=values
+        "host",
+        "session",
+        HOSTS,
+        "The loop that would run the guests.",
+        flag_values=values,
     )
     flags.DEFINE_string(
         "guests",
@@ -44,5 +48,5 @@ def run(values: Any, arguments: Sequence[str]) -> int:
     module = user_file.load_file(arguments[0])
     report = explain(user_file.find_guests(module, values.guests), host=values.host)
     print(json.dumps(report.to_json(), indent=2) if values.json else report)
-    # As for all bad input: what is refused would not have begun to train.
+    # A refused guest is bad input: its training would not begin.
     return 2 if any(guest.verdict == "refused" for guest in report.guests) else 0

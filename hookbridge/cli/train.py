@@ -1,4 +1,4 @@
-"""`hookbridge train`: an Estimator's functions from a file, in towers, in a cluster."""
+"""`hookbridge train` trains an Estimator from the functions of a user's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's Python file, whose names a command looks up."""
+"""Loads a user's Python file and looks up names in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load_file(path: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     module = importlib.util.module_from_spec(spec)
-    # Before it runs: dataclasses and pickles look their module up by name.
+    # Dataclasses and pickles look up their module by name while it runs.
     sys.modules[stem] = module
     try:
         spec.loader.exec_module(module)
@@ -46,7 +46,7 @@ def load_file(path: str) -> ModuleType:
 
 
 def _raised(path: str, error: Exception) -> errors.InvalidArgumentError:
-    """What a file's own error becomes: one line that leads to the place."""
+    """The error of a user's file as one line that names the place."""
     frames = traceback.extract_tb(error.__traceback__)
     places = [(frame.filename, frame.lineno) for frame in frames]
     if isinstance(error, SyntaxError):  # of this file, or of one that it imports
@@ -97,7 +97,7 @@ def find_guests(module: ModuleType, name: str = "guests") -> Any:
             f"callbacks, `{name} = [...]`, or a function that returns one."
         )
     found = getattr(module, name)
-    # Some hooks are callable too.
+    # Some hooks are callable too; they are no functions that return a list.
     from hookbridge.adapters.guests import kinds as guests
 
     is_guest = guests.is_hook(found) or guests.is_callback(found)

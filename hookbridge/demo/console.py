@@ -28,7 +28,7 @@ class _HookLines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.module == "deprecation":
-            return  # half of TF1 is deprecated, and the demo is about that half
+            return  # TensorFlow marks most of the session API as deprecated
         if record.levelno >= logging.WARNING:
             self._emit(f"  {record.levelname.lower()}: {record.getMessage()}")
         elif record.funcName == "_log_tensors":

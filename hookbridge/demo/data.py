@@ -65,7 +65,7 @@ def load_digits(seed: int) -> Digits:
 
 
 def training_dataset(part: Split, *, batch_size: int, seed: int) -> Any:
-    """Endless batches, in another order each epoch, the same in graph and eager mode.
+    """Endless batches in a new order each epoch; graph and eager mode get the same.
 
     Returns:
       A `tf.data.Dataset` of `([batch_size, 64], [batch_size])`; `N // batch_size`

@@ -12,7 +12,7 @@ from hookbridge.demo.data import CLASSES, PIXELS
 from hookbridge.loops import TowerSpec
 
 HIDDEN_UNITS = 64
-# Keras's default; TF1's is 1e-8. The two loops are to compute the same.
+# Keras's default. TF1's default is 1e-8, with which the loops would differ.
 ADAM_EPSILON = 1e-7
 
 

@@ -1,4 +1,4 @@
-"""What the demo can be told, checked before TensorFlow is imported."""
+"""The demo's settings, which are checked before TensorFlow is imported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hookbridge.arguments import writable
 from hookbridge.demo.data import TRAINING_IMAGES
 from hookbridge.loops.towers.batches import check_divides
 
-# Says that a directory is a demo's, so that the next demo may replace its files.
+# This file marks the directory of a demo; the next demo may replace its files.
 MARKER = "written_by_hookbridge_demo"
 
 
@@ -43,7 +43,7 @@ class DemoSettings:
         return TRAINING_IMAGES // self.batch_size
 
     def devices(self) -> tuple[str, ...]:
-        """One for each tower: GPUs if there are enough, the demo needs none."""
+        """One device for each tower: GPUs if there are enough, else CPUs."""
         import tensorflow as tf
 
         gpus = len(tf.config.list_physical_devices("GPU"))

@@ -1,9 +1,9 @@
-"""What each guest has to see in a process of a cluster, and what it saw.
+"""Checks the events that a guest saw in one process of a cluster.
 
-In one process the documented sequence is known event for event
-(`lifecycle.expected_events`). In a cluster the others have a say in how many steps a
-process makes, and `Model.fit` delivers what a step computed some steps later. What
-stays is the order of the story, and every number in it.
+Without a cluster `lifecycle.expected_events` knows each event. In a cluster the number
+of steps of a process depends on the others, and `Model.fit` delivers the end of a step
+some steps later. The order of the events and their numbers are still documented, and
+are checked here.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def complaints(
     Args:
       kind: `"hook"` or `"callback"`.
       events: `(event, number)` in order of arrival.
-      expected: the events that the guest can see here: those it overrides, without
-        those that its role leaves to other processes.
-      lagging: steps end after later ones have begun, in order.
-      interrupted: another process may have ended this one in the middle of a step,
-        so that what would follow is missing.
-      late: the others may have begun without this one, so that its first epoch is
-        the one that they had come to.
+      expected: the events that the guest can see here: those that it overrides and
+        that its role does not leave to other processes.
+      lagging: a step may end after later steps have begun; steps end in order.
+      interrupted: another process may have ended this one in the middle of a step;
+        the events that would follow are missing.
+      late: the others may have begun without this process; its first epoch is the
+        one in which it joined.
 
     Returns:
       One line for each difference; empty if there is none.
