@@ -144,17 +144,25 @@ def _explain_one(guest: Any, host: Host, callbacks: list[Any]) -> GuestReport:
 def _refusal(guest: Any, host: Host) -> str:
     """Why `host` refuses `guest`; empty if it does not. The converters decide."""
     from hookbridge.adapters import convert
+    from hookbridge.adapters.guests import kinds as guests
     from hookbridge.adapters.parameter_server import refusals
+    from hookbridge.adapters.session_loop import checks, v1_tensorboard
 
     try:
         if host == "session":
-            # Any number of steps: whether epochs are defined is for the real call.
-            convert.as_hooks(guest, steps_per_epoch=1)
+            guests.check_kind(guest)
+            if not guests.is_hook(guest):
+                called = v1_tensorboard.effective(guest)
+                checks.check_guest(called, has_model=False)
         else:
             convert.as_callbacks(guest)
         if host == "parameter_server":
             refusals.check_hook(guest)
-    except errors.RefusedError as e:
+    except (
+        errors.RefusedError,
+        errors.UnwritableError,
+        errors.MissingExtraError,
+    ) as e:
         return str(e)
     return ""
 

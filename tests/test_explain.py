@@ -106,6 +106,21 @@ def test_wrapped_guests_are_explained_as_themselves() -> None:
     assert hb.explain(wrapped, "session") == hb.explain(callback, "session")
 
 
+def test_missing_directory_is_a_refusal_and_nothing_is_written(
+    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (report,) = hb.explain(keras.callbacks.CSVLogger("/nope/x.csv")).guests
+    assert report.verdict == "refused"
+    assert "the directory `/nope` does not exist" in report.reason
+    written: list[Any] = []
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **kw: written.append(kw))
+    saver = keras.callbacks.ModelCheckpoint(
+        str(tmp_path / "w.weights.h5"), save_weights_only=True
+    )
+    assert hb.explain(saver).guests[0].verdict == "wrapped"
+    assert not written
+
+
 def test_report_prints_and_is_json() -> None:
     report = hb.explain(tf.compat.v1.train.StopAtStepHook(num_steps=3), host="fit")
     text = str(report)

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds
-from hookbridge.adapters.guests import paths as callback_paths
+from hookbridge.adapters.guests import kinds, paths
 from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop import monitors
@@ -46,13 +45,15 @@ def _refuse(callback: Any, reason: str, way_out: str) -> errors.RefusedError:
 def check_guest(callback: Any, *, has_model: bool) -> None:
     """Refuses a callback that no session can host, before any graph exists.
 
+    It writes nothing; `check_paths` does.
+
     Args:
       callback: of any flavour.
       has_model: whether the graph has a Keras model.
 
     Raises:
       errors.RefusedError: for such a callback.
-      errors.UnwritableError: it writes to where it cannot.
+      errors.UnwritableError: a directory that it writes to does not exist.
       errors.MissingExtraError: `TensorBoard` without the package `tensorboard`.
     """
     name = kinds.stock_name(callback)
@@ -93,8 +94,17 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
                 "`embeddings_metadata` for, and a graph has those of `tf_keras`",
                 "use `tf_keras.callbacks.TensorBoard`, or leave it out",
             )
-    for path, is_folder in callback_paths.written_paths(callback, name):
-        callback_paths.check_writable(callback, path, is_folder=is_folder)
+    paths.written_paths(callback, name)
+
+
+def check_paths(callback: Any) -> None:
+    """Refuses a callback that writes to where it cannot; tries it on the disk.
+
+    Raises:
+      errors.UnwritableError: for such a callback.
+    """
+    for path, is_folder in paths.written_paths(callback, kinds.stock_name(callback)):
+        paths.check_writable(callback, path, is_folder=is_folder)
 
 
 def _check_options(callback: Any) -> None:

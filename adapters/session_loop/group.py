@@ -39,6 +39,7 @@ class CallbackGroup:
         as_validation(config.validation)
         for callback in callbacks:
             checks.check_guest(callback, has_model=config.model is not None)
+            checks.check_paths(callback)
             if config.steps_per_epoch is None and checks.needs_epochs_only(callback):
                 raise checks.epochs_undefined(callback)
 

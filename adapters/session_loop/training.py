@@ -240,7 +240,8 @@ class TrainRun(SessionRun):
         if self._now is self._plain and not self._counter.stale:
             step = before + (self._adds or 0)
             if step < self._epochs.stop and not self.model.stop_training:
-                # What the rest of this method and `_finish_step` come to.
+                # Fast path; must match `_finish_step`: no callback wants batches and
+                # the epoch goes on.
                 self.step = step
                 self._batch = -1
                 self._epochs.batches += 1

@@ -140,3 +140,10 @@ def test_a_bad_lag_of_one_hook_is_refused(max_lag: Any) -> None:
     hook = v1.train.StopAtStepHook(3)
     with pytest.raises(errors.InvalidArgumentError, match="`max_lag="):
         hb.HookToCallback(hook, max_lag=max_lag)
+
+
+def test_every_hook_tells_whether_an_evaluation_asked_to_stop(keras: Any) -> None:
+    callbacks = [keras.callbacks.Callback(), keras.callbacks.Callback()]
+    made = [*hb.as_hooks(callbacks), hb.CallbackToHook(callbacks[0])]
+    assert [hook.asked_to_stop for hook in made] == [False] * 3
+    assert vars(made[0]).keys() == vars(made[2]).keys()
