@@ -35,9 +35,6 @@ _METHODS = {
     "adapters/live_model/watched.py",
     "adapters/session_graph/raw_runs.py",
     "adapters/session_graph/step_counter.py",
-    "adapters/session_loop/restores.py",
-    "adapters/session_loop/state_keeper.py",
-    "adapters/state/files.py",
 }
 # Circles that are still to be opened; take a line away with its circle.
 _OPEN = {

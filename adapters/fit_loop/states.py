@@ -67,7 +67,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         state = CallbackState(callbacks, lambda: None, group=len(self._states))
         self._states.append(state)
         if self._from is not None:
-            state.restore(*self._from)
+            state.restore(self._from[0])
 
     def _checkpoint(self, model: Any) -> tuple[str, int] | None:
         """The checkpoint the model was restored from, if this hook wrote it."""

@@ -95,3 +95,15 @@ def evaluation(graph: Any) -> Evaluation | None:
         }
         return Evaluation(found, updates[0]) if found else None
     return None
+
+
+def checkpoint_dir() -> str | None:
+    """The directory of the `MonitoredTrainingSession` that is being made, or None.
+
+    Its workers are given it as the chief is, though they write nothing there.
+    """
+    for frame in _frames():
+        if frame.f_code.co_name == "MonitoredTrainingSession":
+            found = frame.f_locals.get("checkpoint_dir")
+            return None if found is None else str(found)
+    return None

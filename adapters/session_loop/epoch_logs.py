@@ -52,6 +52,18 @@ class EpochLogs:
             if key in self._means:
                 self._means[key].restore(*numbers)
 
+    def fill(self, session: Any) -> bool:
+        """Brings `current` up to what `restore` took; whether there is anything."""
+        wanted = {s.key: s.value for s in self._sources if s.streaming}
+        found = {
+            key: total / count for key, (total, count) in self.state().items() if count
+        }
+        if not found:
+            return False
+        found.update((k, float(v)) for k, v in session.run(wanted).items())
+        self.current = {s.key: found[s.key] for s in self._sources if s.key in found}
+        return True
+
     def add(self, fetch: StepFetch, results: Any) -> None:
         """Takes the results of a step; `catch_up` puts them into `current`."""
         if fetch is not self._fetch or len(self._pending) >= _MOST_PENDING:

@@ -10,6 +10,7 @@ class LoopState(NamedTuple):
     """Where a training run is.
 
     Attributes:
+      step: the global step that it was taken at.
       rates: the learning rates that are fed, by the names of their tensors.
       sums: sum and weight of each mean of the open epoch; None if none is open.
       metrics: what the streaming metrics hold in it, by the names of their variables.
@@ -17,6 +18,7 @@ class LoopState(NamedTuple):
         there.
     """
 
+    step: int
     rates: Mapping[str, float]
     sums: Mapping[str, tuple[float, float]] | None
     metrics: Mapping[str, Any]
@@ -37,8 +39,8 @@ def parse(document: Any, step: int) -> LoopState:
     """What `document` returned.
 
     Args:
-      document: as it was read; what a part is missing in is of an earlier version.
-      step: the global step it belongs to.
+      document: as it was read; missing parts come from files of older versions.
+      step: the global step that it was taken at.
 
     Raises:
       TypeError, ValueError: it is damaged.
@@ -51,6 +53,7 @@ def parse(document: Any, step: int) -> LoopState:
     if not (number >= 0 and 0 <= start <= step):
         raise ValueError(f"epoch {number} cannot begin at step {start} of {step}")
     return LoopState(
+        step,
         {str(name): float(rate) for name, rate in rates.items()},
         None if sums is None else {k: _pair(v) for k, v in _dict(sums).items()},
         _dict(parts.get("metrics")),

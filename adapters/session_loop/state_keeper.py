@@ -8,9 +8,11 @@ from typing import Any, Protocol
 from absl import logging
 
 from hookbridge.adapters.session_graph import variables as session_variables
-from hookbridge.adapters.session_loop import restores as restored_from
+from hookbridge.adapters.session_loop import saves
 from hookbridge.adapters.session_loop.loop_state import LoopState
-from hookbridge.adapters.state import files as callback_state
+from hookbridge.adapters.session_loop.worker_checkpoints import WorkerCheckpoints
+from hookbridge.adapters.state.files import CallbackState, Taken
+from hookbridge.cluster import ClusterConfig, task_of
 
 
 class Kept(Protocol):
@@ -18,21 +20,27 @@ class Kept(Protocol):
 
     Attributes:
       called: the callbacks that are called in this process.
+      checkpoint_dir: where the job's checkpoints are, as far as a worker knows it.
     """
 
     graph: Any
     session: Any
     step: int
     called: list[Any]
+    checkpoint_dir: str | None
 
     @property
     def in_step(self) -> bool:
         """Whether a training step is running whose events are not all delivered."""
 
+    @property
+    def went_back(self) -> bool:
+        """Whether the session is at an earlier step than before its recovery."""
+
     def loop_state(self) -> Any:
         """What belongs to a checkpoint beside the callbacks' own state."""
 
-    def parse_loop_state(self, document: Any) -> LoopState:
+    def parse_loop_state(self, document: Any, step: int) -> LoopState:
         """Reads what `loop_state` returned; raises if it is damaged."""
 
     def go_on_from(self, state: LoopState | None) -> None:
@@ -40,14 +48,15 @@ class Kept(Protocol):
 
 
 class StateKeeper:
-    """Follows the saver of a session.
+    """Keeps the state of a run's callbacks with the checkpoints of its session.
 
-    It is the saver in the collection `SAVERS`, which the loop's checkpoint hook and
-    the restoring of a session use.
+    The state is written before its checkpoint, so that no checkpoint is ever without
+    one. A checkpoint that is saved within a step has the state of the callbacks before
+    their events of that step, and gets the later one when they had them. If they set
+    variables then (`EarlyStopping` that restores the best weights,
+    `ReduceLROnPlateau`), the checkpoint is written once more too.
 
-    A checkpoint holds what the callbacks of its step did: where the saver's hook came
-    before them and they set variables (`EarlyStopping` that restores the best
-    weights, `ReduceLROnPlateau`), it is written once more.
+    A worker writes its own state beside each checkpoint of the chief.
 
     Args:
       run: the training run.
@@ -55,28 +64,34 @@ class StateKeeper:
 
     def __init__(self, run: Kept) -> None:
         self._run = run
-        self._state: callback_state.CallbackState | None = None
+        self._saves = saves.of(run.graph)
+        self._state: CallbackState | None = None
         self._saver: Any = None
-        self._stop: Callable[[], None] | None = None
+        self._worker: WorkerCheckpoints | None = None
+        # The session that the callbacks know: a recovery makes another one.
+        self._session: Any = None
         # Checkpoints whose state has to wait: for the events of their step, or for the
         # state that a new session goes on from.
         self._late: list[str] = []
-        self._session: Any = None
-        # Of the last checkpoint: how to write it again, its session, step and paths,
-        # and how many times variables had been set until then.
+        # The last checkpoint: how to write it again, its session, the step and the
+        # paths, and how many times variables had been set until then.
         self._again: Callable[[], Any] | None = None
         self._of: Any = None
         self._at = -1
         self._last: list[str] = []
         self._writes = 0
-        self._final: callback_state.Taken | None = None
+        self._final: Taken | None = None
 
     def begin(self) -> None:
-        """After `on_train_begin`: restores what is there and follows the saver."""
+        """After `on_train_begin`: restores what is there and follows the savers."""
         import tensorflow as tf
 
-        restored_from.unwatch(self._run.graph)
-        savers = self._run.graph.get_collection(tf.compat.v1.GraphKeys.SAVERS)
+        run = self._run
+        group, self._session = self._saves.join(self), run.session
+        if task_of() == "worker":
+            self._begin_on_worker(group)
+            return
+        savers = run.graph.get_collection(tf.compat.v1.GraphKeys.SAVERS)
         if not savers:
             # A Scaffold makes a saver in the collection unless it is given one.
             logging.warning(
@@ -87,15 +102,28 @@ class StateKeeper:
                 "saver)`."
             )
             return
-        run = self._run
         self._saver = savers[0]
-        group, self._stop = callback_state.watch(self._saver, run.session, self._saved)
-        self._state = callback_state.CallbackState(run.called, run.loop_state, group)
+        self._state = CallbackState(run.called, run.loop_state, group)
+        self._restore()
+        # A saver's hook saves in a new session, before there was anybody to listen.
+        first = self._saves.saved_in(run.session)
+        if first is not None and not self._state.exists(first):
+            self._save([first])
+
+    def _begin_on_worker(self, group: int) -> None:
+        run = self._run
+        if run.checkpoint_dir is None:
+            return
+        task = f"worker-{ClusterConfig.from_environment().task_index}"
+        self._worker = WorkerCheckpoints(run.checkpoint_dir)
+        self._state = CallbackState(run.called, run.loop_state, group, task)
         self._restore()
 
     def session_is_new(self) -> None:
         """After a recovery: restores what belongs to the step it went back to."""
-        if self._state is None:
+        is_behind = self._worker is None or self._run.went_back
+        if self._state is None or not is_behind:
+            self._session = self._run.session
             self._run.go_on_from(None)
             return
         late, self._late = self._late, []
@@ -107,27 +135,50 @@ class StateKeeper:
         """Restores the state that belongs to the checkpoint of the session."""
         run, found = self._run, None
         self._session = run.session
-        prefix = restored_from.prefix_of(run.session)
-        if prefix is None and self._saver.last_checkpoints:
-            prefix = self._saver.last_checkpoints[-1]
+        if self._worker is not None:
+            prefix = self._worker.newest()
+        else:
+            prefix = self._saves.restored_from(run.session)
+            if prefix is None and self._saver.last_checkpoints:
+                prefix = self._saver.last_checkpoints[-1]
         if self._state is not None and prefix is not None:
-            found = self._state.restore(prefix, run.step, run.parse_loop_state)
-        run.go_on_from(found)
+            if self._worker is not None and not self._state.exists(prefix):
+                found = self._restore_as_chief(prefix)
+            else:
+                found = self._state.restore(prefix, run.parse_loop_state)
+        run.go_on_from(None if found is None else found.extra)
         return prefix
 
-    def _saved(self, prefix: str, again: Callable[[], Any], session: Any) -> None:
+    def _restore_as_chief(self, prefix: str) -> Any:
+        """A worker that was killed before it wrote takes over the chief's state.
+
+        Not one that is here for the first time: the chief may have begun earlier.
+        """
+        assert self._state is not None
+        if not self._state.has_others(prefix):
+            return None
+        return self._state.restore(prefix, self._run.parse_loop_state, of_task="")
+
+    def saving(self, session: Any, prefix: str) -> None:
+        """See `saves.Listener`."""
+        if self._state is None or self._worker is not None:
+            return
+        if session is self._session:
+            if self._final is not None:
+                self._state.ended(prefix, self._run.step)
+            self._state.write(prefix, self._final or self._state.taken(self._run.step))
+
+    def saved(self, session: Any, prefix: str, again: Callable[[], Any]) -> None:
+        """See `saves.Listener`."""
         self._again, self._of = again, session
         self._writes = session_variables.writes(session)
         if self._final is not None:
-            if self._state is not None and session is self._session:
-                self._state.write(prefix, self._final)
             return
-        # The saver's hook may come before the callbacks of the same step; the state
-        # that belongs to the step is the one after them.
+        # The saver's hook may come before the callbacks of the same step.
         if self._run.in_step or session is not self._session:
             self._late.append(prefix)
         else:
-            self._save([prefix])
+            self._at, self._last = self._run.step, [prefix]
 
     def _save(self, prefixes: list[str]) -> None:
         if self._state is not None and prefixes:
@@ -139,17 +190,21 @@ class StateKeeper:
         """All callbacks had their events of a step."""
         if self._late:
             self._save_late()
+        elif self._worker is not None:
+            prefix = self._worker.new()
+            if prefix is not None:
+                self._save([prefix])
 
     def end(self, cut_short: bool, *, epoch_ended: bool) -> None:
         """After `on_train_end`: saves what had to wait.
 
-        A saver's hook that comes after the callbacks saves in its own `end`; what it
-        saves gets the state that the callbacks have now. The saver is let go as
+        A saver's hook that comes after the callbacks saves in its own `end`; that
+        checkpoint gets the state that the callbacks have now. The savers are let go as
         the session closes.
 
         Args:
-          cut_short: another run goes on from the last checkpoint, and it has to be
-            that of an uninterrupted one: it stays without what `on_train_end` set.
+          cut_short: another run goes on from the last checkpoint, which must be that
+            of an uninterrupted run: it stays without what `on_train_end` set.
           epoch_ended: an epoch has ended with the data since the last step.
         """
         if epoch_ended and self._at == self._run.step:
@@ -158,15 +213,16 @@ class StateKeeper:
             self._save_late()
         elif self._at == self._run.step and not cut_short:
             self._save_what_was_set()
-        if self._state is not None and self._stop is not None:
+        if self._state is not None:
             self._final = self._state.taken(self._run.step)
-            restored_from.let_go(self._saver)
-            _at_close(self._session, self._stop)
+            if self._last:
+                self._state.ended(self._last[-1], self._run.step)
+        self._saves.leave_at_close(self._session, self)
 
     def _save_late(self) -> None:
         late, self._late = self._late, []
-        self._save_what_was_set()
         self._save(late)
+        self._save_what_was_set()
 
     def _save_what_was_set(self) -> None:
         """Writes the last checkpoint again if variables were set since."""
@@ -176,15 +232,3 @@ class StateKeeper:
         if self._again is not None and count != self._writes:
             self._writes = count
             self._again()
-
-
-def _at_close(session: Any, act: Callable[[], None]) -> None:
-    """Calls `act` when a raw session is closed, before it is."""
-    close = session.close
-
-    def closes() -> None:
-        session.close = close
-        act()
-        close()
-
-    session.close = closes

@@ -16,7 +16,6 @@ from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.adapters.session_loop import checks as callback_checks
 from hookbridge.adapters.session_loop import loop_state, monitors, values
-from hookbridge.adapters.session_loop import restores as restored_from
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import SIZE, EpochLogs
 from hookbridge.adapters.session_loop.epochs import EpochClock
@@ -76,8 +75,8 @@ class TrainRun(SessionRun):
         self._coord: Any = None
         estimator_stack.collect_saver(graph)
         self._was_at = 0  # the step before a recovery
+        self.checkpoint_dir = estimator_stack.checkpoint_dir()
         self._state = StateKeeper(self)
-        restored_from.watch(graph)
         # Of the epoch that a restart or a recovery interrupted.
         self._kept: LoopState | None = None
         self._waiting = False  # for the step of the open batch to be applied
@@ -106,6 +105,11 @@ class TrainRun(SessionRun):
         self._feeds = overridden_rates.OverriddenRates()
 
     @property
+    def went_back(self) -> bool:
+        """Whether the session is at an earlier step than before its recovery."""
+        return self.step < self._was_at
+
+    @property
     def in_step(self) -> bool:
         """Whether a training step is running whose events are not all delivered."""
         return self._now is not None
@@ -123,6 +127,8 @@ class TrainRun(SessionRun):
         self._steady = False
         if self.started:
             self._state.session_is_new()
+            if self.model.stop_training:
+                coord.request_stop()
             return
         self.started = True
         self._batch_begin = bool(self.calls["on_train_batch_begin"])
@@ -132,7 +138,8 @@ class TrainRun(SessionRun):
         self._restored()
         self._state.begin()
         epochs = self.config.epochs
-        if epochs is not None and self._epochs.number_of(self.step) >= epochs:
+        over = epochs is not None and self._epochs.number_of(self.step) >= epochs
+        if over or self.model.stop_training:
             # Nothing is left to do, as when `fit` begins behind its last epoch.
             coord.request_stop()
 
@@ -150,15 +157,16 @@ class TrainRun(SessionRun):
         self._logs.catch_up()
         is_open = self._epochs.is_open
         return LoopState(
+            self.step,
             self.model.optimizer.live_rates.state(),
             self._logs.state() if is_open else None,
             self._streaming.read(self.session) if is_open else {},
             self._epochs.origin,
         ).document()
 
-    def parse_loop_state(self, document: Any) -> LoopState:
-        """Reads what `loop_state` returned; what it raises says it is damaged."""
-        return loop_state.parse(document, self.step)
+    def parse_loop_state(self, document: Any, step: int) -> LoopState:
+        """Reads what `loop_state` returned at a step; raises if it is damaged."""
+        return loop_state.parse(document, step)
 
     def go_on_from(self, state: LoopState | None) -> None:
         """Goes on where the session is, after a restart or a recovery.
@@ -166,13 +174,33 @@ class TrainRun(SessionRun):
         Args:
           state: what was saved there, if anything is known.
         """
-        went_back = self.step < self._was_at
         if state is not None:
             self.model.optimizer.live_rates.restore(state.rates)
         self._kept = state
         self._epochs.go_on(self.step, None if state is None else state.origin)
-        if self._epochs.is_open and (state is not None or went_back):
-            self._begin_means()
+        if self._epochs.is_open:
+            if state is not None or self.went_back:
+                self._begin_means()
+        elif state is not None and state.sums is not None:
+            self._end_interrupted(state.step)
+
+    def _end_interrupted(self, step: int) -> None:
+        """Ends an epoch whose end was not delivered before the checkpoint.
+
+        The process was killed in the last events of the epoch, or other workers have
+        moved the global step on into the next one.
+
+        Args:
+          step: the one that the state belongs to, within the epoch.
+        """
+        if self._epochs.number_of(step) >= self._epochs.number_of(self.step):
+            return
+        now, self.step = self.step, step
+        self._begin_epoch()
+        self.step = now
+        if self._logs.fill(self.session):
+            self._end_epoch()
+        self._epochs.is_open = False
 
     def _read_step(self) -> None:
         if self._counter.variable is not None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dis
+import functools
+import inspect
+import types
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -31,8 +35,8 @@ def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
       value: None, bool, number, string, numpy value, or lists, tuples and dicts of
         those.
       arrays: takes the arrays, by the key that stands in the JSON.
-      nested: whether it is something in another value. Of what is not, `put` fills
-        the object that is there, so that a type of its own need not be stored.
+      nested: whether it is part of another value. Top-level containers are refilled
+        in place, so their exact type is not stored.
 
     Raises:
       NotStorableError: the value, or something in it, is of another kind.
@@ -74,7 +78,7 @@ def _is_number(dtype: Any) -> bool:
 
 
 def _kind_of(value: Any, nested: bool) -> dict[str, str]:
-    """What says of which type a dict is; nothing for a plain one."""
+    """The entries that name the type of a dict; none for a plain one."""
     kind = type(value).__name__
     if type(value) is not _DICTS.get(kind):
         return {}
@@ -86,6 +90,17 @@ def _kind_of(value: Any, nested: bool) -> dict[str, str]:
     if nested:
         raise NotStorableError(f"the default_factory of {kind} cannot be stored")
     return {}
+
+
+def array_keys(value: Any) -> list[str]:
+    """The keys of the arrays that a result of `encode` refers to."""
+    if isinstance(value, list):
+        return [key for v in value for key in array_keys(v)]
+    if not isinstance(value, dict):
+        return []
+    if _ARRAY in value:
+        return [str(value[_ARRAY])]
+    return [key for v in value.values() for key in array_keys(v)]
 
 
 def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
@@ -110,11 +125,14 @@ def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
 def _dtype(name: str) -> Any:
     import tensorflow as tf
 
-    return tf.as_dtype(name).as_numpy_dtype
+    dtype = np.dtype(tf.as_dtype(name).as_numpy_dtype)
+    if not _is_number(dtype):
+        raise TypeError(f"an array of {name} is none of numbers")
+    return dtype
 
 
-# What a stock callback of Keras counts in; everything else in it is configuration
-# or belongs to one process (files, writers, clocks).
+# The counters of Keras's own callbacks. All their other attributes are configuration
+# or belong to one process (files, writers, clocks).
 _STOCK: dict[str, tuple[str, ...]] = {
     "EarlyStopping": ("wait", "best", "best_epoch", "stopped_epoch", "best_weights"),
     "ReduceLROnPlateau": ("best", "wait", "cooldown_counter"),
@@ -128,7 +146,7 @@ _STOCK: dict[str, tuple[str, ...]] = {
     "TensorBoard": ("_global_train_batch", "_global_test_batch"),
 }
 
-# Of those the ones that are no numbers.
+# The counters that are not numbers.
 _KINDS: dict[str, type] = {"best_weights": list, "history": dict, "epoch": list}
 _NUMBERS = (int, float, np.number)
 
@@ -138,29 +156,95 @@ def is_stock(callback: Any) -> bool:
     return type(callback).__module__.partition(".")[0] in ("keras", "tf_keras")
 
 
-def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """The attributes of a callback that can be stored: `{name: (JSON, arrays)}`.
+def counters_of(callback: Any) -> frozenset[str]:
+    """What the Keras class that a callback is or derives from counts in."""
+    return frozenset(
+        name
+        for base in type(callback).__mro__
+        if base.__module__.partition(".")[0] in ("keras", "tf_keras")
+        for name in _STOCK.get(base.__name__, ())
+    )
 
-    Of a class of Keras those it counts in, of a user's class every attribute that
-    `encode` takes.
+
+def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """The attributes of a callback that are stored: `{name: (JSON, arrays)}`.
+
+    Those of a Keras class are the ones it counts in; those of a user's class are all
+    that `encode` takes and that are state, see `is_state`.
 
     Args:
       callback: of any flavour.
     """
-    names: Any = list(getattr(callback, "__dict__", {}))
-    if is_stock(callback):
-        counted = _STOCK.get(type(callback).__name__, ())
-        names = [n for n in counted if hasattr(callback, n)]
     found = {}
-    for name in names:
-        if name in ("params", "model", "_model"):
+    for name, value in list(getattr(callback, "__dict__", {}).items()):
+        if not is_state(callback, name, value):
             continue
         arrays: dict[str, Any] = {}
         try:
-            found[name] = encode(getattr(callback, name), arrays), arrays
+            found[name] = encode(value, arrays), arrays
         except (NotStorableError, RecursionError):
             continue
     return found
+
+
+_CONTAINERS = (list, tuple, dict, np.ndarray)
+# What the loop sets, not the callback.
+_NEVER = frozenset({"model", "_model", "params", "validation_data"})
+
+
+def is_state(callback: Any, name: str, value: Any) -> bool:
+    """Whether an attribute of a callback is state and may have a value.
+
+    A text, a value of another kind than the present one, and an attribute that is not
+    there are state only where a method other than `__init__` assigns that attribute:
+    paths, commands and other configuration are not.
+
+    Args:
+      callback: of any flavour.
+      name: of the attribute.
+      value: the present one, or one that was stored.
+    """
+    if is_stock(callback):
+        return name in _STOCK.get(type(callback).__name__, ())
+    of_class = inspect.getattr_static(type(callback), name, None)
+    if (
+        name in _NEVER
+        or name.startswith("__")
+        or callable(of_class)
+        or isinstance(of_class, (classmethod, staticmethod))
+        or inspect.isdatadescriptor(of_class)
+    ):
+        return False
+    now = getattr(callback, "__dict__", {}).get(name)
+    if isinstance(now, _NUMBERS) and isinstance(value, _NUMBERS):
+        return True
+    for kind in _CONTAINERS:
+        if isinstance(now, kind) and isinstance(value, kind):
+            return True
+    kind_of_callback: Any = type(callback)
+    return name in _assigned(kind_of_callback)
+
+
+@functools.lru_cache(maxsize=256)
+def _assigned(kind: Any) -> frozenset[str]:
+    """The attributes that methods of a class other than `__init__` assign."""
+    codes = []
+    for base in kind.__mro__:
+        for name, member in vars(base).items():
+            function = inspect.unwrap(getattr(member, "__func__", member))
+            code = getattr(function, "__code__", None)
+            if name != "__init__" and isinstance(code, types.CodeType):
+                codes.append(code)
+    found = set()
+    while codes:
+        code = codes.pop()
+        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+        found |= {
+            str(step.argval)
+            for step in dis.get_instructions(code)
+            if step.opname == "STORE_ATTR"
+        }
+    return frozenset(found)
 
 
 def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
@@ -175,13 +259,14 @@ def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
 def put(callback: Any, name: str, value: Any) -> None:
     """Sets an attribute to what `decode` returned.
 
-    A list or dict that is there is filled and not replaced: others may have it too,
-    and it may be of a type of its own.
+    A list or dict that is there is refilled, not replaced: other objects may hold it,
+    and it may have a type of its own.
 
     Raises:
-      TypeError: the value cannot be one of that attribute's.
-      Exception: whatever a property raises.
+      TypeError: the attribute is no state, or the value is not of its kind.
     """
+    if not is_state(callback, name, value):
+        raise TypeError("it is configuration or a method, not state")
     now = getattr(callback, name, None)
     if is_stock(callback):
         kind: Any = _KINDS.get(name, _NUMBERS)

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import copy
-import functools
-import io
+import hashlib
 import json
+import os
+import re
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from absl import logging
 
-from hookbridge.adapters.state import codec as state_codec
+from hookbridge.adapters.state import arrays as array_files
+from hookbridge.adapters.state import codec, storage
 
-VERSION = 1
+# Version 1 had the arrays in a file without a name of their own.
+VERSION = 2
+# A state may be this much larger than its checkpoint.
+_MOST_BYTES = 64 * 2**20
+_TIMES_CHECKPOINT = 4
 
-
-def suffix_of(group: int) -> str:
-    """What the name of a checkpoint's state ends in; each group has its own file."""
-    return f".hookbridge-{group}.json" if group else ".hookbridge.json"
+# Callback -> where its last run in this process ended: the directory and the step.
+_ENDED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
 
 
 class Taken(NamedTuple):
@@ -34,32 +38,52 @@ class Taken(NamedTuple):
     arrays: bytes
 
 
+class Restored(NamedTuple):
+    """What `CallbackState.restore` has found.
+
+    Attributes:
+      step: the global step that the state was taken at. Other workers may have moved
+        the step of its checkpoint on by then.
+      extra: what `parse` returned.
+    """
+
+    step: int
+    extra: Any
+
+
 class CallbackState:
     """Keeps the state of callbacks together with a session's checkpoints.
 
     Beside `model.ckpt-120.index` stands `model.ckpt-120.hookbridge.json`: for each
-    callback the attributes that changed since `on_train_begin`, numbers and texts as
-    JSON, arrays (such as the best weights of `EarlyStopping`) in an `.npz` file of
-    the same name.
+    callback the attributes that changed since `on_train_begin`. Numbers and texts are
+    JSON. Arrays (such as the best weights of `EarlyStopping`) are in an `.npz` file
+    whose name has its own digest, so that a JSON file and its arrays always belong
+    together, whenever the process is killed.
 
     Args:
-      callbacks: those that are called on this worker.
+      callbacks: those that are called in this process.
       extra: a function that returns what else belongs to the state, made of what
-        `state_codec.encode` takes.
+        `codec.encode` takes.
       group: number of the `as_hooks` call among those of the session.
+      task: the name of this process in the files' names, such as "worker-1"; empty
+        for the process that writes the checkpoints.
     """
 
     def __init__(
-        self, callbacks: Sequence[Any], extra: Callable[[], Any], group: int = 0
+        self,
+        callbacks: Sequence[Any],
+        extra: Callable[[], Any],
+        group: int = 0,
+        task: str = "",
     ) -> None:
         self._callbacks = list(callbacks)
-        self._suffix = suffix_of(group)
-        self._arrays = self._suffix.removesuffix("json") + "npz"
         self._extra = extra
-        # A user's callback is saved as far as it differs from this; what a callback
-        # of Keras counts in is saved whole.
+        self._group = group
+        self._name = storage.name_of(group, task)
+        # A user's callback is saved as far as it differs from this. The counters of
+        # Keras's own are always saved.
         self._base = [
-            {} if state_codec.is_stock(c) else copy.deepcopy(state_codec.storable(c))
+            {} if codec.is_stock(c) else copy.deepcopy(codec.storable(c))
             for c in self._callbacks
         ]
 
@@ -70,7 +94,7 @@ class CallbackState:
 
         Args:
           prefix: path of the checkpoint without suffix.
-          step: its global step.
+          step: the global step.
         """
         self.write(prefix, self.taken(step))
 
@@ -84,83 +108,105 @@ class CallbackState:
         entries = []
         for callback, base in zip(self._callbacks, self._base, strict=True):
             state = {}
-            for name, now in state_codec.storable(callback).items():
-                if name not in base or not state_codec.same(now, base[name]):
-                    state[name] = state_codec.encode(getattr(callback, name), arrays)
+            for name, now in codec.storable(callback).items():
+                if name not in base or not codec.same(now, base[name]):
+                    state[name] = codec.encode(getattr(callback, name), arrays)
             entries.append({"class": type(callback).__name__, "state": state})
         document = {
             "version": VERSION,
             "step": step,
             "callbacks": entries,
-            "loop": state_codec.encode(self._extra(), arrays),
+            "loop": codec.encode(self._extra(), arrays),
         }
-        buffer = io.BytesIO()
+        data = b""
         if arrays:
-            np.savez(buffer, **arrays)
-        return Taken(json.dumps(document, indent=1).encode(), buffer.getvalue())
+            data = array_files.to_bytes(arrays)
+            document["arrays"] = hashlib.sha256(data).hexdigest()
+        return Taken(json.dumps(document, indent=1).encode(), data)
 
     def write(self, prefix: str, state: Taken) -> None:
-        """Writes a state beside a checkpoint.
+        """Writes a state beside a checkpoint, which need not be there yet.
 
         Args:
           prefix: path of the checkpoint without suffix.
-          state: what `taken` returned at its step.
+          state: what `taken` returned.
         """
-        import tensorflow as tf
-
+        arrays = ""
         if state.arrays:
-            _write(prefix + self._arrays, state.arrays)
-        elif tf.io.gfile.exists(prefix + self._arrays):
-            tf.io.gfile.remove(prefix + self._arrays)
-        _write(prefix + self._suffix, state.document)
-        _remove_orphans(prefix, (self._suffix, self._arrays))
+            digest = hashlib.sha256(state.arrays).hexdigest()
+            arrays = storage.arrays_path(prefix, self._name, digest)
+            if not storage.exists(arrays):
+                storage.write(arrays, state.arrays)
+        storage.write(f"{prefix}.{self._name}.json", state.document)
+        storage.remove_unused(prefix, self._name, keep=arrays)
+
+    def ended(self, prefix: str, step: int) -> None:
+        """The callbacks have lived through their run: what it saved is known to them.
+
+        Args:
+          prefix: path of a checkpoint of the run.
+          step: the global step at which it ended.
+        """
+        for callback in self._callbacks:
+            try:
+                _ENDED[callback] = (os.path.dirname(prefix), step)
+            except TypeError:
+                continue  # it cannot be remembered, and is restored as a new object
 
     # --- reading -----------------------------------------------------------------
 
+    def has_others(self, prefix: str) -> bool:
+        """Whether other checkpoints of the job have this state."""
+        return bool(storage.others(prefix, self._name))
+
+    def exists(self, prefix: str) -> bool:
+        """Whether a checkpoint has this state."""
+        return storage.exists(f"{prefix}.{self._name}.json")
+
     def restore(
-        self, prefix: str, step: int, parse: Callable[[Any], Any] = lambda extra: None
-    ) -> Any:
-        """Reads the state that belongs to a checkpoint, if there is one.
+        self,
+        prefix: str,
+        parse: Callable[[Any, int], Any] = lambda extra, step: None,
+        of_task: str | None = None,
+    ) -> Restored | None:
+        """Reads the state that stands beside a checkpoint, if there is one.
 
         A file that cannot be used is reported and left alone: training goes on from
         the checkpoint with callbacks that begin anew.
 
         Args:
           prefix: path of the checkpoint without suffix.
-          step: the global step of the session.
-          parse: is given what `extra` returned when it was saved. What it raises
-            says that the file is damaged.
+          parse: is given what `extra` returned when it was saved, and the step of
+            then. What it raises says that the file is damaged.
+          of_task: the process whose state is read, if not this one's.
 
         Returns:
-          What `parse` returned, or None.
+          What was found, or None.
         """
-        import tensorflow as tf
-
-        path = prefix + self._suffix
-        if not tf.io.gfile.exists(path):
+        name = self._name if of_task is None else storage.name_of(self._group, of_task)
+        path = f"{prefix}.{name}.json"
+        if not storage.exists(path):
+            if others := storage.others(prefix, name):
+                logging.warning(
+                    "hookbridge: the checkpoint %s has no state of callbacks (%s), "
+                    "though others of this job have, such as %s. Training goes on from "
+                    "the checkpoint; callbacks begin anew.",
+                    prefix,
+                    os.path.basename(path),
+                    others[-1],
+                )
             return None
         try:
-            with tf.io.gfile.GFile(path, "rb") as file:
-                document = json.loads(file.read().decode())
-            if document["version"] != VERSION:
-                raise ValueError(
-                    f"it has version {document['version']}, expected {VERSION}"
-                )
-            if document["step"] != step:
-                raise ValueError(
-                    f"it belongs to step {document['step']}, the session is at {step}"
-                )
-            arrays = {}
-            if tf.io.gfile.exists(prefix + self._arrays):
-                with tf.io.gfile.GFile(prefix + self._arrays, "rb") as file:
-                    loaded = np.load(io.BytesIO(file.read()), allow_pickle=False)
-                    arrays = {k: loaded[k] for k in loaded.files}
+            most = _MOST_BYTES + _TIMES_CHECKPOINT * storage.checkpoint_bytes(prefix)
+            document = json.loads(storage.read(path, most).decode())
+            arrays = _arrays(document, prefix, name, most)
+            step = int(document["step"])
             states = [
                 (str(e["class"]), _attributes(e["state"], arrays))
                 for e in document["callbacks"]
             ]
-            extra = parse(state_codec.decode(document["loop"], arrays))
-        except Exception as e:  # whatever a damaged file makes of itself
+            found = Restored(step, parse(codec.decode(document["loop"], arrays), step))
+        except Exception as e:  # a damaged file may raise anything
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
                 "Training goes on from the checkpoint; callbacks begin anew.",
@@ -169,10 +215,12 @@ class CallbackState:
                 e,
             )
             return None
-        self._apply(states, path)
-        return extra
+        self._apply(states, path, (os.path.dirname(prefix), step))
+        return found
 
-    def _apply(self, states: list[tuple[str, dict[str, Any]]], path: str) -> None:
+    def _apply(
+        self, states: list[tuple[str, dict[str, Any]]], path: str, at: tuple[str, int]
+    ) -> None:
         left = list(self._callbacks)
         for name, state in states:
             target = next((c for c in left if type(c).__name__ == name), None)
@@ -189,10 +237,18 @@ class CallbackState:
             base = self._base[
                 next(i for i, c in enumerate(self._callbacks) if c is target)
             ]
+            if _ended_at(target) == at:
+                # The object has lived through all that the file tells, and its
+                # `on_train_begin` has counted on. Keras's own have begun anew there.
+                counters = codec.counters_of(target)
+                base_only = [n for n in state if n not in counters]
+                for attribute in base_only:
+                    base.pop(attribute, None)
+                state = {n: v for n, v in state.items() if n in counters}
             for attribute, value in state.items():
                 try:
-                    state_codec.put(target, attribute, value)
-                except Exception as e:  # also what a property of a user's raises
+                    codec.put(target, attribute, value)
+                except Exception as e:  # a property of a user's class may raise
                     logging.warning(
                         "hookbridge: `%s.%s` cannot be restored from %s (%s: %s). "
                         "It begins anew; the other attributes are restored.",
@@ -206,76 +262,39 @@ class CallbackState:
                 base.pop(attribute, None)  # to be saved again with the next checkpoint
 
 
+def _ended_at(callback: Any) -> tuple[str, int] | None:
+    try:
+        return _ENDED.get(callback)
+    except TypeError:
+        return None
+
+
 def _attributes(state: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(state, dict):
         raise TypeError(f"a state is {state!r}, expected a dict")
-    return {k: state_codec.decode(v, arrays) for k, v in state.items()}
+    return {k: codec.decode(v, arrays) for k, v in state.items()}
 
 
-def watch(
-    saver: Any, session: Any, saved: Callable[[str, Callable[[], None], Any], None]
-) -> tuple[int, Callable[[], None]]:
-    """Calls `saved(prefix, again, session)` after each `saver.save`.
+def _arrays(document: Any, prefix: str, name: str, most: int) -> dict[str, Any]:
+    """The arrays that a document refers to.
 
-    The saver is the one in the collection `SAVERS`: that of the loop's
-    `CheckpointSaverHook`.
-
-    Args:
-      saver: a `tf.compat.v1.train.Saver`.
-      session: the raw session.
-      saved: called on the thread that saves. `again()` writes the same checkpoint
-        once more, with the session's present values, and tells nobody new. The
-        session is the one that was saved: another one after a recovery.
-
-    Returns:
-      How many others watch the saver in this session, and what ends watching.
+    Raises:
+      ValueError: they do not belong to it, or it has another version.
     """
-    original = saver.save
-    others, function = 0, original
-    while function is not None:
-        others += getattr(function, "session", None) is session
-        function = getattr(function, "__wrapped__", None)
-    watching = True
-
-    @functools.wraps(original)
-    def save(*args: Any, **kwargs: Any) -> Any:
-        path = original(*args, **kwargs)
-        if path and watching:
-            again = functools.partial(original, *args, **kwargs)
-            saved(path, again, args[0] if args else kwargs["sess"])
-        return path
-
-    save.session = session  # type: ignore[attr-defined]
-    saver.save = save
-
-    def end() -> None:
-        nonlocal watching
-        watching = False
-        if saver.save is save:
-            del saver.save
-            if saver.save != original:  # that of another group
-                saver.save = original
-
-    return others, end
-
-
-def _write(path: str, data: bytes) -> None:
-    import tensorflow as tf
-
-    # Aside first: a process that is killed leaves the old file or the new one.
-    with tf.io.gfile.GFile(path + ".part", "wb") as file:
-        file.write(data)
-    tf.io.gfile.rename(path + ".part", path, overwrite=True)
-
-
-def _remove_orphans(prefix: str, suffixes: Sequence[str]) -> None:
-    """Removes states whose checkpoints the saver has removed."""
-    import tensorflow as tf
-
-    folder, _, name = prefix.rpartition("/")
-    stem = name.rsplit("-", 1)[0]
-    for suffix in suffixes:
-        pattern = f"{folder}/{stem}-*{suffix}" if folder else f"{stem}-*{suffix}"
-        for path in tf.io.gfile.glob(pattern):
-            if not tf.io.gfile.exists(path.removesuffix(suffix) + ".index"):
-                tf.io.gfile.remove(path)
+    if document["version"] not in (1, VERSION):
+        raise ValueError(f"it has version {document['version']}, expected {VERSION}")
+    keys = codec.array_keys([document["callbacks"], document["loop"]])
+    if not keys:
+        return {}
+    if len(set(keys)) < len(keys):
+        raise ValueError("it refers to one array twice")
+    if document["version"] == 1:
+        data = storage.read(f"{prefix}.{name}.npz", most)
+    else:
+        digest = document["arrays"]
+        if not re.fullmatch("[0-9a-f]{64}", digest):
+            raise ValueError(f"{digest!r} is no digest of its arrays")
+        data = storage.read(storage.arrays_path(prefix, name, digest), most)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ValueError("its arrays are those of another state")
+    return array_files.from_bytes(data, keys)

@@ -1,0 +1,161 @@
+"""What the savers of a graph do: one follower of saves and restores for all groups."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from hookbridge.patching import InstanceMethods
+
+
+class Listener(Protocol):
+    """Who wants to know of a graph's saves; called on the thread that saves."""
+
+    def saving(self, session: Any, prefix: str) -> None:
+        """A checkpoint is about to be written."""
+
+    def saved(self, session: Any, prefix: str, again: Callable[[], Any]) -> None:
+        """A checkpoint was written.
+
+        Args:
+          session: the raw session; after a recovery it is another one.
+          prefix: path of the checkpoint without suffix.
+          again: writes the same checkpoint once more, with the session's present
+            values, and tells nobody.
+        """
+
+
+class Saves:
+    """Follows the savers of a graph, also the one that a Scaffold is about to make.
+
+    They are those in the collection `SAVERS`: the loop's `CheckpointSaverHook` and
+    whatever restores its session use the first of them.
+
+    Args:
+      graph: the graph, not finalized.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        import tensorflow as tf
+
+        self._key = tf.compat.v1.GraphKeys.SAVERS
+        self._graph = weakref.ref(graph)
+        self._listeners: list[Listener] = []
+        self._number = 0
+        self._savers: list[InstanceMethods] = []
+        self._last_restored: weakref.WeakKeyDictionary[Any, str] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._last_saved: weakref.WeakKeyDictionary[Any, str] = (
+            weakref.WeakKeyDictionary()
+        )
+        for saver in graph.get_collection(self._key):
+            self._follow(saver)
+        add = type(graph).add_to_collection
+
+        @functools.wraps(add)
+        def add_to_collection(name: str, value: Any) -> None:
+            add(self._graph(), name, value)
+            if name == self._key:
+                self._follow(value)
+
+        self._collecting = InstanceMethods(
+            graph, {"add_to_collection": add_to_collection}
+        )
+        self._collecting.install()
+
+    def _follow(self, saver: Any) -> None:
+        restore, save = saver.restore, saver.save
+
+        @functools.wraps(restore)
+        def followed_restore(sess: Any, save_path: Any) -> None:
+            restore(sess, save_path)
+            self._last_restored[sess] = str(save_path)
+
+        @functools.wraps(save)
+        def followed_save(
+            sess: Any, save_path: Any, global_step: Any = None, *args: Any, **kw: Any
+        ) -> Any:
+            step = "" if global_step is None else f"-{_number(sess, global_step)}"
+            for listener in list(self._listeners):
+                listener.saving(sess, f"{save_path}{step}")
+            path = save(sess, save_path, global_step, *args, **kw)
+            if path:
+                self._last_saved[sess] = path
+                again = functools.partial(
+                    save, sess, save_path, global_step, *args, **kw
+                )
+                for listener in list(self._listeners):
+                    listener.saved(sess, path, again)
+            return path
+
+        methods = {"restore": followed_restore, "save": followed_save}
+        self._savers.append(InstanceMethods(saver, methods))
+        self._savers[-1].install()
+
+    def join(self, listener: Listener) -> int:
+        """Tells `listener` from now on; returns how many have joined before.
+
+        Called once the session is there, and with it the savers it is restored by.
+        """
+        self._collecting.remove()
+        self._listeners.append(listener)
+        self._number += 1
+        return self._number - 1
+
+    def leave_at_close(self, session: Any, listener: Listener) -> None:
+        """Tells `listener` no more once a raw session is closed."""
+        close = session.close
+
+        @functools.wraps(close)
+        def closes() -> None:
+            patch.remove()
+            self._listeners.remove(listener)
+            if not self._listeners:
+                self._let_go()
+            close()
+
+        patch = InstanceMethods(session, {"close": closes})
+        patch.install()
+
+    def _let_go(self) -> None:
+        """The savers and the graph are as they were."""
+        for patches in self._savers:
+            patches.remove()
+        graph = self._graph()
+        if graph is not None:
+            _OF_GRAPH.pop(graph, None)
+
+    def restored_from(self, session: Any) -> str | None:
+        """Path of the checkpoint a session was restored from, or None.
+
+        A saver lists its last checkpoints only where a session is restored from a
+        directory, not from a file as by `checkpoint_filename_with_path`.
+        """
+        return self._last_restored.get(session)
+
+    def saved_in(self, session: Any) -> str | None:
+        """Path of the checkpoint that was saved last in a session, or None."""
+        return self._last_saved.get(session)
+
+
+_OF_GRAPH: weakref.WeakKeyDictionary[Any, Saves] = weakref.WeakKeyDictionary()
+
+
+def of(graph: Any) -> Saves:
+    """The one follower of a graph's savers."""
+    found = _OF_GRAPH.get(graph)
+    if found is None:
+        found = _OF_GRAPH[graph] = Saves(graph)
+    return found
+
+
+def _number(session: Any, step: Any) -> int:
+    """A step as it stands in the name of a checkpoint."""
+    import tensorflow as tf
+
+    if isinstance(step, (tf.Tensor, tf.Variable)):
+        return int(tf.compat.v1.train.global_step(session, step))
+    return int(step)

@@ -1,0 +1,141 @@
+"""The files of states: their names, and writing, reading and removing them."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+
+def name_of(group: int, task: str) -> str:
+    """The part of the files' names that tells whose state it is.
+
+    Args:
+      group: number of the `as_hooks` call among those of the session.
+      task: the process; empty for the one that writes the checkpoints.
+    """
+    return "hookbridge" + (f".{task}" if task else "") + (f"-{group}" if group else "")
+
+
+def arrays_path(prefix: str, name: str, digest: str) -> str:
+    """The path of the arrays of a state."""
+    return f"{prefix}.{name}-{digest[:16]}.npz"
+
+
+def _gfile() -> Any:
+    import tensorflow as tf
+
+    return tf.io.gfile
+
+
+def exists(path: str) -> bool:
+    """Whether there is such a file."""
+    return bool(_gfile().exists(path))
+
+
+def read(path: str, most: int) -> bytes:
+    """The contents of a file.
+
+    Raises:
+      ValueError: it has more than `most` bytes.
+    """
+    import tensorflow as tf
+
+    with tf.io.gfile.GFile(path, "rb") as file:
+        if file.size() > most:
+            raise ValueError(
+                f"{path} has {file.size()} bytes; beside this checkpoint at most "
+                f"{most} are expected"
+            )
+        return bytes(file.read())
+
+
+def write(path: str, data: bytes) -> None:
+    """Writes a file that is, whenever the process is killed, the old or the new one."""
+    import tensorflow as tf
+
+    part = f"{path}.part"
+    if "://" in path:
+        with tf.io.gfile.GFile(part, "wb") as file:
+            file.write(data)
+        tf.io.gfile.rename(part, path, overwrite=True)
+        return
+    try:
+        os.unlink(part)
+    except FileNotFoundError:
+        pass
+    # A link that somebody has put there is not followed.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(part, flags, 0o666), "wb") as file:
+        file.write(data)
+    os.replace(part, path)
+
+
+def checkpoint_bytes(prefix: str) -> int:
+    """The size of the values of a checkpoint."""
+    folder, name = os.path.split(prefix)
+    return sum(
+        int(_gfile().stat(os.path.join(folder, each)).length)
+        for each in _names(folder)
+        if each.startswith(f"{name}.data-")
+    )
+
+
+def others(prefix: str, name: str) -> list[str]:
+    """The states of the same callbacks beside other checkpoints of the job."""
+    folder, stem = _stem(prefix)
+    mine = re.compile(rf"{re.escape(stem)}-\d+\.{re.escape(name)}\.json")
+    return sorted(each for each in _names(folder) if mine.fullmatch(each))
+
+
+def remove_unused(prefix: str, name: str, keep: str) -> None:
+    """Removes states whose checkpoints the saver has removed, and old arrays.
+
+    Only files whose whole name is one of a state of this process are removed.
+
+    Args:
+      prefix: path of the present checkpoint without suffix.
+      name: of the states.
+      keep: path of the arrays of the present one; empty if it has none.
+    """
+    folder, stem = _stem(prefix)
+    present = os.path.basename(prefix)
+    mine = re.compile(
+        rf"({re.escape(stem)}-\d+|{re.escape(present)})\.{re.escape(name)}"
+        r"(\.json|\.npz|-[0-9a-f]{16}\.npz)(\.part)?"
+    )
+    names = set(_names(folder))
+    for each in names:
+        found = mine.fullmatch(each)
+        if found is None:
+            continue
+        if found[1] == present:
+            is_old = each.endswith(".npz") and each != os.path.basename(keep)
+        else:
+            is_old = f"{found[1]}.index" not in names
+        if is_old:
+            try:
+                _gfile().remove(os.path.join(folder, each))
+            except Exception as e:  # another process was faster
+                _ignore_missing(e)
+
+
+def _ignore_missing(error: Exception) -> None:
+    import tensorflow as tf
+
+    if not isinstance(error, tf.errors.NotFoundError):
+        raise error
+
+
+def _stem(prefix: str) -> tuple[str, str]:
+    """The directory of a checkpoint, and its name without the step."""
+    folder, name = os.path.split(prefix)
+    return folder, name.rsplit("-", 1)[0]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return [str(each).rstrip("/") for each in _gfile().listdir(folder or ".")]
+    except Exception as e:
+        _ignore_missing(e)
+        return []
