@@ -1,9 +1,9 @@
 """A callback that an evaluation borrows from a training that is under way.
 
-`train_and_evaluate` evaluates in mid-training, with a session and a model of its own;
-the callbacks of that evaluation may be those of the training, wrapped by the same
-`as_hooks` call or by another one. In `Model.fit`, which evaluates on the model that it
-trains, nothing changes for a callback; here it has to be given back as it was.
+`train_and_evaluate` evaluates in mid-training, with a session and a model of its own.
+The callbacks of that evaluation may be those of the training, wrapped by the same
+`as_hooks` call or by another one. `Model.fit` evaluates on the model that it trains, so
+that nothing changes for a callback there. Here the callback is given back as it was.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Lender(Protocol):
 class BorrowedCallback:
     """What `set_model` and `set_params` of an evaluation change in a callback.
 
-    Those are its model and its parameters, and what a callback makes of them:
-    TensorBoard its writers and step counters.
+    They change its model and its parameters, and what it derives from them: the writers
+    and step counters of TensorBoard.
 
     Args:
       callback: the guest, before `set_model`.
@@ -54,7 +54,7 @@ class BorrowedCallback:
         self._lender.stop_from_within()
 
     def give_back(self) -> None:
-        """After the evaluation; what its events changed stays."""
+        """After the evaluation; changes by its events stay."""
         now = vars(self._callback)
         for name in self._changed:
             value = self._before.get(name, _MISSING)

@@ -9,8 +9,8 @@ from hookbridge.adapters.session_graph.fetches import StepFetch
 from hookbridge.adapters.session_graph.logs import LogSource
 from hookbridge.adapters.session_loop import values
 
-# An entry of `logs=` that is the number of examples in the batch. Keras weights
-# the mean loss of an epoch with it; it is no entry of `logs` itself.
+# The entry of `logs=` with the number of examples in the batch. Keras weights the mean
+# loss of an epoch with it. Callbacks do not see it.
 SIZE = "size"
 _MOST_PENDING = 1000
 
@@ -30,7 +30,7 @@ class EpochLogs:
             if s.maybe_scalar and not s.streaming
         }
         self.current: dict[str, Any] = {}
-        # Results of steps that are not in `current` yet: the sums can wait until
+        # Results of steps that are not in `current` yet: they are summed up when
         # somebody looks.
         self._pending: list[Any] = []
         self._fetch: StepFetch | None = None
@@ -47,7 +47,7 @@ class EpochLogs:
         return {key: mean.state() for key, mean in self._means.items()}
 
     def restore(self, state: Mapping[str, tuple[float, float]]) -> None:
-        """Goes on from what `state` returned; what does not fit is left out."""
+        """Goes on from what `state` returned; unknown entries are left out."""
         for key, numbers in state.items():
             if key in self._means:
                 self._means[key].restore(*numbers)
@@ -96,7 +96,7 @@ class EpochLogs:
         for source in self._sources:
             column, mean = columns.get(source.key), self._means.get(source.key)
             if column is None:
-                continue  # not of this kind of step
+                continue  # this kind of step does not make it
             self.current[source.key] = (
                 mean.update_all(column, sizes) if mean else float(column[-1])
             )
@@ -108,7 +108,7 @@ class EpochLogs:
         logs = {}
         for source in self._sources:
             if source.key not in fetched:
-                # Not of this kind of step: it stays as it was.
+                # This kind of step does not make it: it stays as it was.
                 if source.key in self.current:
                     logs[source.key] = self.current[source.key]
                 continue

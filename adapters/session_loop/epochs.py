@@ -15,10 +15,10 @@ class EpochClock:
 
     Attributes:
       number: of the present epoch.
-      start: the global step at which it began, or would have begun.
+      start: the global step at which the epoch began, or would have begun.
       stop: the global step at which it is over; infinity if it is endless.
       is_open: whether it has begun and not ended.
-      batches: steps with events that it has had so far.
+      batches: how many of its steps had events so far.
       origin: an epoch and the step at which it began: epochs are counted from there,
         which shifts when data ends within one.
     """
@@ -56,7 +56,9 @@ class EpochClock:
         self.origin = (self.number + 1, step)
 
     def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
-        """A restart or a recovery begins at a step; an open epoch that has it goes on.
+        """Goes on at a step, after a restart or a recovery.
+
+        An open epoch that contains the step stays open.
 
         Args:
           step: where the session is.
@@ -69,7 +71,7 @@ class EpochClock:
                 self.origin = origin
             elif step < self.origin[1]:
                 self.origin = (0, 0)
-        # Of an epoch that goes on the steps until there were delivered.
+        # Batches already delivered in an epoch that continues.
         self.batches = step - self.start
 
     def falls_short(self, step: int, epochs: int | None) -> bool:

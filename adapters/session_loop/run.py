@@ -143,7 +143,7 @@ class SessionRun:
         if member is self.members[-1]:
             self.finish()
             self.finished = True
-            # What a callback kept is looked at after the run too.
+            # Callbacks may keep mirrors and read them after the run.
             with self.model.live_event():
                 pass
             for borrowed in self._borrowed:
@@ -157,7 +157,7 @@ class SessionRun:
         """The running means begin anew with the next step."""
         if self._logs is not None:
             self._logs.catch_up()
-            # What an epoch's end tells are the means that the last step had.
+            # The end of the epoch reports the means of the last step.
             now = self._logs.current
             self._logs.begin_epoch()
             self._logs.current = now

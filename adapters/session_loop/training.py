@@ -59,7 +59,7 @@ class TrainRun(SessionRun):
             self._rates,
             self.validation.run if self.validation else None,
         )
-        # Those that this group feeds: all of the session, or none.
+        # The rates that this group feeds: all of the session, or none.
         self._feeds = self.model.optimizer.live_rates.feeds
         # The one learning rate, if the loop may feed it.
         self._fed_rate = learning_rate.placeholder(self._rates)
@@ -68,18 +68,19 @@ class TrainRun(SessionRun):
         self._now: Step | None = None
         self._fetch: StepFetch
         self._adds: int | None = None
-        # Whether the last step was complete and the next is in the same epoch.
+        # Whether the last step is complete and the next one is in the same epoch.
         self._steady = False
-        # The kind of step that is only counted, while no callback wants its batches.
+        # The kind of step that is only counted, since no callback wants its batches.
         self._plain: Step | None = None
         self._coord: Any = None
         estimator_stack.collect_saver(graph)
         self._was_at = 0  # the step before a recovery
         self.checkpoint_dir = estimator_stack.checkpoint_dir()
         self._state = StateKeeper(self)
-        # Of the epoch that a restart or a recovery interrupted.
+        # The state of the epoch that a restart or a recovery interrupted.
         self._kept: LoopState | None = None
-        self._waiting = False  # for the step of the open batch to be applied
+        # Whether the gradients of the open batch are not applied yet.
+        self._waiting = False
         self._without_update = 0  # runs that moved no global step
         self._batch_begin = self._batch_end = True
         self._epoch_logs: dict[str, Any] = {}
@@ -214,7 +215,7 @@ class TrainRun(SessionRun):
         sure = self._steady and counter.exact and not counter.stale
         if now is self._plain and sure and not self._feeds:
             self._steady = False
-            self._batch = 0  # one is open; nobody asks which
+            self._batch = 0  # a batch is open; its number is not needed
             return self._fetch.arguments
         if self._fed_rate is not None:
             self._note_feed(run_context)
@@ -246,8 +247,8 @@ class TrainRun(SessionRun):
         if self._counter.stale or failed:
             self._read_step()
         if failed:
-            # The last step raised and the loop went on: the end of the data, and of
-            # the epoch, as in `fit` with a dataset of unknown size.
+            # The last step raised and the loop went on: the data has ended, and the
+            # epoch with it, as in `fit` with a dataset of unknown size.
             self._batch = -1
             if self._epochs.batches:
                 self._end_epoch()
@@ -255,7 +256,7 @@ class TrainRun(SessionRun):
         elif (
             self._epochs.is_open and self._batch < 0 and self._epochs.is_over(self.step)
         ):
-            # Raw runs took the last steps of the epoch.
+            # Runs through the raw session made the last steps of the epoch.
             self._end_epoch()
         if self._batch < 0 and not self._epochs.is_open:
             self._begin_epoch()
@@ -330,7 +331,7 @@ class TrainRun(SessionRun):
             if data_ended:
                 self._epochs.shift(self.step)
         elif self._epochs.is_open and data_ended:
-            # It began, but there was no data for it: the next run begins it.
+            # The epoch began, but there was no data: the next run begins it again.
             self.model.optimizer.live_rates.undo_epoch()
         if self._without_update:
             logging.warning(

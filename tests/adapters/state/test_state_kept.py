@@ -281,7 +281,8 @@ def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
     changed = {k: v for k, v in vars(callback).items() if before.get(k) != v}
     assert changed == {"phase": "decay", "count": 4, "found": 3}
     # What is restored is what is stored.
-    assert codec.storable(callback).keys() == changed.keys()
+    stored = codec.storable(callback).keys()
+    assert stored >= changed.keys() and not stored & {"cmd", "path", "model", "new"}
 
 
 def test_array_file_that_claims_more_than_it_has(tmp_path: Path) -> None:
