@@ -79,6 +79,9 @@ class TrainRun(SessionRun):
         self._state = StateKeeper(self)
         # The state of the epoch that a restart or a recovery interrupted.
         self._kept: LoopState | None = None
+        # The step of a worker's state may be later than that of its checkpoint; epochs
+        # that had ended by then do not begin again.
+        self._ahead = 0
         # Whether the gradients of the open batch are not applied yet.
         self._waiting = False
         self._without_update = 0  # runs that moved no global step
@@ -178,6 +181,7 @@ class TrainRun(SessionRun):
         if state is not None:
             self.model.optimizer.live_rates.restore(state.rates)
         self._kept = state
+        self._ahead = 0 if state is None else state.step
         self._epochs.go_on(self.step, None if state is None else state.origin)
         if self._epochs.is_open:
             if state is not None or self.went_back:
@@ -224,7 +228,7 @@ class TrainRun(SessionRun):
             self._next_step()
         self._steady = False
         if self._batch < 0:
-            self._batch = self.step - self._epochs.start
+            self._batch = max(self.step - self._epochs.start, 0)
             if self._batch_begin:
                 self.deliver("on_train_batch_begin", self._batch, {})
         self._fetch, self._adds = self._plan.fetch_of(now, counter)
@@ -352,7 +356,7 @@ class TrainRun(SessionRun):
     # --- epochs -------------------------------------------------------------
 
     def _begin_epoch(self) -> None:
-        self._epochs.begin(self.step)
+        self._epochs.begin(max(self.step, self._ahead))
         self._begin_means()
         self.model.optimizer.live_rates.begin_epoch()
         self.deliver("on_epoch_begin", self._epochs.number, {})

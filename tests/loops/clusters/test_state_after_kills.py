@@ -1,0 +1,66 @@
+"""Every process of a job that was killed goes on with the state of its checkpoint."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from cluster_processes import ALL, TIMEOUT_SECS, job
+from fork_server import ForkServer, fork_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    with fork_server() as started:
+        yield started
+
+
+def state_of(latest: str, index: int) -> Any:
+    """The state that a worker has to go on from; worker 0 is the chief."""
+    own = Path(f"{latest}.hookbridge.worker-{index}.json")
+    chief = Path(f"{latest}.hookbridge.json")
+    return json.loads((own if index and own.exists() else chief).read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["asynchronous", "aggregate=2"])
+def test_state_after_all_were_killed(
+    tmp_path: Path, server: ForkServer, kind: str
+) -> None:
+    saved = tmp_path / "saved"
+    arguments = (kind, f"dir={saved}")
+    with job(
+        tmp_path / "first",
+        "state_job.py",
+        *arguments,
+        "last_step=100000",
+        server=server,
+    ) as first:
+        deadline = time.monotonic() + TIMEOUT_SECS
+        while not list(saved.glob("model.ckpt-??.index")):
+            assert time.monotonic() < deadline, first.logs()
+            time.sleep(0.1)
+        for task in ALL:
+            first.send(task, signal.SIGKILL)
+        first.wait()
+    latest = tf.train.latest_checkpoint(str(saved))
+    last = f"last_step={int(latest.rpartition('-')[2]) + 20}"
+    with job(
+        tmp_path / "second", "state_job.py", *arguments, last, server=server
+    ) as second:
+        codes = second.wait()
+    assert set(codes.values()) == {0}, second.logs()
+    assert "callbacks begin anew" not in second.logs()
+    for index in (0, 1):
+        state = state_of(latest, index)
+        noted = second.events(f"worker {index}", "epoch")[0]
+        (rate,) = state["loop"]["learning_rates"].values()
+        assert noted["rate"] == pytest.approx(rate) and rate < 0.001
+        assert noted["wait"] == state["callbacks"][1]["state"]["wait"] > 0
+        assert noted["epoch"] >= state["step"] // 5
