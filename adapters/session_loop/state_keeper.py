@@ -142,22 +142,12 @@ class StateKeeper:
             if prefix is None and self._saver.last_checkpoints:
                 prefix = self._saver.last_checkpoints[-1]
         if self._state is not None and prefix is not None:
-            if self._worker is not None and not self._state.exists(prefix):
-                found = self._restore_as_chief(prefix)
-            else:
-                found = self._state.restore(prefix, run.parse_loop_state)
+            # A worker that is new, or was killed before it wrote, takes over the chief's.
+            of_chief = self._worker is not None and not self._state.exists(prefix)
+            of_task = "" if of_chief else None
+            found = self._state.restore(prefix, run.parse_loop_state, of_task)
         run.go_on_from(None if found is None else found.extra)
         return prefix
-
-    def _restore_as_chief(self, prefix: str) -> Any:
-        """A worker that was killed before it wrote takes over the chief's state.
-
-        Not one that is here for the first time: the chief may have begun earlier.
-        """
-        assert self._state is not None
-        if not self._state.has_others(prefix):
-            return None
-        return self._state.restore(prefix, self._run.parse_loop_state, of_task="")
 
     def saving(self, session: Any, prefix: str) -> None:
         """See `saves.Listener`."""

@@ -155,10 +155,6 @@ class CallbackState:
 
     # --- reading -----------------------------------------------------------------
 
-    def has_others(self, prefix: str) -> bool:
-        """Whether other checkpoints of the job have this state."""
-        return bool(storage.others(prefix, self._name))
-
     def exists(self, prefix: str) -> bool:
         """Whether a checkpoint has this state."""
         return storage.exists(f"{prefix}.{self._name}.json")

@@ -437,7 +437,7 @@ def test_worker_goes_on_with_its_own_state(
     assert second.wait >= state["callbacks"][1]["state"]["wait"] > 0
     (rate,) = state["loop"]["learning_rates"].values()
     assert again[0] == pytest.approx(rate) and rate < 0.1
-    # Another worker has never been here, and begins anew.
+    # Another worker has no state there, and the chief has none to take over.
     monkeypatch.setenv("TF_CONFIG", config("worker", 1))
     assert worker_run(keras, tmp_path, 7, 1, patient(keras))[0] == pytest.approx(0.1)
 
@@ -453,7 +453,7 @@ def test_worker_without_a_state_of_its_own_takes_the_chiefs(
     chief.callback.kept = np.full(3, 5.0)
     chief.state.save(str(tmp_path / "model.ckpt-2"), 2)
     prefix = str(tmp_path / "model.ckpt-2")
-    assert mine.restore(prefix) is None and mine.has_others(prefix)
+    assert not mine.exists(prefix)
     assert mine.restore(prefix, of_task="") is not None
     np.testing.assert_array_equal(worker.callback.kept, np.full(3, 5.0))
 
