@@ -142,7 +142,7 @@ class StateKeeper:
             if prefix is None and self._saver.last_checkpoints:
                 prefix = self._saver.last_checkpoints[-1]
         if self._state is not None and prefix is not None:
-            # A worker that is new, or was killed before it wrote, takes over the chief's.
+            # A worker without a state of its own takes over the chief's.
             of_chief = self._worker is not None and not self._state.exists(prefix)
             of_task = "" if of_chief else None
             found = self._state.restore(prefix, run.parse_loop_state, of_task)
