@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -217,15 +218,23 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
     """Ends the waits of this process while all workers are gone for too long."""
     workers = [("worker", i) for i in range(len(config.cluster["worker"]))]
     liveness = Liveness(config, workers)
+    liveness.look()
+
+    is_over = threading.Event()
 
     def follow() -> None:
-        while True:
+        while not is_over.wait(min(max(lost_secs / 10, POLL_SECS), FOLLOW_SECS)):
             liveness.look()
             is_lost = len(liveness.away(lost_secs)) == len(workers)
             PREEMPTED.lost = _lost(config, workers, lost_secs) if is_lost else None
-            time.sleep(min(max(lost_secs / 10, POLL_SECS), FOLLOW_SECS))
 
-    threading.Thread(target=follow, daemon=True).start()
+    def end() -> None:
+        is_over.set()
+        thread.join(FOLLOW_SECS)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    atexit.register(end)
 
 
 def _lost(
