@@ -1,0 +1,81 @@
+"""`explain` of every stock guest: it never raises, and never writes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from callback_support import STOCK, stock_of
+from hook_support import ROWS
+
+import hookbridge as hb
+from hookbridge.explanation import HOSTS, Host
+
+# Audit events of what changes the disk; `open` counts if it opens for writing.
+_WRITES = ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "tempfile.mkstemp")
+_seen: list[str] | None = None
+
+
+def _audit(event: str, args: tuple[Any, ...]) -> None:
+    if _seen is None:
+        return
+    writes = event == "open" and any(c in str(args[1]) for c in "wax+")
+    if event in _WRITES or writes:
+        _seen.append(f"{event}{args}")
+
+
+@pytest.fixture(scope="module")
+def _audited() -> None:
+    sys.addaudithook(_audit)  # it cannot be removed; it sleeps outside of `writes`
+
+
+@pytest.fixture
+def writes(_audited: None) -> Iterator[list[str]]:
+    """What is written while the test runs."""
+    global _seen
+    _seen = []
+    yield _seen
+    _seen = None
+
+
+def files(folder: Path) -> list[Path]:
+    """All but those that a hook's writer makes on a thread of its own."""
+    return sorted(f for f in folder.rglob("*") if "tfevents" not in f.name)
+
+
+def assert_told(guest: Any, folder: Path, writes: list[str]) -> None:
+    """In each host a verdict, with a reason where it is a refusal."""
+    before = files(folder)
+    writes.clear()
+    for host in HOSTS:
+        (report,) = hb.explain(guest, host).guests
+        assert bool(report.reason) is (report.verdict == "refused"), host
+    assert not writes
+    assert files(folder) == before
+
+
+@pytest.mark.parametrize("name", STOCK)
+@pytest.mark.parametrize("there", [True, False])
+def test_callback(
+    name: str, there: bool, keras: Any, tmp_path: Path, writes: list[str]
+) -> None:
+    if name not in stock_of(keras):
+        pytest.skip(f"{keras.__name__} has no {name}")
+    folder = tmp_path if there else tmp_path / "nowhere"
+    assert_told(STOCK[name](keras.callbacks, folder), tmp_path, writes)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("there", [True, False])
+def test_hook(row: Any, there: bool, tmp_path: Path, writes: list[str]) -> None:
+    folder = tmp_path if there else tmp_path / "nowhere"
+    assert_told(row.make(folder, "fit"), tmp_path, writes)
+
+
+def test_the_watch_sees_what_is_written(tmp_path: Path, writes: list[str]) -> None:
+    (tmp_path / "file").write_text("x")
+    host: Host = "session"
+    assert host in HOSTS and len(writes) == 1
