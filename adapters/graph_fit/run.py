@@ -200,6 +200,8 @@ class GraphFitRun:
         assert self._session is not None
         session, graph, model = self._session, self._session.graph, self._model
         counter = step_of(model, session)
+        if not session.run(v1.is_variable_initialized(counter)):
+            session.run(counter.initializer)
         for hook in self.hooks:
             refusals.check_start(hook, int(session.run(counter)))
         self._variables = HookVariables(graph)

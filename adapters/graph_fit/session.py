@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import errors
+
 
 class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
     """A second handle of a session: the same session, which stays open.
@@ -48,7 +50,20 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
             caller = fetches.get("caller")
             if caller is not None and caller is step.fetches:
                 return step.run(fetches, feed_dict, options, run_metadata)
-        return self.native.run(fetches, feed_dict, options, run_metadata)
+        try:
+            return self.native.run(fetches, feed_dict, options, run_metadata)
+        except tf.errors.InvalidArgumentError as e:
+            if step is None or "You must feed a value for placeholder" not in str(e):
+                raise
+            if not step.last_feeds:
+                raise errors.LiveSessionError(
+                    f"`session.run` was asked for {fetches!r}, which the step computes "
+                    "from a dataset. Return it from `before_run` as "
+                    "`SessionRunArgs(fetches)`."
+                ) from e
+        # A tensor of the step outside a step: on the last batch.
+        feeds = {**step.last_feeds, **(feed_dict or {})}
+        return self.native.run(fetches, feeds, options, run_metadata)
 
     def close(self) -> None:
         """Does nothing: the model lives in the session."""

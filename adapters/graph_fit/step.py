@@ -35,11 +35,13 @@ class StepCall:
         self._plans: dict[Any, _Plan] = {}
         self.native = session._make_callable_from_options(options)
         self._outputs: Any = None
+        self.last_feeds: dict[Any, Any] = {}
         self.data_ended = False
 
     def feed_dict(self, values: Sequence[Any]) -> dict[Any, Any]:
         """What the loop feeds, as a session loop would."""
-        return dict(zip(self.placeholders, values, strict=True))
+        self.last_feeds = dict(zip(self.placeholders, values, strict=True))
+        return self.last_feeds
 
     def run(
         self, fetches: Mapping[Any, Any], feed_dict: Any, options: Any, metadata: Any

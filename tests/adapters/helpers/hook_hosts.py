@@ -101,11 +101,10 @@ def keras_model(keras: Any, strategy: Any = None, **compile_args: Any) -> Any:
             ],
             name="classifier",
         )
-        model.compile(
-            optimizer=keras.optimizers.SGD(RATE),
-            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-            **compile_args,
-        )
+        compile_args.setdefault("optimizer", keras.optimizers.SGD)
+        compile_args["optimizer"] = compile_args["optimizer"](RATE)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(loss=loss, **compile_args)
     model.set_weights(list(WEIGHTS.values()))
     return model
 

@@ -18,6 +18,11 @@ that the hook ran to its end and that its effect (files, stop, values) was there
 runs over two logical CPUs. The page is written by
 `tests/adapters/helpers/write_hook_support.py`.
 
+In a v1 graph, that is after `disable_v2_behavior()` or `disable_eager_execution()`,
+`fit`, `evaluate` and `predict` of Keras 2 carry and refuse the same hooks
+(`tests/v1_mode/test_stock_hooks.py`), except that `StepCounterHook` names its rate by
+the variable that counts, such as `training/SGD/iter/sec`.
+
 {support.table()}
 
 ## Why a hook is refused
@@ -49,6 +54,10 @@ runs over two logical CPUs. The page is written by
   batch to evaluate them on.
 - Under `run_eagerly=True` there is no graph of the step: hooks can fetch the loss, the
   metrics and `<layer>/output:0`.
+- In a v1 graph hooks see the model's own graph and Keras's own session. A tensor of
+  the step that is fetched outside a step is computed on the last batch; from a
+  dataset it cannot be. A hook that reads a variable in the run of a step sees it
+  before or after the update, as in a session loop.
 - Under `MirroredStrategy` the loss is that of the whole batch; other tensors of the
   step are those of the first replica.
 - `loss:0` is the loss of the step where `train_step` calls `compute_loss` or

@@ -1,0 +1,36 @@
+"""The column of v1 graphs in the support table of hooks: every cell is a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import hook_hosts as hosts
+import hook_support as support
+import pytest
+
+from hookbridge import errors
+from hookbridge.adapters.hook_to_callback import HookToCallback
+
+
+@pytest.mark.parametrize("mode", support.MODES)
+@pytest.mark.parametrize("row", support.ROWS, ids=lambda row: row.name)
+def test_cell(keras2: Any, row: support.Row, mode: str, tmp_path: Path) -> None:
+    hook = row.make(tmp_path, mode)
+    model = hosts.keras_model(keras2, optimizer=keras2.optimizers.legacy.SGD)
+    data = (hosts.X,) if mode == "predict" else (hosts.X, hosts.Y)
+
+    def run() -> None:
+        arguments = {"batch_size": hosts.BATCH, "verbose": 0}
+        getattr(model, mode)(*data, **arguments, callbacks=[HookToCallback(hook)])
+
+    if support.cell(row, mode) == "carried":
+        run()
+        if row.name == "StepCounterHook" and mode == "fit":
+            tags = {tag for _, tag, _ in hosts.read_scalars(tmp_path)}
+            assert tags == {"training/SGD/iter/sec"}
+        else:
+            assert row.check(hook, tmp_path, mode)
+    else:
+        with pytest.raises(errors.RefusedError, match=row.refused or ""):
+            run()
