@@ -12,7 +12,7 @@ ROUNDS = Path(__file__).with_name("rounds.py")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "rounds", "seed"), [("fit", 2, 1)])
+@pytest.mark.parametrize(("kind", "rounds", "seed"), [("fit", 1, 1)])
 def test_a_killed_job_goes_on_from_its_checkpoint(
     kind: str, rounds: int, seed: int, tmp_path: Path
 ) -> None:
