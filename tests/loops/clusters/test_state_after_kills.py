@@ -50,7 +50,7 @@ def test_state_after_all_were_killed(
             first.send(task, signal.SIGKILL)
         first.wait()
     latest = tf.train.latest_checkpoint(str(saved))
-    last = f"last_step={int(latest.rpartition('-')[2]) + 20}"
+    last = f"last_step={int(latest.rpartition('-')[2]) + 100}"
     with job(
         tmp_path / "second", "state_job.py", *arguments, last, server=server
     ) as second:
@@ -59,8 +59,9 @@ def test_state_after_all_were_killed(
     assert "callbacks begin anew" not in second.logs()
     for index in (0, 1):
         state = state_of(latest, index)
-        noted = second.events(f"worker {index}", "epoch")[0]
-        (rate,) = state["loop"]["learning_rates"].values()
-        assert noted["rate"] == pytest.approx(rate) and rate < 0.001
-        assert noted["wait"] == state["callbacks"][1]["state"]["wait"] > 0
-        assert noted["epoch"] >= state["step"] // 5
+        # The other worker may come when the chief has made all steps.
+        for noted in second.events(f"worker {index}", "epoch")[:1]:
+            (rate,) = state["loop"]["learning_rates"].values()
+            assert noted["rate"] == pytest.approx(rate) and rate < 0.001
+            assert noted["wait"] == state["callbacks"][1]["state"]["wait"] > 0
+            assert noted["epoch"] >= state["step"] // 5
