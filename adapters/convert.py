@@ -8,8 +8,8 @@ from typing import Any
 
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.fit_loop import states as fit_states
+from hookbridge.adapters.guests import foreign, skipped
 from hookbridge.adapters.guests import kinds as guests
-from hookbridge.adapters.guests import skipped
 from hookbridge.adapters.session_loop import last_step as last_epoch
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
@@ -123,7 +123,8 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     flavour. Order is kept; what is a callback already passes through untouched;
     calling it on its own result changes nothing. What `set_role` keeps out of this
     process has a stand-in there that logs this once; without it callbacks keep to
-    Keras's own rules, in which each process that calls `fit` calls them all.
+    Keras's own rules, in which each process that calls `fit` calls them all. Where
+    Keras 2 is in the process too, a Keras 3 callback gets what Keras 2 asks of it.
 
     Beside each checkpoint of a `CheckpointSaverHook` stands what the callbacks of the
     same call count in, as in a session loop; a `fit` of a model that
@@ -172,6 +173,7 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
             item = skipped.callback_unless_skipped(item)
             if defers and ps.is_batch_level(item):
                 item = ps.DeferredCallback(item, max_lag=max_lag)
+            item = foreign.for_every_keras(item)
         callbacks.append(item)
     plain = [
         item

@@ -112,6 +112,7 @@ def explain(items: Any, host: Host = "session") -> Report:
 
 def _explain_one(guest: Any, host: Host, callbacks: list[Any]) -> GuestReport:
     from hookbridge.adapters.guests import kinds, roles
+    from hookbridge.adapters.guests.foreign import is_foreign
     from hookbridge.adapters.parameter_server import (
         callback as parameter_server_callback,
     )
@@ -137,7 +138,9 @@ def _explain_one(guest: Any, host: Host, callbacks: list[Any]) -> GuestReport:
         if is_late and event in _LATE:
             when += "; at most `max_lag` steps late"
         rows.append(EventReport(event, when, None if is_native else facts.counterpart))
-    verdict: Verdict = "native" if is_native and not is_late else "wrapped"
+    # The host may be a `fit` of Keras 2, which cannot call a Keras 3 callback.
+    is_wrapped = is_late or (is_native and kind == "callback" and is_foreign(guest))
+    verdict: Verdict = "native" if is_native and not is_wrapped else "wrapped"
     return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on)
 
 

@@ -24,10 +24,17 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.after_run = hook.after_run
 
     def begin(self) -> None:
-        """Begins the hook; one that is made only now is checked only now."""
-        if isinstance(self._hook, InBegin):
-            refusals.check_hook(self._hook.make())
-        self._hook.begin()
+        """Begins the hook; what it holds is checked on the graph of the run."""
+        hook, graph = self._hook, tf.compat.v1.get_default_graph()
+        if isinstance(hook, InBegin):
+            refusals.check_hook(hook.make(), graph)
+        try:
+            hook.begin()
+        except Exception:
+            # TensorFlow's own message about another graph names no way out.
+            refusals.check_graph(hook, graph)
+            raise
+        refusals.check_graph(hook, graph)
 
 
 class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]

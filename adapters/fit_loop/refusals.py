@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds as guests
@@ -54,13 +56,19 @@ REFUSED_HOOKS: dict[str, tuple[str, str]] = {
 }
 
 
-def check_hook(hook: Any) -> None:
+def check_hook(hook: Any, graph: Any = None) -> None:
     """Refuses a hook that `fit` can never host.
+
+    Args:
+      hook: the hook.
+      graph: see `check_graph`.
 
     Raises:
       errors.RefusedError: for such a hook.
     """
     check_class(hook, REFUSED_HOOKS, "in `Model.fit`")
+    if graph is not None or tf.compat.v1.executing_eagerly_outside_functions():
+        check_graph(hook, graph)
 
 
 def check_class(hook: Any, table: Mapping[str, tuple[str, str]], where: str) -> None:
@@ -81,6 +89,53 @@ def check_class(hook: Any, table: Mapping[str, tuple[str, str]], where: str) -> 
                 f"`{guests.name_of(hook)}` cannot run {where}: {reason}. Instead, "
                 f"{way_out}."
             )
+
+
+def check_graph(hook: Any, graph: Any = None) -> None:
+    """Refuses a hook that holds tensors or ops of the user's own graph.
+
+    Args:
+      hook: the hook.
+      graph: the live graph, after `begin`. Without it, elements of finished graphs
+        pass, since a session loop may have left them and `begin` may replace them.
+
+    Raises:
+      errors.RefusedError: for such a hook.
+    """
+    for attribute, element in _elements(hook):
+        of = getattr(element, "graph", None)
+        if of is graph if graph is not None else getattr(of, "finalized", False):
+            continue
+        name = str(getattr(element, "name", type(element).__name__))
+        raise errors.RefusedError(
+            f"`{guests.name_of(hook)}` cannot run in `Model.fit`: its attribute "
+            f"`{attribute}` holds `{name}`, which is not of the graph that hooks see "
+            "there. Let the hook be made in `begin`, on that graph: "
+            f"`hb.in_begin(lambda: {guests.name_of(hook)}(...))`; or give it the name "
+            'of a tensor of the step, such as "loss:0".'
+        )
+
+
+def _elements(hook: Any) -> Iterator[tuple[str, Any]]:
+    """The graph elements among a hook's attributes, and within containers there."""
+    for attribute, value in vars(hook).items() if hasattr(hook, "__dict__") else ():
+        stack = [value]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, Mapping):
+                stack.extend(item.values())
+            elif isinstance(item, (list, tuple, set)):
+                stack.extend(item)
+            elif _is_element(item):
+                yield attribute, item
+
+
+def _is_element(item: Any) -> bool:
+    if isinstance(item, tf.Tensor):
+        return not hasattr(item, "numpy")  # of a graph, not of the eager runtime
+    if isinstance(item, (tf.Operation, tf.SparseTensor, tf.IndexedSlices)):
+        return isinstance(item, tf.Operation) or _is_element(item.values)
+    return type(item).__name__ == "KerasTensor"
 
 
 def check_start(hook: Any, global_step: int) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from hookbridge import compat
 from hookbridge.adapters.fit_loop import hosting, refusals
@@ -25,6 +26,7 @@ from hookbridge.adapters.fit_loop.monitored import (
 from hookbridge.adapters.fit_loop.states import FitStates
 from hookbridge.adapters.fit_loop.step import StepFunction
 from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
+from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
@@ -33,6 +35,11 @@ from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 
 v1 = tf.compat.v1
+
+_IN_END = (
+    "hookbridge: `end` of %s fetched %s and got the values of the last step: `fit` has "
+    "no further batch, on which a session would compute them anew."
+)
 
 
 class FitRun:
@@ -229,12 +236,16 @@ class FitRun:
         """The `end` of one hook, after a clean finish."""
         if self._graph is None or self.is_over:
             return
+        assert self._session is not None
+        self._session.read_last.clear()
         try:
             with self._graph.as_default():
                 hook.end(self._session)
         except BaseException:
             self.fail()
             raise
+        if self._session.read_last:
+            logging.warning(_IN_END, name_of(hook), sorted(self._session.read_last))
         self._ended += 1
         if self._ended == len(self.hooks):
             self._close()

@@ -37,6 +37,9 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
       global_step: the counter of completed steps.
       run_step: runs one step with the fetches of a program.
       last_values: `{placeholder: value}` of the tapped tensors of the last step.
+
+    Attributes:
+      read_last: keys of step tensors that runs without a step were asked for.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._global_step = global_step
         self._run_step = run_step
         self._last_values = last_values
+        self.read_last: set[str] = set()
         self._plans: dict[Any, Plan] = {}
         self._is_closed = False
         self._resources = SessionResources(graph, build_op)
@@ -182,8 +186,10 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return plan.build_results(step, fed, values)
 
     def _known(self, program: SessionProgram) -> dict[str, Any]:
+        names = program.closure.step_tensors
+        self.read_last.update(self._live_graph.step_tensors[n].key for n in names)
         try:
-            return {n: self._last_values[n] for n in program.closure.step_tensors}
+            return {n: self._last_values[n] for n in names}
         except KeyError as e:
             raise errors.LiveSessionError(
                 f"`session.run` was asked for `{e.args[0]}:0`, a tensor of the "

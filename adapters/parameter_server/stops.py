@@ -67,8 +67,9 @@ class ShieldedHook(HookWithoutEnd):
     """
 
     def __init__(self, hook: Any, is_lost: Callable[[BaseException], bool]) -> None:
+        super().__init__(hook)
         for name in ("begin", "after_create_session", "before_run", "after_run"):
-            setattr(self, name, _shielded(getattr(hook, name), is_lost))
+            setattr(self, name, _shielded(getattr(self, name), is_lost))
 
 
 def _shielded(

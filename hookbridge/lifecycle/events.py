@@ -89,7 +89,8 @@ HOOK_EVENTS: tuple[Event, ...] = (
         "end",
         "hook",
         "the session, once, at a clean end only",
-        "at the end of `fit`, at a clean end only",
+        "at the end of `fit`, at a clean end only; tensors of the step are those of "
+        "the last step",
         "on_train_end",
     ),
 )

@@ -50,8 +50,15 @@ the variable that counts, such as `training/SGD/iter/sec`.
 - A v1 optimizer (`tf.compat.v1.train.AdamOptimizer`) cannot apply gradients to the
   model's variables in a hook. Write the update with `tf.compat.v1.assign`, or leave it
   to the model's optimizer.
-- `LoggingTensorHook(at_end=True)` logs the values of the last step: `fit` has no next
-  batch to evaluate them on.
+- A hook that fetches tensors of the step in `end` (`LoggingTensorHook(at_end=True)`,
+  `FinalOpsHook`) gets the values of the last step, and the log says so: `fit` has no
+  further batch, on which a session would compute them anew.
+- `run_context.original_args.fetches` is what a session loop would fetch, for hooks to
+  fetch too: `{{name: tensor}}` of the outputs in `predict`, of the loss of the batch
+  and of the metrics in `fit` and `evaluate`.
+- A hook whose constructor took tensors or ops of another graph is refused before
+  training. Give it names (`"loss:0"`), or let it be made in `begin`, on the graph of
+  the run: `hb.in_begin(lambda: FinalOpsHook(tf.compat.v1.train.get_global_step()))`.
 - Under `run_eagerly=True` there is no graph of the step: hooks can fetch the loss, the
   metrics and `<layer>/output:0`.
 - In a v1 graph hooks see the model's own graph and Keras's own session. A tensor of

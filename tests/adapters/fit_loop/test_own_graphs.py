@@ -1,0 +1,110 @@
+"""Hooks that hold tensors of the user's own graph: refused before any step, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hook_hosts as hosts
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import errors
+
+v1: Any = tf.compat.v1
+train: Any = v1.train
+
+
+class Holding(train.SessionRunHook):  # type: ignore[misc]
+    """A user's hook that keeps what it was given, within containers."""
+
+    def __init__(self, element: Any) -> None:
+        self.fetches = {"all": [element]}
+
+
+HOOKS = {
+    "NanTensorHook": lambda t: train.NanTensorHook(t),
+    "FinalOpsHook": lambda t: train.FinalOpsHook({"last": t}),
+    "FinalOpsHook of an op": lambda t: train.FinalOpsHook(t.op),
+    "LoggingTensorHook": lambda t: train.LoggingTensorHook({"x": t}, every_n_iter=1),
+    "SummarySaverHook": lambda t: train.SummarySaverHook(
+        save_steps=1, output_dir="unused", summary_op=t
+    ),
+    "Holding": Holding,
+}
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_refused_by_name_with_the_way_out(name: str) -> None:
+    with tf.Graph().as_default():
+        hook = HOOKS[name](tf.constant(1.0, name="mine"))
+    for call in (hb.as_callbacks, hb.HookToCallback):
+        with pytest.raises(errors.RefusedError, match=r"mine.*in_begin") as caught:
+            call(hook)
+        assert name.split()[0] in str(caught.value)
+    (report,) = hb.explain(hook, host="fit").guests
+    assert report.verdict == "refused" and "in_begin" in report.reason
+
+
+def test_a_symbolic_tensor_of_keras_is_one(keras: Any) -> None:
+    model = hosts.keras_model(keras)
+    with pytest.raises(errors.RefusedError, match="`_loss_tensor` holds"):
+        hb.as_callbacks(train.NanTensorHook(model.outputs[0]))
+
+
+def test_what_an_earlier_session_left_is_no_reason(keras: Any) -> None:
+    hooks = [
+        train.LoggingTensorHook(["loss:0"], every_n_iter=1),
+        train.StepCounterHook(every_n_steps=1),
+        train.StopAtStepHook(num_steps=2),
+    ]
+    assert hosts.in_session(hooks) == 2
+    assert any(isinstance(v, tf.Tensor) for v in vars(hooks[1]).values())
+    model = hosts.keras_model(keras)
+    model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hooks[:2]))
+
+
+@pytest.mark.parametrize("breaks_begin", [False, True])
+def test_what_begin_does_not_replace_is_refused_before_a_step(
+    keras: Any, breaks_begin: bool
+) -> None:
+    class Late(Holding):
+        runs = 0
+
+        def begin(self) -> None:
+            if breaks_begin:
+                tf.add(self.fetches["all"][0], 1.0, name="never")
+
+        def before_run(self, run_context: Any) -> None:
+            self.runs += 1
+
+    with tf.Graph().as_default() as graph:
+        hook = Late(tf.constant(1.0, name="mine"))
+    graph.finalize()  # as a session loop leaves its graph
+    model = hosts.keras_model(keras)
+    with pytest.raises(errors.RefusedError, match=r"`Late`.*`fetches` holds `mine:0`"):
+        model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
+    assert hook.runs == 0 and int(model.optimizer.iterations) == 0
+
+
+def test_a_second_fit_of_a_hook_with_tensors_of_the_first(keras: Any) -> None:
+    class Own(train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            self.twice = train.get_global_step() * 2
+
+        def before_run(self, run_context: Any) -> Any:
+            return train.SessionRunArgs(self.twice)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            self.last = run_values.results
+
+    hook, model = Own(), hosts.keras_model(keras)
+    for _ in range(2):
+        model.fit(
+            hosts.X,
+            hosts.Y,
+            batch_size=hosts.BATCH,
+            verbose=0,
+            callbacks=hb.as_callbacks(hook),
+        )
+    assert hook.last == 2 * (2 * hosts.BATCHES - 1)
