@@ -42,6 +42,12 @@ def fill_names(model: Any, mode: Mode, names: StepNames) -> None:
             names.add_short(key, dtype, any_shape)
 
 
+def names_for(model: Any) -> StepNames:
+    """An empty catalogue of a model's step."""
+    layers = (str(layer.name) for layer in layers_of(model))
+    return StepNames(str(getattr(model, "name", "model")), layers)
+
+
 def layers_of(model: Any) -> list[Any]:
     """The layers of a model at every depth, without the model itself."""
     flatten = getattr(model, "_flatten_layers", None)

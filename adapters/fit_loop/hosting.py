@@ -9,10 +9,8 @@ from typing import Any, Protocol
 
 from hookbridge import patching
 from hookbridge.adapters.fit_loop import inner_loops
-from hookbridge.adapters.fit_loop.eager_step import layers_of
 from hookbridge.adapters.fit_loop.modes import MODES, Mode
 from hookbridge.adapters.live_session.global_step import GlobalStep
-from hookbridge.adapters.live_session.names import StepNames
 
 
 class Hosted(Protocol):
@@ -24,7 +22,7 @@ class Hosted(Protocol):
 
     global_step: GlobalStep | None
 
-    def make_step(self, mode: Mode, make: Callable[..., Any], names: StepNames) -> Any:
+    def make_step(self, mode: Mode, make: Callable[..., Any]) -> Any:
         """The step of the loop, made with Keras's own `make`; None to stay out."""
 
     def call(self, *args: Any) -> Any:
@@ -96,6 +94,7 @@ class Hosting:
                 return original(force)  # validation inside this fit
             elif force or getattr(self._model, mode.function) is None:
                 # A callback has changed what a step is, say which layers train.
+                setattr(self._model, mode.function, None)
                 self._build_step(mode)
             return self.run.call
 
@@ -104,8 +103,6 @@ class Hosting:
     def _begin(self, mode: Mode) -> bool:
         """Takes over the loop; returns whether the run wants it."""
         self._is_in_loop = inner_loops.is_running(self._model)
-        layers = (str(layer.name) for layer in layers_of(self._model))
-        self._names = StepNames(str(getattr(self._model, "name", "model")), layers)
         try:
             self._build_step(mode)
         except BaseException:
@@ -117,7 +114,7 @@ class Hosting:
         return True
 
     def _build_step(self, mode: Mode) -> None:
-        self.step = self.run.make_step(mode, self._makers[mode], self._names)
+        self.step = self.run.make_step(mode, self._makers[mode])
         if self.step is not None:
             setattr(self._model, mode.function, self.run.call)
 
@@ -141,10 +138,10 @@ class Hosting:
     def _aside(self) -> Iterator[None]:
         """Leaves the model to a loop inside this one, which may have hooks too."""
         model, mode, step = self._model, self.mode, self.run.global_step
-        native = getattr(self.step, "native", None)
+        kept = getattr(self.step, "kept", None)
         if mode is not None:
-            setattr(model, mode.function, native)
-        if step is not None and native is not None:
+            setattr(model, mode.function, kept)
+        if step is not None and kept is not None:
             step.remember()
         self._methods.remove()
         _HOSTINGS.pop(model, None)
@@ -159,11 +156,11 @@ class Hosting:
                 _HOSTINGS[model] = self
                 self.is_aside = False
                 self._methods.install()
-                if step is not None and native is not None:
+                if step is not None and kept is not None:
                     step.recall()
                 if mode is None:
                     pass
-                elif getattr(model, mode.function) is native:
+                elif kept is not None and getattr(model, mode.function) is kept:
                     setattr(model, mode.function, self.run.call)
                 else:
                     self._build_step(mode)
@@ -175,7 +172,9 @@ class Hosting:
         self.is_over = True
         self._methods.remove()
         if self.mode is not None:
-            setattr(self._model, self.mode.function, None)
+            # Keras drops it where the step changes, as in `compile`.
+            kept = getattr(self.step, "kept", None)
+            setattr(self._model, self.mode.function, kept)
         if _HOSTINGS.get(self._model) is self:
             del _HOSTINGS[self._model]
         self.run.left()

@@ -24,13 +24,12 @@ from hookbridge.adapters.fit_loop.monitored import (
     not_the_end_of_data,
 )
 from hookbridge.adapters.fit_loop.states import FitStates
-from hookbridge.adapters.fit_loop.step import StepFunction
+from hookbridge.adapters.fit_loop.step import KeptFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
-from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 
@@ -93,10 +92,12 @@ class FitRun:
         """Whether this run is of that loop: "train", "test" or "predict"."""
         return self.hosting.mode is not None and self.hosting.mode.name == name
 
-    def make_step(self, mode: Mode, make: Callable[..., Any], names: StepNames) -> Any:
+    def make_step(self, mode: Mode, make: Callable[..., Any]) -> Any:
         """See `Hosted`."""
-        self._names = names
-        return StepFunction(self._model, mode, make, names)
+        earlier = getattr(self._model, mode.function)
+        if isinstance(earlier, KeptFunction):
+            return earlier.step
+        return StepFunction(self._model, mode, make)
 
     def call(self, *args: Any) -> Any:
         """What Keras calls for every step."""
@@ -164,7 +165,7 @@ class FitRun:
         optimizer = getattr(model, "optimizer", None)
         self._rate = live_variables.learning_rate_variable(optimizer)
         self._graph = LiveGraph(
-            self._names,
+            self.hosting.step.names,
             live_variables.model_variables(model),
             self.global_step.variable,
             self._rate,
@@ -191,7 +192,11 @@ class FitRun:
     def _create_session(self) -> LiveSession:
         assert self._graph is not None and self.global_step is not None
         self._session = LiveSession(
-            self._graph, self.global_step, self._run_step, self._last_values
+            self._graph,
+            self.global_step,
+            self._run_step,
+            self._last_values,
+            self.hosting.step.functions,
         )
         return self._session
 

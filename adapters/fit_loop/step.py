@@ -26,7 +26,8 @@ from hookbridge.adapters.fit_loop.step_feeds import (
     restoring_rate,
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
-from hookbridge.adapters.live_session.names import OUTPUTS, StepNames
+from hookbridge.adapters.live_session.function_cache import FunctionCache
+from hookbridge.adapters.live_session.names import OUTPUTS
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.resources import compiled
 from hookbridge.adapters.live_session.split_program import SplitProgram
@@ -63,38 +64,67 @@ def tapped_function(
     return function
 
 
+class KeptFunction:
+    """Keras's own function on a model between two runs, with what it was traced for.
+
+    Args:
+      function: Keras's function.
+      step: what made it.
+    """
+
+    def __init__(self, function: Any, step: StepFunction) -> None:
+        self._function = function
+        self.step = step
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+
 class StepFunction:
     """Makes and keeps the variants of one model's step function.
+
+    They outlive a run: the model keeps them with its own function, which Keras drops
+    in `compile`, and the next loop with equal fetches traces nothing.
 
     Args:
       model: the Keras model.
       mode: which of its loops.
       make: Keras's own bound `make_<mode>_function`.
-      names: the catalogue that the first trace fills.
 
     Attributes:
-      native: Keras's own function, which returns nothing for hooks.
+      names: the catalogue of the step, which the first trace fills.
+      kept: Keras's own function, for the model to keep between two runs.
+      functions: of session programs that run without a step.
     """
 
-    def __init__(self, model: Any, mode: Mode, make: Any, names: StepNames) -> None:
+    def __init__(self, model: Any, mode: Mode, make: Any) -> None:
         self._model = model
         self._mode = mode
         self._make = make
-        self._names = names
         self._step = getattr(model, mode.step)
-        self._variants: dict[Any, Callable[..., Any]] = {}
         self._counter = _counter() if mode is TRAIN and _needs_counter(model) else None
-        self.native, self._native_tap = self._keras_function((), is_filed=True)
-        self._bare = self._without_dispatch(self.native)
+        self.functions = FunctionCache()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._specs: Any = None
+        self.names = eager_step.names_for(self._model)
+        self._variants = FunctionCache()
+        self._tapped: dict[frozenset[str], tuple[Any, StepTap]] = {}
+        self._native, self._native_tap = self._keras_function(frozenset(), True)
+        self._bare = self._without_dispatch(self._native)
+        self.kept = KeptFunction(self._native, self)
 
     def _keras_function(
-        self, keys: Sequence[str], is_filed: bool = False
+        self, keys: frozenset[str], is_filed: bool = False
     ) -> tuple[Any, StepTap]:
-        """A fresh function of Keras's whose step returns the tensors of `keys`."""
-        model, mode = self._model, self._mode
-        tap = StepTap(model, mode, self._step, keys, self._names)
-        tap.counter = self._counter
-        return tapped_function(model, mode, self._make, tap, is_filed), tap
+        """A function of Keras's whose step returns the tensors of `keys`."""
+        if keys not in self._tapped:
+            tap = StepTap(self._model, self._mode, self._step, sorted(keys), self.names)
+            tap.counter = self._counter
+            made = tapped_function(self._model, self._mode, self._make, tap, is_filed)
+            self._tapped[keys] = made, tap
+        return self._tapped[keys]
 
     def _without_dispatch(self, function: Any) -> Any:
         """Keras's own function, called past the dispatch of `tf.function`."""
@@ -122,9 +152,15 @@ class StepFunction:
         Variables that the first call of an unbuilt model or optimizer makes exist
         afterwards.
         """
-        inner = traceable(self.native)
+        specs = tf.nest.map_structure(tf.type_spec_from_value, args)
+        if self._specs is not None and self._specs != specs:
+            in_its_place = getattr(self._model, self._mode.function)
+            self._begin_anew()  # the catalogue has shapes of other data
+            setattr(self._model, self._mode.function, in_its_place)
+        self._specs = specs
+        inner = traceable(self._native)
         if inner is None:
-            eager_step.fill_names(self._model, self._mode, self._names)
+            eager_step.fill_names(self._model, self._mode, self.names)
             return
         with self._native_tap.tracing():
             inner.get_concrete_function(*args)
@@ -155,21 +191,23 @@ class StepFunction:
         """
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._bare(*args), [], {}
-        key = (program, tuple(tapped))
-        variant = self._variants.get(key)
+        rate = into_step.rate and into_step.rate[0]
+        key = (program.key, tuple(tapped.items()), id(rate))
+        variants = program.own_functions if program.is_of_session else self._variants
+        variant = variants.get(key)
         if variant is None:
             variant = self._build(program, dict(tapped), into_step)
-            if into_step.rate is not None:
-                variant = restoring_rate(variant, into_step.rate[0])
-            self._variants[key] = variant
+            if rate is not None:
+                variant = restoring_rate(variant, rate)
+            variants.add(key, variant, keep=(program, rate))
         return variant(args, feeds)  # type: ignore[no-any-return]
 
     def _build(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Callable[..., Any]:
-        self._names.check_fed(fed.tensors)
+        self.names.check_fed(fed.tensors)
         keys = {key for key in tapped.values() if not key.startswith(OUTPUTS)}
-        function, tap = self._keras_function(sorted(keys))
+        function, tap = self._keras_function(frozenset(keys))
         output_names = eager_step.output_names(self._model)
         step_tensors = sorted(program.closure.step_tensors)
         inner = traceable(function)

@@ -19,6 +19,8 @@ class _Last(NamedTuple):
     optimizer: Any  # a weak reference, or None
 
 
+# One variable per model: what was traced for it in one run serves the next.
+_VARIABLES: weakref.WeakKeyDictionary[Any, ModelVariable] = weakref.WeakKeyDictionary()
 _LAST: weakref.WeakKeyDictionary[Any, _Last] = weakref.WeakKeyDictionary()
 
 
@@ -58,6 +60,14 @@ def _count(model: Any) -> int:
     return last.value + moved if moved >= 0 else iterations
 
 
+def _variable() -> ModelVariable:
+    # In a graph of its own, outside the strategy's scope, the variable is one number
+    # on the host and not one per replica.
+    with tf.Graph().as_default(), compat.private("eager_mode")():
+        eager = tf.Variable(0, dtype=tf.int64, trainable=False, name="global_step")
+    return ModelVariable(eager, "global_step", trainable=False, local=False)
+
+
 class GlobalStep:
     """Counts completed steps on the host, with a variable for checkpoints.
 
@@ -73,16 +83,9 @@ class GlobalStep:
     def __init__(self, model: Any) -> None:
         self._model = model
         self.value = _count(model)
-        # In a graph of its own, outside the strategy's scope, the variable is one
-        # number on the host and not one per replica.
-        with tf.Graph().as_default(), compat.private("eager_mode")():
-            eager = tf.Variable(
-                self.value, dtype=tf.int64, trainable=False, name="global_step"
-            )
-        self.variable = ModelVariable(
-            eager, "global_step", trainable=False, local=False
-        )
-        self._pushed = self.value
+        self.variable = _VARIABLES.get(model) or _variable()
+        _VARIABLES[model] = self.variable
+        self._pushed: int | None = None
 
     def add(self, steps: int) -> None:
         """Counts completed steps."""
@@ -105,3 +108,4 @@ class GlobalStep:
     def recall(self) -> None:
         """Takes the count that inner runs have left since `remember`."""
         self.value = _count(self._model)
+        self._pushed = None

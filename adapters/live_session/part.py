@@ -19,8 +19,12 @@ def _function_names(node: Any) -> bool:
     )
 
 
-def graph_def(graph: Any, ops: Sequence[Any], resources: SessionResources) -> Any:
+def _graph_def(
+    graph: Any, ops: Sequence[Any], resources: SessionResources
+) -> tuple[Any, bool]:
     """The GraphDef of `ops` alone; inputs from other ops are left open.
+
+    The flag says whether it has resources of this session.
 
     Args:
       graph: the graph of the ops.
@@ -29,14 +33,14 @@ def graph_def(graph: Any, ops: Sequence[Any], resources: SessionResources) -> An
     """
     result = v1.GraphDef()
     result.versions.CopyFrom(graph.graph_def_versions)
-    needs_library = False
+    needs_library = has_resources = False
     for op in ops:
         node = result.node.add()
         node.CopyFrom(op.node_def)
         # The import fails at a colocation with an op that is not in the part; and
         # the runtime places ops by their resource handles anyway.
         node.attr.pop("_class", None)
-        resources.place(node)
+        has_resources = resources.place(node) or has_resources
         needs_library = needs_library or _function_names(node)
     if needs_library:
         result.library.CopyFrom(graph.as_graph_def().library)
@@ -45,7 +49,7 @@ def graph_def(graph: Any, ops: Sequence[Any], resources: SessionResources) -> An
             # The kernels of iterators ask the runtime for functions by name.
             if not context.has_function(function.signature.name):
                 context.add_function_def(function)
-    return result
+    return result, has_resources
 
 
 class Part:
@@ -71,7 +75,7 @@ class Part:
         self._inputs = {t.name for op in ops for t in op.inputs} - {
             t.name for op in ops for t in op.outputs
         }
-        self._graph_def = graph_def(graph, ops, resources)
+        self._graph_def, self.has_resources = _graph_def(graph, ops, resources)
         # Control inputs from outside the part come from ops that ran before it: a
         # function runs stateful ops in the order in which they were built.
         for node in self._graph_def.node:
@@ -82,6 +86,10 @@ class Part:
             ]
             del node.input[:]
             node.input.extend(kept)
+
+    def key(self) -> Any:
+        """Equal for parts that build the same."""
+        return self._graph_def.SerializeToString(deterministic=True), *self._outputs
 
     def build(self, values: Mapping[str, Any], fed: Iterable[str]) -> dict[str, Any]:
         """Adds the ops to the current function graph.

@@ -9,12 +9,14 @@ or a weight together with the step gets the value from before the step.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge.adapters.live_session.closure import Closure
+from hookbridge.adapters.live_session.function_cache import FunctionCache
 from hookbridge.adapters.live_session.part import Part
 from hookbridge.adapters.live_session.resources import SessionResources, compiled
 
@@ -33,6 +35,9 @@ class SessionProgram:
     Attributes:
       tensors: the fetched tensors that are not fed.
       closure: the ops that they need.
+      is_of_session: whether it uses variables, queues and so on of hooks, so that no
+        other session can do the same.
+      own_functions: what is traced for such a program.
     """
 
     def __init__(
@@ -70,6 +75,26 @@ class SessionProgram:
             graph, self.closure.after, dict.fromkeys([*names, *targets]), resources
         )
         self._concrete: Any = None
+        self.own_functions = FunctionCache()
+        # Resources of hooks are gone with the session.
+        self.is_of_session = bool(
+            self.closure.iterators
+            or self._before.has_resources
+            or self._after.has_resources
+        )
+
+    @functools.cached_property
+    def key(self) -> Any:
+        """Equal for programs of one model that do the same, in other runs too."""
+        closure = self.closure
+        return (
+            self._before.key(),
+            self._after.key(),
+            *(t.name for t in self.tensors),
+            *((t.name, t.dtype, str(t.shape)) for t in self.feeds),
+            *((n, id(self.graph.handles[n].handle)) for n in sorted(closure.handles)),
+            *sorted(closure.step_tensors),
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -106,13 +131,17 @@ class SessionProgram:
         return [values[t.name] for t in self.tensors]
 
     def run_alone(
-        self, feed_values: Sequence[Any], step_values: Mapping[str, Any]
+        self,
+        feed_values: Sequence[Any],
+        step_values: Mapping[str, Any],
+        functions: FunctionCache | None = None,
     ) -> list[Any]:
         """Runs everything without a step.
 
         Args:
           feed_values: eager tensors, one for each of `feeds`.
           step_values: `{placeholder: value}` of the step tensors, from the last step.
+          functions: where the traced function is kept, and looked for.
 
         Returns:
           Eager tensors, one for each of `tensors`.
@@ -120,7 +149,13 @@ class SessionProgram:
         names = sorted(self.closure.step_tensors)
         arguments = [*feed_values, *(step_values[name] for name in names)]
         if self._concrete is None:
-            self._concrete = self._trace(names, arguments)
+            if functions is None or self.is_of_session:
+                functions = self.own_functions
+            key = (self.key, *(a.dtype for a in arguments))
+            self._concrete = functions.get(key)
+            if self._concrete is None:
+                self._concrete = self._trace(names, arguments)
+                functions.add(key, self._concrete, keep=self)
         return list(self._concrete(*arguments))
 
     def _trace(self, names: list[str], arguments: Sequence[Any]) -> Callable[..., Any]:

@@ -49,10 +49,14 @@ class SessionResources:
         # A one-shot iterator dies with the function that made it.
         self._functions: list[Any] = []
 
-    def place(self, node: Any) -> None:
-        """Puts the resource of a node into this session's container."""
+    def place(self, node: Any) -> bool:
+        """Puts the resource of a node into this session's container, if it has one.
+
+        Returns:
+          Whether the node has a resource, and so belongs to this session.
+        """
         if "container" not in node.attr or "shared_name" not in node.attr:
-            return
+            return False
         node.attr["container"].s = self._container.encode()
         if node.op != ONE_SHOT:
             # Without a name each function would make another resource.
@@ -60,6 +64,7 @@ class SessionResources:
             node.attr["shared_name"].s = name
             if not node.input:
                 self._named.add(node.name)
+        return True
 
     def iterator(self, name: str) -> Any:
         """The handle of the one-shot iterator that the op `name` makes."""

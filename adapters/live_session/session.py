@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from hookbridge import compat, errors, structures
 from hookbridge.adapters.live_session import run_options
+from hookbridge.adapters.live_session.function_cache import FunctionCache
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.part import build_op
@@ -37,6 +38,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
       global_step: the counter of completed steps.
       run_step: runs one step with the fetches of a program.
       last_values: `{placeholder: value}` of the tapped tensors of the last step.
+      functions: of programs that run without a step, from earlier sessions.
 
     Attributes:
       read_last: keys of step tensors that runs without a step were asked for.
@@ -48,6 +50,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         global_step: GlobalStep,
         run_step: StepRunner,
         last_values: Mapping[str, Any],
+        functions: FunctionCache | None = None,
     ) -> None:
         super().__init__(graph=graph)
         self._live_graph = graph
@@ -55,6 +58,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._run_step = run_step
         self._last_values = last_values
         self.read_last: set[str] = set()
+        self._functions = FunctionCache() if functions is None else functions
         self._plans: dict[Any, Plan] = {}
         self._is_closed = False
         self._resources = SessionResources(graph, build_op)
@@ -176,7 +180,9 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 if is_step:
                     values = self._run_step(program, tensors)
                 else:
-                    values = program.run_alone(tensors, self._known(program))
+                    values = program.run_alone(
+                        tensors, self._known(program), self._functions
+                    )
                 values = [_to_numpy(v) for v in values]
             for variable in plan.written:
                 variable.spread()

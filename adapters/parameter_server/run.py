@@ -17,7 +17,6 @@ from hookbridge import errors
 from hookbridge.adapters.fit_loop.modes import TRAIN, Mode
 from hookbridge.adapters.fit_loop.run import FitRun
 from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
-from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.live_session.split_program import SplitProgram
@@ -85,15 +84,14 @@ class ParameterServerRun(FitRun):
         if self._cached is not None:
             self._cached.remove()
 
-    def make_step(self, mode: Mode, make: Callable[..., Any], names: StepNames) -> Any:
+    def make_step(self, mode: Mode, make: Callable[..., Any]) -> Any:
         """See `Hosted`.
 
         Raises:
           errors.RefusedError: there are hooks, and the loop is not `fit`.
         """
         if mode is TRAIN:
-            self._names = names
-            return ScheduledStep(self._model, make, names)
+            return ScheduledStep(self._model, make)
         if self.hooks:
             loop = "evaluate" if mode.name == "test" else mode.name
             raise errors.RefusedError(

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hookbridge import compat, errors, patching
+from hookbridge.adapters.fit_loop.eager_step import names_for
 from hookbridge.adapters.fit_loop.modes import TRAIN
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
 from hookbridge.adapters.fit_loop.step import tapped_function
 from hookbridge.adapters.fit_loop.step_feeds import StepFeeds
 from hookbridge.adapters.fit_loop.taps import StepTap, split
-from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.adapters.live_session.resources import compiled
 from hookbridge.adapters.parameter_server.values import Layout, StepValue
 
@@ -29,13 +29,15 @@ class ScheduledStep:
     Args:
       model: the Keras model.
       make: Keras's own bound `make_train_function`.
-      names: the catalogue that the first trace fills.
+
+    Attributes:
+      names: the catalogue of the step, which the first trace fills.
     """
 
-    def __init__(self, model: Any, make: Any, names: StepNames) -> None:
+    def __init__(self, model: Any, make: Any) -> None:
         self._model = model
         self._make = make
-        self._names = names
+        self.names = names_for(model)
         self._step = model.train_step
         self._coordinator = model._cluster_coordinator
         self._variants: dict[Any, Callable[..., StepValue]] = {}
@@ -48,7 +50,7 @@ class ScheduledStep:
             scheduled.get_concrete_function(*compat.worker_specs(arguments))
 
     def _keras_function(self, keys: Sequence[str]) -> tuple[Any, StepTap]:
-        tap = StepTap(self._model, TRAIN, self._step, keys, self._names)
+        tap = StepTap(self._model, TRAIN, self._step, keys, self.names)
         return tapped_function(self._model, TRAIN, self._make, tap), tap
 
     def _scheduled_by(self, function: Any, args: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -93,7 +95,7 @@ class ScheduledStep:
     def _build(
         self, keys: tuple[str, ...], fed: StepFeeds, indices: Sequence[int]
     ) -> Callable[..., StepValue]:
-        self._names.check_fed(fed.tensors)
+        self.names.check_fed(fed.tensors)
         function, tap = self._keras_function(keys)
         layout = Layout()
         of_key = {key: indices.index(index) for key, index in fed.tensors.items()}

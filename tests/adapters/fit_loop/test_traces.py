@@ -1,0 +1,180 @@
+"""What is traced: once for a model and its hooks, whatever the number of fits."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import hook_hosts as hosts
+import numpy as np
+import pytest
+import tensorflow as tf
+from hook_fetching import Fetch
+
+import hookbridge as hb
+from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.adapters.live_session.program import SessionProgram
+
+train: Any = tf.compat.v1.train
+
+
+class Counted:
+    """A model whose steps count how often Python runs them: once for each trace.
+
+    Attributes:
+      model: the model.
+      traces: how often its layer was called.
+    """
+
+    def __init__(self, keras: Any) -> None:
+        outer = self
+        self.traces = 0
+
+        class Counting(keras.layers.Dense):  # type: ignore[misc,name-defined]
+            def call(self, inputs: Any) -> Any:
+                outer.traces += 1
+                return super().call(inputs)
+
+        layers = [keras.layers.Input((4,)), Counting(8, activation="relu", name="a")]
+        self.model = keras.Sequential([*layers, keras.layers.Dense(3, name="b")])
+        self.compile(keras)
+        self.traces = 0
+
+    def compile(self, keras: Any) -> None:
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        self.model.compile(keras.optimizers.SGD(0.1), loss, metrics=["accuracy"])
+
+
+def stock_hooks(directory: Path) -> list[Any]:
+    return [
+        train.LoggingTensorHook(["loss:0"], every_n_iter=2),
+        train.CheckpointSaverHook(str(directory), save_steps=2),
+        train.StepCounterHook(every_n_steps=2, output_dir=str(directory)),
+    ]
+
+
+def fit(model: Any, hooks: list[Any], x: Any = hosts.X, **options: Any) -> None:
+    model.fit(
+        x,
+        hosts.Y,
+        batch_size=hosts.BATCH,
+        shuffle=False,
+        verbose=0,
+        callbacks=hb.as_callbacks(hooks),
+        **options,
+    )
+
+
+def test_a_second_fit_with_equal_hooks_traces_nothing(
+    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted(keras)
+    alone: list[Any] = []
+    trace = SessionProgram._trace
+
+    def counting(program: Any, *args: Any) -> Any:
+        alone.append(program)
+        return trace(program, *args)
+
+    monkeypatch.setattr(SessionProgram, "_trace", counting)
+    fit(counted.model, stock_hooks(tmp_path / "1"))
+    first, programs = counted.traces, len(alone)
+    assert first and programs
+    for each in ("2", "3"):
+        fit(counted.model, stock_hooks(tmp_path / each))
+    # The file names of a checkpoint are fed, so the function is the same.
+    assert counted.traces == first and len(alone) == programs
+    step = 3 * hosts.BATCHES
+    assert hosts.read_checkpoint(str(tmp_path / "3" / f"model.ckpt-{step}"))
+
+
+def test_one_trace_serves_all_that_hooks_fetch_together(keras: Any) -> None:
+    native, counted = Counted(keras), Counted(keras)
+    native.model.fit(hosts.X, hosts.Y, verbose=0)
+    hooks = [
+        train.LoggingTensorHook(["loss:0"], every_n_iter=2),
+        train.LoggingTensorHook(["a/Relu:0"], every_n_iter=3),
+    ]
+    fit(counted.model, hooks, epochs=3)
+    assert counted.traces <= 2 * native.traces
+
+
+@pytest.mark.parametrize("loop", ["evaluate", "predict"])
+def test_a_second_evaluate_or_predict_traces_nothing(keras: Any, loop: str) -> None:
+    counted = Counted(keras)
+    data = (hosts.X, hosts.Y) if loop == "evaluate" else (hosts.X,)
+    seen, traces = [], []
+    for _ in range(3):
+        hook = Fetch("a/Relu:0")
+        arguments = {"verbose": 0, "callbacks": hb.as_callbacks(hook)}
+        getattr(counted.model, loop)(*data, batch_size=hosts.BATCH, **arguments)
+        seen.append(np.concatenate([s[0] for s in hook.seen]))
+        traces.append(counted.traces)
+    np.testing.assert_array_equal(seen[0], seen[2])
+    assert traces[0] == traces[2]
+
+
+def test_compiled_anew_is_traced_anew(keras: Any) -> None:
+    counted = Counted(keras)
+    fit(counted.model, [Fetch("loss:0")])
+    first = counted.traces
+    counted.compile(keras)
+    hook = Fetch("loss:0")
+    fit(counted.model, [hook])
+    assert counted.traces > first and len(hook.seen) == hosts.BATCHES
+
+
+def test_a_fit_without_hooks_after_one_with_hooks(keras: Any) -> None:
+    counted = Counted(keras)
+    fit(counted.model, [Fetch("loss:0")])
+    first = counted.traces
+    counted.model.fit(hosts.X, hosts.Y, batch_size=hosts.BATCH, verbose=0)
+    assert counted.traces == first
+
+
+def test_other_hooks_and_other_data_get_their_values(keras: Any) -> None:
+    counted = Counted(keras)
+    fit(counted.model, [Fetch("loss:0")])
+    other = Fetch("a/Relu:0")
+    fit(counted.model, [other])
+    assert [s[0].shape for s in other.seen] == [(hosts.BATCH, 8)] * hosts.BATCHES
+    half = Fetch("a/Relu:0")
+    counted.model.fit(
+        hosts.X, hosts.Y, batch_size=4, verbose=0, callbacks=hb.as_callbacks(half)
+    )
+    assert {s[0].shape for s in half.seen} == {(4, 8)}
+
+
+def test_variables_of_hooks_are_new_in_each_fit(keras: Any) -> None:
+    class Own(train.SessionRunHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            count = tf.compat.v1.get_variable(
+                "count", initializer=0, trainable=False, use_resource=True
+            )
+            self.add = tf.compat.v1.assign_add(count, 1)
+
+        def before_run(self, run_context: Any) -> Any:
+            return train.SessionRunArgs(self.add)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            self.last = run_values.results
+
+    counted = Counted(keras)
+    for _ in range(2):
+        hook = Own()
+        fit(counted.model, [hook])
+        assert hook.last == hosts.BATCHES
+
+
+def test_many_fits_keep_no_graph_each(keras: Any, tmp_path: Path) -> None:
+    counted = Counted(keras)
+
+    def graphs(fits: int) -> int:
+        for i in range(fits):
+            fit(counted.model, stock_hooks(tmp_path / str(i)))
+        gc.collect()
+        return sum(isinstance(each, LiveGraph) for each in gc.get_objects())
+
+    before = graphs(3)
+    assert graphs(6) <= before
