@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.eager_step import layers_of
+from hookbridge.adapters.fit_loop.eager_step import names_for
 from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.patching import patched
 
@@ -84,8 +84,7 @@ class GraphNames:
         return self._values.get(found.name, found)
 
     def _catalogue(self) -> StepNames:
-        layers = (str(layer.name) for layer in layers_of(self._model))
-        names = StepNames(str(self._model.name), layers)
+        names = names_for(self._model)
         names.add_traced(t for op in self._graph.get_operations() for t in op.outputs)
         return names
 
