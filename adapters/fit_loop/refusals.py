@@ -96,15 +96,15 @@ def check_graph(hook: Any, graph: Any = None) -> None:
 
     Args:
       hook: the hook.
-      graph: the live graph, after `begin`. Without it, elements of finished graphs
-        pass, since a session loop may have left them and `begin` may replace them.
+      graph: the live graph, after `begin`. Without it, elements of graphs that have
+        had a session pass: an earlier loop may have left them, for `begin` to replace.
 
     Raises:
       errors.RefusedError: for such a hook.
     """
     for attribute, element in _elements(hook):
         of = getattr(element, "graph", None)
-        if of is graph if graph is not None else getattr(of, "finalized", False):
+        if of is graph if graph is not None else _has_had_a_session(of):
             continue
         name = str(getattr(element, "name", type(element).__name__))
         raise errors.RefusedError(
@@ -114,6 +114,13 @@ def check_graph(hook: Any, graph: Any = None) -> None:
             f"`hb.in_begin(lambda: {guests.name_of(hook)}(...))`; or give it the name "
             'of a tensor of the step, such as "loss:0".'
         )
+
+
+def _has_had_a_session(graph: Any) -> bool:
+    """Whether a `MonitoredSession` has run on a graph: it asks for variables first."""
+    return isinstance(graph, tf.Graph) and (
+        graph.finalized or bool(graph.get_collection(tf.compat.v1.GraphKeys.READY_OP))
+    )
 
 
 def _elements(hook: Any) -> Iterator[tuple[str, Any]]:
