@@ -32,6 +32,7 @@ from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
+from hookbridge.lifecycle.overrides import overrides
 
 v1 = tf.compat.v1
 
@@ -39,6 +40,14 @@ _IN_END = (
     "hookbridge: `end` of %s fetched %s and got the values of the last step: `fit` has "
     "no further batch, on which a session would compute them anew."
 )
+
+
+def _may_fetch_loss(hook: Any) -> bool:
+    """Whether a hook may fetch the loss, as far as can be told before `begin`."""
+    stock = type(hook).__module__.startswith(("tensorflow.", "tensorflow_estimator."))
+    if stock or isinstance(hook, FitStates):
+        return type(hook).__name__ in ("LoggingTensorHook", "NanTensorHook")
+    return overrides(hook, "before_run")
 
 
 class FitRun:
@@ -97,7 +106,9 @@ class FitRun:
         earlier = getattr(self._model, mode.function)
         if isinstance(earlier, KeptFunction):
             return earlier.step
-        return StepFunction(self._model, mode, make)
+        reads_loss = mode is not PREDICT and any(map(_may_fetch_loss, self.hooks))
+        likely = frozenset(["loss"] if reads_loss else [])
+        return StepFunction(self._model, mode, make, likely)
 
     def call(self, *args: Any) -> Any:
         """What Keras calls for every step."""

@@ -90,6 +90,8 @@ class StepFunction:
       model: the Keras model.
       mode: which of its loops.
       make: Keras's own bound `make_<mode>_function`.
+      likely: keys of the step tensors that hooks are likely to fetch; the first
+        trace returns them, and serves all variants that need no others.
 
     Attributes:
       names: the catalogue of the step, which the first trace fills.
@@ -97,10 +99,13 @@ class StepFunction:
       functions: of session programs that run without a step.
     """
 
-    def __init__(self, model: Any, mode: Mode, make: Any) -> None:
+    def __init__(
+        self, model: Any, mode: Mode, make: Any, likely: frozenset[str] = frozenset()
+    ) -> None:
         self._model = model
         self._mode = mode
         self._make = make
+        self._likely = likely
         self._step = getattr(model, mode.step)
         self._counter = _counter() if mode is TRAIN and _needs_counter(model) else None
         self.functions = FunctionCache()
@@ -111,14 +116,16 @@ class StepFunction:
         self.names = eager_step.names_for(self._model)
         self._variants = FunctionCache()
         self._tapped: dict[frozenset[str], tuple[Any, StepTap]] = {}
-        self._native, self._native_tap = self._keras_function(frozenset(), True)
-        self._bare = self._without_dispatch(self._native)
-        self.kept = KeptFunction(self._native, self)
+        self._first, self._first_tap = self._keras_function(self._likely, True)
+        self._bare = _untapped(self._without_dispatch(self._first), self._likely)
+        self.kept = KeptFunction(_untapped(self._first, self._likely), self)
 
     def _keras_function(
         self, keys: frozenset[str], is_filed: bool = False
     ) -> tuple[Any, StepTap]:
-        """A function of Keras's whose step returns the tensors of `keys`."""
+        """A function of Keras's whose step returns at least the tensors of `keys`."""
+        if keys <= self._likely:
+            keys = self._likely
         if keys not in self._tapped:
             tap = StepTap(self._model, self._mode, self._step, sorted(keys), self.names)
             tap.counter = self._counter
@@ -158,11 +165,11 @@ class StepFunction:
             self._begin_anew()  # the catalogue has shapes of other data
             setattr(self._model, self._mode.function, in_its_place)
         self._specs = specs
-        inner = traceable(self._native)
+        inner = traceable(self._first)
         if inner is None:
             eager_step.fill_names(self._model, self._mode, self.names)
             return
-        with self._native_tap.tracing():
+        with self._first_tap.tracing():
             inner.get_concrete_function(*args)
 
     def run(
@@ -202,11 +209,18 @@ class StepFunction:
             variants.add(key, variant, keep=(program, rate))
         return variant(args, feeds)  # type: ignore[no-any-return]
 
+    def _is_output(self, key: str) -> bool:
+        """Whether the tensor is among what Keras's function returns anyway."""
+        if key.startswith(OUTPUTS):
+            return True
+        is_one = self._model.distribute_strategy.num_replicas_in_sync == 1
+        return is_one and key != "loss" and key in self.names.loop_keys
+
     def _build(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Callable[..., Any]:
         self.names.check_fed(fed.tensors)
-        keys = {key for key in tapped.values() if not key.startswith(OUTPUTS)}
+        keys = {key for key in tapped.values() if not self._is_output(key)}
         function, tap = self._keras_function(frozenset(keys))
         output_names = eager_step.output_names(self._model)
         step_tensors = sorted(program.closure.step_tensors)
@@ -247,6 +261,11 @@ class StepFunction:
                 return direct(*args)
 
         return call_unfed
+
+
+def _untapped(function: Callable[..., Any], keys: frozenset[str]) -> Any:
+    """A function of Keras's that gives what Keras gets; `keys` are tapped in it."""
+    return (lambda *args: split(function(*args))[0]) if keys else function
 
 
 def _check_no_tensors(fed: StepFeeds, why: str) -> None:

@@ -50,6 +50,7 @@ class StepTap:
         self._names = names
         self._spies = Spies(model, self._keys)
         self._first_replica: dict[str, Any] = {}
+        self._is_tracing = False
         self.counter: Any = None
 
     def feed(self, feeds: Mapping[str, Any]) -> None:
@@ -67,7 +68,11 @@ class StepTap:
             patching.patched(self._model, **{self._mode.step: self}),
             self._spies.installed(self._names.is_eager),
         ):
-            yield
+            self._is_tracing = True
+            try:
+                yield
+            finally:
+                self._is_tracing = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         context = tf.distribute.get_replica_context()
@@ -97,11 +102,15 @@ class StepTap:
             if self.counter is not None:
                 self.counter.assign_add(1)
             self._catalogue(short, loop_keys)
-            self._first_replica = {key: self._value(key, short) for key in self._keys}
+            self._first_replica = {
+                key: self._value(key, short)
+                for key in (self._keys if self._is_tracing else ())
+                if key in short or ":" in key  # a step may have no loss
+            }
             for key, value in self._spies.feeds.items():
                 if key != SCHEDULED_RATE:
                     self._feed(key, self._find(key, short), value)
-        if not self._keys:
+        if not self._keys or not self._is_tracing:
             return outputs
         # The same tensor objects from every replica: Keras then passes them
         # through instead of summing them over replicas.
@@ -174,10 +183,12 @@ def values_of(
       taken: `{key: value}` of what the step returned besides.
       names: the model's names of its outputs.
     """
-    loop = {}
-    if any(key.startswith(OUTPUTS) for key in tapped.values()):
-        loop = {f"{OUTPUTS}{n}": v for n, v in named_outputs(outputs, names).items()}
-    return {name: loop[k] if k in loop else taken[k] for name, k in tapped.items()}
+    found = dict(taken)
+    if any(key not in found for key in tapped.values()):
+        for name, value in named_outputs(outputs, names).items():
+            found[f"{OUTPUTS}{name}"] = value
+            found.setdefault(name, value)
+    return {name: found[key] for name, key in tapped.items()}
 
 
 def named_outputs(outputs: Any, names: Sequence[str]) -> dict[str, Any]:

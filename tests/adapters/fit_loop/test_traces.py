@@ -89,15 +89,49 @@ def test_a_second_fit_with_equal_hooks_traces_nothing(
     assert hosts.read_checkpoint(str(tmp_path / "3" / f"model.ckpt-{step}"))
 
 
-def test_one_trace_serves_all_that_hooks_fetch_together(keras: Any) -> None:
+def test_one_trace_serves_what_hooks_fetch(keras: Any, tmp_path: Path) -> None:
     native, counted = Counted(keras), Counted(keras)
     native.model.fit(hosts.X, hosts.Y, verbose=0)
     hooks = [
         train.LoggingTensorHook(["loss:0"], every_n_iter=2),
-        train.LoggingTensorHook(["a/Relu:0"], every_n_iter=3),
+        train.LoggingTensorHook(["accuracy:0", "loss:0"], every_n_iter=3),
+        train.StepCounterHook(every_n_steps=2, output_dir=str(tmp_path)),
+        train.CheckpointSaverHook(str(tmp_path), save_steps=3),
+    ]
+    fit(counted.model, hooks, epochs=3)
+    assert counted.traces == native.traces
+
+
+def test_another_tensor_of_the_step_costs_one_trace_more(keras: Any) -> None:
+    native, counted = Counted(keras), Counted(keras)
+    native.model.fit(hosts.X, hosts.Y, verbose=0)
+    hooks = [
+        train.LoggingTensorHook(["a/Relu:0"], every_n_iter=2),
+        train.LoggingTensorHook(["loss:0"], every_n_iter=3),
     ]
     fit(counted.model, hooks, epochs=3)
     assert counted.traces <= 2 * native.traces
+
+
+def test_a_step_that_returns_nothing_is_traced_anew_without_hooks(keras: Any) -> None:
+    class Quiet(keras.Model):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(1)
+
+        def call(self, inputs: Any) -> Any:
+            return self.dense(inputs)
+
+        def train_step(self, data: Any) -> Any:
+            x, _ = data
+            return {"mean": tf.reduce_mean(self(x))}
+
+    model = Quiet()
+    model.compile("sgd", "mse")
+    hook = Fetch("mean:0")
+    model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
+    assert len(hook.seen)
+    model.fit(hosts.X, hosts.Y, batch_size=3, verbose=0)
 
 
 @pytest.mark.parametrize("loop", ["evaluate", "predict"])
