@@ -1,15 +1,16 @@
 # Everything runs in environments under .venv/ that these targets make; nothing
 # but Python 3 and make has to be there before.
 #
-#   make demo    train the digits classifier in both loops
-#   make test    lint, then all tests on TF 2.15.1 and on the newest TF
-#   make lint    ruff, mypy and the import contracts
-#   make clean   remove the environments and what was built
+#   make demo       train the digits classifier in both loops
+#   make test       lint, then all tests on TF 2.15.1 and on the newest TF
+#   make test-fast  the tests for daily work: newest TF, one Keras, no processes
+#   make lint       ruff, mypy and the import contracts
+#   make clean      remove the environments and what was built
 #
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test lint clean
+.PHONY: help demo test test-fast lint clean
 .DEFAULT_GOAL := help
 
 NEWEST := .venv/newest
@@ -54,6 +55,10 @@ test: lint $(NEWEST)/.installed
 	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
 	    -- $(PYTEST_FLAGS)
 endif
+
+test-fast: $(NEWEST)/.installed
+	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
+	    -- --fast $(PYTEST_FLAGS)
 
 $(NEWEST)/.installed: $(PACKAGING)
 	@if [ -z "$(PYTHON_NEWEST)" ]; then \

@@ -1,9 +1,9 @@
-"""Runs the test suite in several environments, as many parts at a time as cores.
+"""Runs the test suite in several environments, in parts of about equal size.
 
     python .ci/suites.py NAME=PYTHON [NAME=PYTHON ...] [-- PYTEST_ARGUMENT ...]
 
-Unless the arguments name files, each folder under `tests` is a run of pytest of its
-own: environments differ in how long they take, and a core would be idle at the end.
+Unless the arguments name files, folders under `tests` are shared out to several runs of
+pytest, of which there is always one more than cores: tests of processes often wait.
 Lines come out as they are written, each with the names of its environment and part
 before it; what failed and pytest's closing lines come once more at the end. The exit
 code is 0 only if every run passed; a part in which `-k` or the like chooses no test
@@ -26,6 +26,8 @@ PRINTING = threading.Lock()
 # How pytest begins the lines that say what failed, and why.
 TROUBLE = ("FAILED ", "ERROR ", "E  ")
 NO_TESTS = 5  # pytest's exit code
+CORES = os.cpu_count() or 1
+PARTS_PER_CORE = 4
 
 
 class Run:
@@ -59,7 +61,10 @@ class Run:
 
 
 def parts(arguments: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Name and files of each part, the largest first; one without either if named."""
+    """Name and files of each part, the largest first; one without either if named.
+
+    Each part has whole folders, small ones together: to start pytest takes seconds.
+    """
     top = Path("tests")
     if not top.is_dir() or any(Path(a.partition("::")[0]).exists() for a in arguments):
         yield "", []
@@ -71,9 +76,17 @@ def parts(arguments: list[str]) -> Iterator[tuple[str, list[str]]]:
         folder: sum(file.stat().st_size for file in files)
         for folder, files in folders.items()
     }
+    shares: list[list[Path]] = [[] for _ in range(PARTS_PER_CORE * CORES)]
+
+    def size(share: list[Path]) -> int:
+        return sum(sizes[folder] for folder in share)
+
     for folder in sorted(folders, key=lambda folder: -sizes[folder]):
-        # The files and not the folder: it may have folders within.
-        yield f" {folder.name}", [str(file) for file in sorted(folders[folder])]
+        min(shares, key=size).append(folder)
+    for share in sorted(filter(None, shares), key=lambda share: -size(share)):
+        # The files and not the folders: these may have folders within.
+        files = [str(file) for folder in share for file in sorted(folders[folder])]
+        yield f" {'+'.join(folder.name for folder in share)}", files
 
 
 def main(arguments: list[str]) -> int:
@@ -85,7 +98,7 @@ def main(arguments: list[str]) -> int:
         name, _, python = environment.partition("=")
         for part, files in parts(rest):
             runs.append(Run(name + part, python, [*rest, *files]))
-    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(max_workers=CORES + 1) as pool:
         for done in [pool.submit(run.run) for run in runs]:
             done.result()
     good = {0, NO_TESTS} if any(run.code != NO_TESTS for run in runs) else {0}

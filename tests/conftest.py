@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fork_server import ForkServer
+from fork_server import fork_server as started_fork_server
 
 pytest_plugins = ["v1_modes"]
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,6 +42,36 @@ def _flavours() -> list[str]:
 
 
 FLAVOURS = _flavours()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--fast`, which `make test-fast` gives."""
+    parser.addoption(
+        "--fast",
+        action="store_true",
+        help="leave out tests marked slow, and every Keras but the first",
+    )
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leaves out what `--fast` does not run."""
+    if not config.getoption("--fast"):
+        return
+
+    def is_slow(item: pytest.Item) -> bool:
+        case = getattr(item, "callspec", None)
+        values = [] if case is None else case.params.values()
+        names = {value for value in values if isinstance(value, str)}
+        return (
+            bool(names.intersection(FLAVOURS[1:]))
+            or item.get_closest_marker("slow") is not None
+        )
+
+    slow = [item for item in items if is_slow(item)]
+    items[:] = [item for item in items if not is_slow(item)]
+    config.hook.pytest_deselected(items=slow)
 
 
 @pytest.fixture(params=FLAVOURS)
@@ -109,6 +141,13 @@ def _looked_at_once_more(_frozen_heap: None) -> Iterator[None]:
 def repo_root() -> Path:
     """The root of the checkout."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """Starts processes that have TensorFlow already; all of them end with the tests."""
+    with started_fork_server() as server:
+        yield server
 
 
 @pytest.fixture

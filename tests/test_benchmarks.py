@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks import base, bridge_overhead
 
+pytestmark = pytest.mark.slow
+
 
 def test_bridge_overhead_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

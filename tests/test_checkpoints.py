@@ -80,6 +80,7 @@ def keras_model(keras: Any, kind: str) -> Any:
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sgd", "momentum", "adam", "adagrad", "rmsprop"])
 def test_training_goes_on_in_keras_as_it_would_in_the_graph(
     keras: Any, kind: str, tmp_path: Path
@@ -192,6 +193,7 @@ def test_an_estimators_checkpoint_restores_into_keras(
     )
 
 
+@pytest.mark.slow
 def test_an_estimator_starts_from_a_checkpoint_of_fit(
     keras: Any, tmp_path: Path
 ) -> None:
@@ -212,6 +214,7 @@ def test_an_estimator_starts_from_a_checkpoint_of_fit(
     assert reader.get_tensor("global_step") == 1
 
 
+@pytest.mark.slow
 def test_a_later_model_of_the_process_takes_every_slot(
     keras: Any, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def setup_constant(root: Path, name: str) -> Any:
     """The value of a literal or keyword argument in `setup.py`."""

@@ -53,6 +53,7 @@ def test_every_module_imports_and_keeps_its_promises() -> None:
     assert found == {"checkpoints", "errors", "estimator", "loops"}
 
 
+@pytest.mark.slow
 def test_import_does_not_import_tensorflow(repo_root: Path) -> None:
     done = run_fresh(
         "import sys, hookbridge, hookbridge.errors, hookbridge.lifecycle,"
@@ -65,6 +66,7 @@ def test_import_does_not_import_tensorflow(repo_root: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_help_does_not_import_tensorflow(repo_root: Path) -> None:
     done = run_fresh(
         "import sys\n"

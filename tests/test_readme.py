@@ -15,6 +15,8 @@ import pytest
 
 from hookbridge import lifecycle
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
     page.relative_to(ROOT).as_posix()

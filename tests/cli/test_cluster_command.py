@@ -16,6 +16,8 @@ import pytest
 
 from hookbridge.cli import main
 
+pytestmark = pytest.mark.slow
+
 # Every task is there before one of them ends all.
 WAIT_FOR_ALL = """
 while len(list(folder.glob("*.pid"))) < 4: time.sleep(0.02)
@@ -278,7 +280,6 @@ with tf.Graph().as_default():
 """
 
 
-@pytest.mark.slow
 def test_tensorflow_servers_meet_in_the_cluster(tmp_path: Path) -> None:
     process = cluster(SERVERS, tmp_path, "--num_workers=1", "--num_ps=1")
     status, out, err = finished(process)

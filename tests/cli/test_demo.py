@@ -19,6 +19,8 @@ from hookbridge.demo import guests as guests_lib
 from hookbridge.demo import model, report
 from hookbridge.demo.progress_callback import Progress
 
+pytestmark = pytest.mark.slow
+
 GUESTS = {
     "LoggingTensorHook": "hook",
     "StepCounterHook": "hook",
@@ -53,7 +55,6 @@ def default_run(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> An
     return json.loads(done.stdout), done.stderr, directory
 
 
-@pytest.mark.slow
 def test_both_loops_learn_and_stop_at_the_same_step(default_run: Any) -> None:
     result, progress, _ = default_run
     loops = result["loops"]
@@ -78,7 +79,6 @@ def test_both_loops_learn_and_stop_at_the_same_step(default_run: Any) -> None:
     assert f"epoch   1/30  step {STEPS_PER_EPOCH:>5}  loss" in progress
 
 
-@pytest.mark.slow
 def test_the_report_counts_every_event_in_both_loops(default_run: Any) -> None:
     result, _, directory = default_run
     assert result["ok"] is True
@@ -101,7 +101,6 @@ def test_the_report_counts_every_event_in_both_loops(default_run: Any) -> None:
         assert f"{loop['test_accuracy']:.2%}" in table
 
 
-@pytest.mark.slow
 def test_every_guest_wrote_the_same_kind_of_files_in_both_loops(
     default_run: Any,
 ) -> None:
@@ -124,7 +123,6 @@ def test_every_guest_wrote_the_same_kind_of_files_in_both_loops(
         }
 
 
-@pytest.mark.slow
 def test_the_best_weights_are_the_same_in_both_loops(default_run: Any) -> None:
     _, _, directory = default_run
     kernels: dict[str, dict[tuple[int, ...], Any]] = {"session": {}, "fit": {}}
@@ -145,7 +143,6 @@ def test_the_best_weights_are_the_same_in_both_loops(default_run: Any) -> None:
         np.testing.assert_allclose(kernel, kernels["fit"][shape], atol=0.02)
 
 
-@pytest.mark.slow
 def test_a_second_demo_replaces_the_first_and_takes_other_settings(
     repo_root: Path, tmp_path: Path
 ) -> None:
@@ -172,7 +169,6 @@ class Deserter(Progress):
             self.__dict__["on_train_batch_end"] = lambda batch, logs=None: None
 
 
-@pytest.mark.slow
 def test_a_guest_that_misses_an_event_makes_the_demo_fail(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

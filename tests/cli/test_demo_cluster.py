@@ -16,6 +16,8 @@ import tensorflow as tf
 from hookbridge.demo import report as report_lib
 from hookbridge.demo.settings import DemoSettings
 
+pytestmark = pytest.mark.slow
+
 HOOKS = ("LoggingTensorHook", "StepCounterHook", "CheckpointSaverHook", "ActivityHook")
 CALLBACKS = (
     "ReduceLROnPlateau",

@@ -103,6 +103,7 @@ def test_flags_of_one_run_are_not_seen_by_the_next(
     assert "expected at most 1257" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_help_and_bad_flags_do_not_import_tensorflow(repo_root: Path) -> None:
     code = (
         "import sys\n"
@@ -121,6 +122,7 @@ def test_help_and_bad_flags_do_not_import_tensorflow(repo_root: Path) -> None:
     assert done.stderr.splitlines()[-1] == f"False {codes}"
 
 
+@pytest.mark.slow
 def test_python_m_hookbridge_is_the_command(repo_root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "hookbridge", "demo", "--epochs=x"],

@@ -143,6 +143,7 @@ def _accuracy(output: str) -> float:
     return float(line.partition("=")[2])
 
 
+@pytest.mark.slow
 def test_train_in_two_towers(repo_root: Path, tmp_path: Path) -> None:
     done = _hookbridge(
         repo_root,

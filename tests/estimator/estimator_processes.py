@@ -7,17 +7,16 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fork_server import Forked, ForkServer
 from idle_clock import idle_secs
 
 TIMEOUT_IDLE_SECS = 60.0
 HERE = Path(__file__).resolve().parent
-Processes = Mapping[str, "subprocess.Popen[bytes]"]
+Processes = Mapping[str, Forked]
 
 
 def free_ports(count: int) -> list[int]:
@@ -31,7 +30,11 @@ def free_ports(count: int) -> list[int]:
 
 @contextlib.contextmanager
 def job(
-    script: str, folder: Path, tasks: Sequence[str], arguments: Sequence[str]
+    script: str,
+    folder: Path,
+    tasks: Sequence[str],
+    arguments: Sequence[str],
+    server: ForkServer,
 ) -> Iterator[Processes]:
     """Starts `script` once for each task; no process outlives the block.
 
@@ -42,28 +45,16 @@ def job(
     members = [task for task in tasks if task != "evaluator"]
     ports = free_ports(len(members))
     spec = {task: [f"127.0.0.1:{port}"] for task, port in zip(members, ports)}  # noqa: B905
-    processes: dict[str, subprocess.Popen[bytes]] = {}
+    processes: dict[str, Forked] = {}
     try:
         for task in tasks:
             config = {"cluster": spec, "task": {"type": task, "index": 0}}
-            environment = {
-                **os.environ,
-                "TF_CPP_MIN_LOG_LEVEL": "3",
-                "CUDA_VISIBLE_DEVICES": "-1",
-            }
-            if len(tasks) > 1:
-                environment["TF_CONFIG"] = json.dumps(config)
-            with (folder / f"{task}.log").open("wb") as log:
-                processes[task] = subprocess.Popen(
-                    [
-                        *(sys.executable, str(HERE / script)),
-                        *(*arguments, str(folder / f"{task}.json")),
-                    ],
-                    env=environment,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
+            environment = {"TF_CONFIG": json.dumps(config)} if len(tasks) > 1 else {}
+            processes[task] = server.start(
+                [str(HERE / script), *arguments, str(folder / f"{task}.json")],
+                environment,
+                folder / f"{task}.log",
+            )
         yield processes
     finally:
         for process in processes.values():

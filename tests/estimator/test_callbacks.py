@@ -222,6 +222,7 @@ def input_fn(*, repeat: bool = True) -> Any:
     return make
 
 
+@pytest.mark.slow
 def test_model_keeps_its_callbacks_and_hooks(keras2: Any, tmp_path: Path) -> None:
     events: list[Any] = []
     log = EventLog()
@@ -282,6 +283,7 @@ def test_model_to_estimator_equals_fit(keras2: Any, tmp_path: Path) -> None:
         np.testing.assert_allclose(history.history[key], fitted[key], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_evaluation_inside_training_leaves_the_model_s_callbacks_alone(
     keras2: Any, tmp_path: Path
 ) -> None:

@@ -9,17 +9,18 @@ import estimator_scenarios as scenarios
 import pytest
 import tensorflow as tf
 from estimator_processes import codes_when_done, job, log
+from fork_server import ForkServer
 
 MAX_STEPS = 500
 TASKS = ["ps", "chief", "worker", "evaluator"]
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def finished(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Any:
     """The folder of a finished job, and how the processes ended."""
     folder = tmp_path_factory.mktemp("cluster")
     arguments = [str(folder / "model"), str(MAX_STEPS)]
-    with job("cluster_job.py", folder, TASKS, arguments) as processes:
+    with job("cluster_job.py", folder, TASKS, arguments, fork_server) as processes:
         # A parameter server serves until it is ended from outside, as ever.
         codes = codes_when_done(processes, TASKS[1:])
     assert all(process.poll() is not None for process in processes.values())

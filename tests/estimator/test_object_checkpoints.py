@@ -31,6 +31,7 @@ def keras_model(keras: Any) -> Any:
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["to_model", "to_train"])
 def test_state_survives_a_restart(keras2: Any, tmp_path: Path, given: str) -> None:
     """Also with the Estimator of `tf.keras.estimator`, which knows no callbacks."""
@@ -56,6 +57,7 @@ def test_state_survives_a_restart(keras2: Any, tmp_path: Path, given: str) -> No
     assert estimator.evaluate(eval_input)["global_step"] == 4 * STEPS
 
 
+@pytest.mark.slow
 def test_validation_by_the_estimator(keras2: Any, tmp_path: Path) -> None:
     history = keras2.callbacks.History()
     estimator = hb.estimator.model_to_estimator(

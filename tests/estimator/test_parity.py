@@ -27,6 +27,7 @@ def observed(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Any:
     return RECORDED[request.param], scenarios.observe(request.param, folder)
 
 
+@pytest.mark.slow
 def test_losses_step_by_step(observed: Any) -> None:
     recorded, now = observed
     assert len(now["losses"]) == scenarios.STEPS

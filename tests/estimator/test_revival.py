@@ -18,6 +18,7 @@ from hookbridge.estimator import needs, revive, stand_ins, view
 from hookbridge.estimator.facade import Facade
 
 
+@pytest.mark.slow
 def test_importing_the_library_and_the_module_imports_no_tensorflow() -> None:
     loaded = run(
         """
@@ -31,6 +32,7 @@ def test_importing_the_library_and_the_module_imports_no_tensorflow() -> None:
     assert loaded == "[]"
 
 
+@pytest.mark.slow
 @only_revived
 def test_tensorflow_and_keras_3_are_left_as_they_were() -> None:
     changed = run(
@@ -104,6 +106,7 @@ def test_another_release_of_the_package_is_refused(
         hb.estimator.RunConfig  # noqa: B018
 
 
+@pytest.mark.slow
 @only_revived
 def test_package_imported_too_early_by_a_shim_says_so() -> None:
     message = run(
@@ -121,6 +124,7 @@ def test_package_imported_too_early_by_a_shim_says_so() -> None:
     assert "hb.estimator.install()" in message
 
 
+@pytest.mark.slow
 @only_revived
 def test_a_failed_import_of_the_package_before_does_no_harm() -> None:
     assert (
@@ -312,11 +316,13 @@ TRAIN_BOTH = """
 """
 
 
+@pytest.mark.slow
 @only_revived
 def test_estimators_and_keras_3_models_take_turns_in_one_process() -> None:
     assert run(TRAIN_BOTH, TF_USE_LEGACY_KERAS="0") == "True keras"
 
 
+@pytest.mark.slow
 @only_revived
 def test_estimators_with_keras_2_as_tf_keras() -> None:
     assert run(TRAIN_BOTH, TF_USE_LEGACY_KERAS="1") == "True tf_keras"

@@ -10,16 +10,23 @@ import pytest
 import strategy_job
 import tensorflow as tf
 from estimator_processes import codes_when_done, job, log
+from fork_server import ForkServer
 
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.estimator import estimator_training
 
 
-def run(strategy: str, folder: Path, tasks: list[str], trainers: list[str]) -> Any:
+def run(
+    server: ForkServer,
+    strategy: str,
+    folder: Path,
+    tasks: list[str],
+    trainers: list[str],
+) -> Any:
     """Reports of the trainers of a finished job."""
     arguments = [strategy, str(folder / "model")]
-    with job("strategy_job.py", folder, tasks, arguments) as processes:
+    with job("strategy_job.py", folder, tasks, arguments, server) as processes:
         codes = codes_when_done(processes, trainers)
     for task in trainers:
         assert codes[task] == 0, log(folder, task)
@@ -28,8 +35,10 @@ def run(strategy: str, folder: Path, tasks: list[str], trainers: list[str]) -> A
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["one_device", "mirrored"])
-def test_strategies_of_one_process(strategy: str, tmp_path: Path) -> None:
-    (report,) = run(strategy, tmp_path, ["local"], ["local"])
+def test_strategies_of_one_process(
+    strategy: str, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    (report,) = run(fork_server, strategy, tmp_path, ["local"], ["local"])
     assert report["steps"] == strategy_job.STEPS
     reader = tf.train.load_checkpoint(str(tmp_path / "model"))
     assert reader.get_tensor("global_step") == strategy_job.STEPS
@@ -37,17 +46,23 @@ def test_strategies_of_one_process(strategy: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_workers_that_mirror_each_other(tmp_path: Path) -> None:
+def test_workers_that_mirror_each_other(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
     tasks = ["chief", "worker"]
-    reports = run("multi_worker", tmp_path, tasks, tasks)
+    reports = run(fork_server, "multi_worker", tmp_path, tasks, tasks)
     # Every step is a step of both.
     assert [report["steps"] for report in reports] == [strategy_job.STEPS] * 2
 
 
 @pytest.mark.slow
-def test_parameter_server_strategy(tmp_path: Path) -> None:
+def test_parameter_server_strategy(tmp_path: Path, fork_server: ForkServer) -> None:
     reports = run(
-        "parameter_server", tmp_path, ["ps", "chief", "worker"], ["chief", "worker"]
+        fork_server,
+        "parameter_server",
+        tmp_path,
+        ["ps", "chief", "worker"],
+        ["chief", "worker"],
     )
     assert sum(report["steps"] for report in reports) >= strategy_job.STEPS
     assert all(report["steps"] for report in reports)

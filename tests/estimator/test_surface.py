@@ -86,6 +86,7 @@ def test_on_2_15_it_is_tf_estimator_itself() -> None:
     assert not [name for name in sys.modules if name not in before]
 
 
+@pytest.mark.slow
 def test_unmodified_code_finds_everything_after_install() -> None:
     printed = run(
         """
@@ -125,6 +126,7 @@ def test_unmodified_code_finds_everything_after_install() -> None:
     assert printed == "found"
 
 
+@pytest.mark.slow
 @only_revived
 def test_without_install_tf_estimator_stays_away() -> None:
     printed = run(

@@ -37,6 +37,7 @@ def canned(name: str, model_dir: Path, namespace: Any) -> Any:
     return make(n_classes=3, model_dir=str(model_dir), **arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["v1", "v2"])
 @pytest.mark.parametrize("name", CANNED)
 def test_canned_estimators(name: str, version: str, tmp_path: Path) -> None:
@@ -94,6 +95,7 @@ def test_warm_start_takes_the_named_variables(tmp_path: Path) -> None:
     assert (second.get_variable_value("model/out/kernel") == 1).all()
 
 
+@pytest.mark.slow
 def test_train_and_evaluate_with_exporters(tmp_path: Path) -> None:
     estimator = scenarios.custom(tmp_path, save_checkpoints_steps=4)
     exporters = [

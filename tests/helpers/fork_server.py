@@ -1,19 +1,21 @@
-"""Starts tasks as forks of a process that has imported TensorFlow already.
+"""Starts processes as forks of one that has imported TensorFlow already.
 
-A cluster of many short jobs spends most of its time on imports; each task is a process
-of its own all the same. `python fork_server.py` takes orders on its standard input, a
-line of JSON each, and writes `[pid, exit code]` of those that have ended.
+Many short processes spend most of their time on imports; each is a process of its own
+all the same. `python fork_server.py` takes orders on its standard input, a line of JSON
+each, and writes `[pid, exit code]` of those that have ended.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Forked:
-    """One task; as much of `subprocess.Popen` as the jobs need."""
+    """One process; as much of `subprocess.Popen` as the tests need."""
 
     def __init__(self, pid: int, ended: threading.Event, codes: dict[int, int]) -> None:
         self.pid = pid
@@ -75,22 +77,55 @@ class ForkServer:
                 self._news.notify_all()
 
     def start(
-        self, arguments: Sequence[str], environment: Mapping[str, str], log: Path
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        *,
+        errors: Path | None = None,
+        folder: Path = ROOT,
     ) -> Forked:
-        """Starts a script; what it prints is added to `log`.
+        """Starts `python ARGUMENTS`.
 
         Args:
-          arguments: the path of the script, and its arguments.
+          arguments: a script or `-m` and a module or `-c` and code; then what
+            `sys.argv` has.
           environment: what is set besides this process's environment.
-          log: a file.
+          log: what is printed is added to this file.
+          errors: what goes to the standard error output is added here; None takes
+            `log`.
+          folder: the working directory.
         """
-        order = {"argv": [*arguments], "env": {**environment}, "log": str(log)}
+        order = {
+            "argv": [*arguments],
+            "env": {**environment},
+            "files": [str(log), str(errors or log)],
+            "folder": str(folder),
+        }
         assert self._process.stdin is not None
         with self._one_at_a_time, self._news:
             print(json.dumps(order), file=self._process.stdin, flush=True)
-            assert self._news.wait_for(lambda: bool(self._started), 60), order
+            while not self._started:
+                assert self._process.poll() is None, "the fork server has ended"
+                self._news.wait(1)
             pid = self._started.pop()
         return Forked(pid, self._tasks[pid], self._codes)
+
+    def run(
+        self, *arguments: str, folder: Path = ROOT, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs `python ARGUMENTS` to its end, as `subprocess.run` does."""
+        with tempfile.TemporaryDirectory() as temporary:
+            out, err = Path(temporary, "out"), Path(temporary, "err")
+            process = self.start(arguments, environment, out, errors=err, folder=folder)
+            try:
+                code = process.wait()
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+            return subprocess.CompletedProcess(
+                arguments, code, out.read_text(), err.read_text()
+            )
 
     def close(self) -> None:
         """Ends it; it ends what it has started."""
@@ -115,14 +150,24 @@ def fork_server() -> Iterator[ForkServer]:
 def _run(order: Mapping[str, Any]) -> None:
     """The forked process; it ends as any script does."""
     os.setsid()
-    with open(order["log"], "ab") as log, open(os.devnull) as nothing:
-        for number in (1, 2):
-            os.dup2(log.fileno(), number)
-        os.dup2(nothing.fileno(), 0)
+    for number, path in zip((0, 1, 2), (os.devnull, *order["files"]), strict=True):
+        with open(path, "ab" if number else "rb") as file:
+            os.dup2(file.fileno(), number)
+    os.chdir(order["folder"])
     os.environ.update(order["env"])
-    sys.argv = order["argv"]
-    sys.path.insert(0, str(Path(sys.argv[0]).parent))
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    first, *rest = order["argv"]
+    if first == "-m":
+        sys.argv = rest
+        sys.path.insert(0, "")
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        sys.path.insert(0, "")
+        exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        sys.argv = order["argv"]
+        sys.path.insert(0, str(Path(first).parent))
+        runpy.run_path(first, run_name="__main__")
     sys.exit(0)
 
 
@@ -135,6 +180,9 @@ def main() -> None:
     from hookbridge.loops.sessions import callable_session  # noqa: F401
 
     _ = (hb.loops.SessionCluster, hb.as_hooks, hb.loops.TowerLoop)
+    # The children's collections do not look at what is shared, and do not copy it.
+    gc.collect()
+    gc.freeze()
     running: set[int] = set()
     lock = threading.Lock()
 

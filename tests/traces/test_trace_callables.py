@@ -11,6 +11,8 @@ from scenarios import SCENARIOS
 from trace_events import RECORDED, Event, comparable
 from trace_loop import Trace
 
+pytestmark = pytest.mark.slow
+
 # These list the private `_hooks`, of which the last one is ours.
 LISTED = ("default_hooks_order", "worker_non_chief")
 

@@ -11,6 +11,8 @@ from fit_host import FitTrace, in_fit
 from scenarios import SCENARIOS
 from trace_events import DIFFERENT_EVENTS, RECORDED, Event, comparable
 
+pytestmark = pytest.mark.slow
+
 
 def run(keras: Any, name: str, root: Path) -> list[Event]:
     """The events of one scenario that `fit` has too."""

@@ -13,6 +13,8 @@ from scenarios import SCENARIOS
 from trace_events import DIFFERENT_EVENTS, RECORDED, Event, comparable
 from trace_loop import Host, SessionHost, Trace
 
+pytestmark = pytest.mark.slow
+
 
 def run(host: Host, name: str, root: Path) -> list[Event]:
     """The events of one scenario."""

@@ -62,6 +62,7 @@ def fit(keras: Any, folder: Path, first: int, epochs: int, *, order: int) -> lis
     return [stopping, count]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_a_restart_goes_on_with_what_callbacks_counted(
     keras: Any, order: int, tmp_path: Path

@@ -12,6 +12,8 @@ import pytest
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
+pytestmark = pytest.mark.slow
+
 
 def run(keras: Any, strategy: str, mode: str, hook: Any) -> None:
     mirrored = hosts.mirrored() if strategy == "MirroredStrategy" else None

@@ -43,6 +43,7 @@ def fit_twins(
     return hook, hooked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["force", "reset"])
 def test_a_rebuilt_step_goes_on_with_the_hooks(keras: Any, how: str) -> None:
     def freeze(model: Any, epoch: int) -> None:
@@ -59,6 +60,7 @@ def test_a_rebuilt_step_goes_on_with_the_hooks(keras: Any, how: str) -> None:
     assert hook.steps == list(range(STEPS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["on_epoch_end", "on_train_batch_end"])
 def test_steps_on_a_batch_are_not_the_loops(keras: Any, event: str) -> None:
     def on_batch(model: Any, index: int) -> None:
@@ -75,6 +77,7 @@ def test_steps_on_a_batch_are_not_the_loops(keras: Any, event: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "has_hooks"),
     [("evaluate", True), ("predict", True), ("fit", True), ("fit", False)],
@@ -108,6 +111,7 @@ def fail(*_: Any) -> None:
     raise ZeroDivisionError
 
 
+@pytest.mark.slow
 def test_an_inner_loop_that_fails_leaves_the_outer_one(keras: Any) -> None:
     failing = Fetch("nowhere:0")
 

@@ -30,6 +30,7 @@ def _living_iterators(keras: Any, callbacks: list[Any]) -> int:
     return sum(isinstance(each, tf.data.Iterator) for each in gc.get_objects())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_collection")
 def test_iterators_end_with_the_loop(keras: Any) -> None:
     native = _living_iterators(keras, [])

@@ -27,6 +27,7 @@ def test_an_unbuilt_sequential(keras: Any) -> None:
     assert hook.seen[0][1].shape == (8, 5)
 
 
+@pytest.mark.slow
 def test_a_functional_model_with_several_inputs_and_outputs(keras: Any) -> None:
     def make() -> Any:
         a, b = keras.Input((4,), name="a"), keras.Input((4,), name="b")
@@ -82,6 +83,7 @@ def test_a_subclassed_model_with_its_own_train_step(keras: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_add_loss_masking_and_metrics_made_in_layers(keras: Any) -> None:
     class Penalty(keras.layers.Layer):  # type: ignore[misc, name-defined]
         def call(self, inputs: Any) -> Any:
@@ -110,6 +112,7 @@ def test_add_loss_masking_and_metrics_made_in_layers(keras: Any) -> None:
     assert np.mean(first) == pytest.approx(history["loss"][0], rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [
@@ -144,6 +147,7 @@ def test_an_inner_tensor_of_an_eager_step_is_refused_before_the_first(
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_mixed_precision(keras: Any) -> None:
     policy = keras.mixed_precision
     policy.set_global_policy("mixed_float16")

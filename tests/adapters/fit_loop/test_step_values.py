@@ -86,6 +86,7 @@ def test_a_step_that_applies_gradients_without_pairs(
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_gradients_have_no_scale_of_mixed_precision(keras: Any) -> None:
     names = ("gradients/out/bias:0", "gradients/hidden/kernel:0")
     y = 0.1 * Y  # scaled gradients of larger errors are infinite in float16

@@ -19,6 +19,7 @@ v1: Any = tf.compat.v1
 train: Any = v1.train
 
 
+@pytest.mark.slow
 def test_compiled_and_fitted_several_times_with_and_without_hooks(keras: Any) -> None:
     model = sequential(keras)
     hook = Fetch("loss:0")
@@ -50,6 +51,7 @@ def test_evaluate_and_predict(keras: Any, mode: str) -> None:
     np.testing.assert_allclose(getattr(model, mode)(*data, **arguments), expected)
 
 
+@pytest.mark.slow
 def test_validation_inside_fit_calls_no_hook(keras: Any) -> None:
     hook, _, history = fit_both(
         lambda: sequential(keras), X, Y, "loss:0", validation_data=(X, Y)
@@ -72,6 +74,7 @@ def test_gradients_and_a_schedule(keras: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_steady_state_traces_nothing(keras: Any) -> None:
     model = sequential(keras)
     calls = []

@@ -68,6 +68,7 @@ def test_optimizer_and_learning_rate_are_restored(
     assert not Path(folder).exists() or not list(Path(folder).rglob("*.h5"))
 
 
+@pytest.mark.slow
 def test_keras_model_in_the_graph(keras: Any, keras2: Any, tmp_path: Path) -> None:
     """It trains with Adam; moments and moving averages go on where they were."""
     callback = keras.callbacks.BackupAndRestore

@@ -22,6 +22,7 @@ def load(keras: Any, path: Path) -> list[Any]:
     return list(model.get_weights())
 
 
+@pytest.mark.slow
 def test_weights_files_hold_what_those_of_fit_hold(keras: Any, tmp_path: Path) -> None:
     """By epoch and by batch; the files of both loops load into a model of Keras."""
     names = ("w{epoch}-{val_loss:.2f}.weights.h5", "b{epoch}-{batch}.weights.h5")

@@ -61,6 +61,7 @@ def test_the_loss_is_that_of_the_whole_batch(keras: Any, mode: str) -> None:
     np.testing.assert_allclose([seen[0] for seen in hook.seen], expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_loss_of_the_last_of_several_steps(keras2: Any) -> None:
     # Keras 3 itself fails with several steps per execution under this strategy.
     model = model_of(keras2, steps_per_execution=2)
@@ -98,6 +99,7 @@ def test_outputs_of_an_own_step_are_those_of_the_first_replica(keras: Any) -> No
     np.testing.assert_allclose(hook.seen, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_moving_averages_are_saved_and_assigned_as_keras_has_them(
     keras: Any, tmp_path: Path
 ) -> None:

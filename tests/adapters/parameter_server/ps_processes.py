@@ -6,13 +6,12 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fork_server import Forked, ForkServer
 from idle_clock import idle_secs
 
 from hookbridge.loops.tasks.local_cluster import LocalCluster
@@ -27,40 +26,37 @@ class Processes:
     Args:
       folder: `<task>.log` has what a task printed, `events.jsonl` the chief's notes.
       script: file beside this one that each process runs.
+      server: starts the processes.
       environment: further variables of every process.
     """
 
     def __init__(
-        self, folder: Path, script: str, environment: Mapping[str, str]
+        self,
+        folder: Path,
+        script: str,
+        server: ForkServer,
+        environment: Mapping[str, str],
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._script = script
+        self._server = server
         self._environment = environment
         self._configs = {
             f"{c.task_type} {c.task_index}": c
             for c in LocalCluster(num_workers=2, num_ps=1).configs()
         }
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, Forked] = {}
         self.ended: dict[str, float] = {}
 
     def start(self, *tasks: str) -> None:
         """Starts tasks; all of them when none is named."""
         for task in tasks or self._configs:
-            with (self.folder / f"{task.replace(' ', '_')}.log").open("ab") as log:
-                self.processes[task] = subprocess.Popen(
-                    [sys.executable, str(HERE / self._script), str(self.folder)],
-                    env={
-                        **os.environ,
-                        "TF_CPP_MIN_LOG_LEVEL": "3",
-                        "CUDA_VISIBLE_DEVICES": "-1",
-                        "TF_CONFIG": self._configs[task].to_json(),
-                        **self._environment,
-                    },
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
+            self.processes[task] = self._server.start(
+                [str(HERE / self._script), str(self.folder)],
+                {"TF_CONFIG": self._configs[task].to_json(), **self._environment},
+                self.folder / f"{task.replace(' ', '_')}.log",
+            )
 
     def send(self, task: str, number: int) -> float:
         """Sends a signal; returns when, by `idle_secs`."""
@@ -102,7 +98,7 @@ class Processes:
             time.sleep(0.05)
         left = [t for t, p in self.processes.items() if p.poll() is None]
         assert not left, f"{left} did not end: {self.logs()}"
-        return {t: int(p.returncode) for t, p in self.processes.items()}
+        return {t: p.wait() for t, p in self.processes.items()}
 
     def logs(self) -> str:
         """The ends of what all printed."""
@@ -113,9 +109,11 @@ class Processes:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, script: str, **environment: str) -> Iterator[Processes]:
+def cluster(
+    folder: Path, script: str, server: ForkServer, **environment: str
+) -> Iterator[Processes]:
     """A cluster whose tasks are not started yet; none outlives the block."""
-    it = Processes(folder, script, environment)
+    it = Processes(folder, script, server, environment)
     try:
         yield it
     finally:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fork_server import ForkServer
 from ps_processes import cluster
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
-def test_threads_that_still_make_iterators_are_waited_for(tmp_path: Path) -> None:
-    with cluster(tmp_path, "exit_job.py") as job:
+
+def test_threads_that_still_make_iterators_are_waited_for(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
+    with cluster(tmp_path, "exit_job.py", fork_server) as job:
         job.start()
         codes = job.wait()
     assert set(codes.values()) == {0}, job.logs()

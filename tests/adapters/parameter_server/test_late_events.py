@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from fork_server import ForkServer
 from ps_guests import BATCHES, EPOCHS, Recorder, batches, guests, model, square_output
 from ps_processes import Processes, cluster
 
 import hookbridge as hb
+
+pytestmark = pytest.mark.slow
 
 v1 = tf.compat.v1
 LAGS = ["None", "2", "0"]
@@ -20,9 +23,13 @@ RATE = 0.125
 
 
 @pytest.fixture(scope="module")
-def events(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+def events(
+    tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
+) -> Iterator[Processes]:
     """All fits of `events_job.py`, done."""
-    with cluster(tmp_path_factory.mktemp("events"), "events_job.py") as job:
+    with cluster(
+        tmp_path_factory.mktemp("events"), "events_job.py", fork_server
+    ) as job:
         job.start()
         codes = job.wait()
         assert set(codes.values()) == {0}, job.logs()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from fork_server import ForkServer
 from ps_processes import Processes, cluster
 
 import hookbridge as hb
@@ -29,10 +30,11 @@ def idle_secs_to_end(job: Processes, since: float) -> float:
     return max(job.ended.values()) - since
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
-    tmp_path: Path,
+    tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with cluster(tmp_path, JOB) as job:
+    with cluster(tmp_path, JOB, fork_server) as job:
         job.start()
         job.wait_for("batch 40")
         # Others go on at most `max_lag` steps while one stands still.
@@ -56,8 +58,11 @@ def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
     }
 
 
-def test_a_killed_parameter_server_is_a_clear_error(tmp_path: Path) -> None:
-    with cluster(tmp_path, JOB) as job:
+@pytest.mark.slow
+def test_a_killed_parameter_server_is_a_clear_error(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
+    with cluster(tmp_path, JOB, fork_server) as job:
         job.start()
         job.wait_for("batch 40")
         killed = job.send("ps 0", signal.SIGKILL)
@@ -78,8 +83,11 @@ def test_a_killed_parameter_server_is_a_clear_error(tmp_path: Path) -> None:
     assert codes["worker 0"] == codes["worker 1"] == 0
 
 
-def test_sigterm_saves_and_a_restart_goes_on_from_there(tmp_path: Path) -> None:
-    with cluster(tmp_path, JOB) as job:
+@pytest.mark.slow
+def test_sigterm_saves_and_a_restart_goes_on_from_there(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
+    with cluster(tmp_path, JOB, fork_server) as job:
         job.start()
         job.wait_for("batch 40")
         told = job.send("chief 0", signal.SIGTERM)
@@ -93,7 +101,7 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(tmp_path: Path) -> None:
     bias = tf.train.load_checkpoint(path).get_tensor("out/bias")[0]
     assert bias == pytest.approx(-RATE * step)
     (tmp_path / "events.jsonl").rename(tmp_path / "before.jsonl")
-    with cluster(tmp_path, JOB, STEPS="50") as job:
+    with cluster(tmp_path, JOB, fork_server, STEPS="50") as job:
         job.start("chief 0", "ps 0", "worker 0")
         job.wait_for("waits")
         time.sleep(2)
@@ -107,8 +115,11 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(tmp_path: Path) -> None:
         assert job.note("fitted")["bias"] == pytest.approx(-RATE * (step + 50))
 
 
-def test_a_chief_without_workers_ends_with_an_error(tmp_path: Path) -> None:
-    with cluster(tmp_path, JOB, LOST_SECS="2") as job:
+@pytest.mark.slow
+def test_a_chief_without_workers_ends_with_an_error(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
+    with cluster(tmp_path, JOB, fork_server, LOST_SECS="2") as job:
         job.start()
         job.wait_for("batch 40")
         for worker in ("worker 0", "worker 1"):
@@ -121,14 +132,17 @@ def test_a_chief_without_workers_ends_with_an_error(tmp_path: Path) -> None:
     assert codes["chief 0"] == 1 and codes["ps 0"] == 0
 
 
-def test_sigterm_saves_although_a_worker_stands_still(tmp_path: Path) -> None:
-    with cluster(tmp_path, JOB) as job:
+@pytest.mark.slow
+def test_sigterm_saves_although_a_worker_stands_still(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
+    with cluster(tmp_path, JOB, fork_server) as job:
         job.start()
         job.wait_for("batch 40")
         job.send("worker 0", signal.SIGSTOP)
         time.sleep(1)  # the chief waits for its step
         job.send("chief 0", signal.SIGTERM)
-        assert job.processes["chief 0"].wait(300) == 0, job.logs()
+        assert job.processes["chief 0"].wait() == 0, job.logs()
         job.send("worker 0", signal.SIGCONT)
         assert set(job.wait().values()) == {0}, job.logs()
         step = job.note("ends")["step"]
@@ -160,6 +174,7 @@ def strategy_process(config: ClusterConfig) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_stranger_on_a_worker_s_port_is_named() -> None:
     chief, *_ = LocalCluster(num_workers=1, num_ps=1).configs()
     with socket.socket() as stranger, socket.socket() as other:
@@ -177,13 +192,13 @@ def test_a_stranger_on_a_worker_s_port_is_named() -> None:
     assert f"worker 0 ({address}) accepts connections and does not answer" in err
 
 
+@pytest.mark.slow
 def test_servers_end_with_a_chief_that_never_began() -> None:
     chief, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
     server, waits = strategy_process(worker), strategy_process(chief)
     try:
-        deadline = time.monotonic() + 300
         while not (is_listening(chief, "worker", 0) and is_waiting(chief, "chief", 0)):
-            assert time.monotonic() < deadline
+            assert server.poll() is waits.poll() is None
             time.sleep(0.1)
         time.sleep(2)  # the worker has seen the chief
         waits.kill()

@@ -219,6 +219,7 @@ def test_same_hooks_serve_one_session_after_the_other(keras: Any) -> None:
     assert [hook.callback for hook in hooks] == list(callbacks)
 
 
+@pytest.mark.slow
 def test_same_callback_serves_fit_before_and_after(keras: Any) -> None:
     log: list[Any] = []
     callback = recorder(keras, log, "A")

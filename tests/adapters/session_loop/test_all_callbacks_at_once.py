@@ -28,6 +28,7 @@ import hookbridge as hb
 ONCE = {"experimental.BackupAndRestore"}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Could not reach RemoteMonitor")
 @pytest.mark.parametrize("model", [bare_model_fn, keras_model_fn])
 def test_every_stock_callback_in_every_method_of_an_estimator(
@@ -81,7 +82,7 @@ def test_every_stock_callback_in_every_method_of_an_estimator(
 PROCESS = """
 import os, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-sys.path.insert(0, "tests/adapters")
+sys.path.insert(0, "tests/adapters/helpers")
 import importlib, json
 from absl import logging
 logging.set_verbosity(logging.INFO)

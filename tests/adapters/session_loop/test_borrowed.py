@@ -79,6 +79,7 @@ def test_stop_after_an_evaluation_in_mid_training(
     assert seen[-1][0] in ("on_train_end", "on_test_end")
 
 
+@pytest.mark.slow
 def test_tensorboard_of_a_training_survives_its_evaluations(
     keras: Any, tmp_path: Path
 ) -> None:

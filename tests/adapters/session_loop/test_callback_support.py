@@ -7,8 +7,6 @@ The table in `docs/callbacks_in_sessions.md` is what this file finds; see
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import callback_support as support
 import pytest
 import tensorflow as tf
 from callback_loops import build, feeds, session_loop
+from fork_server import ForkServer
 from monitor_server import monitor_server
 
 import hookbridge as hb
@@ -30,6 +29,7 @@ def test_no_class_is_unknown(keras: Any) -> None:
     assert len(found) >= 12
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Could not reach RemoteMonitor")
 def test_documented_table_is_what_happens(keras: Any, tmp_path: Path) -> None:
     """Each callback runs in each loop; no cell is unknown."""
@@ -87,7 +87,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import importlib, pathlib, tempfile
 import tensorflow as tf
 tf.compat.v1.disable_v2_behavior()
-sys.path.insert(0, "tests/adapters")
+sys.path.insert(0, "tests/adapters/helpers")
 import callback_loops as loops
 keras = importlib.import_module(sys.argv[1])
 c = keras.callbacks
@@ -117,13 +117,8 @@ print("FINE")
 
 
 @pytest.mark.slow
-def test_with_v2_behavior_disabled(keras: Any) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_V2, keras.__name__],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_with_v2_behavior_disabled(keras: Any, fork_server: ForkServer) -> None:
+    done = fork_server.run("-c", WITHOUT_V2, keras.__name__)
     assert "FINE" in done.stdout, done.stderr[-3000:]
 
 

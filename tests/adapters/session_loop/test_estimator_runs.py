@@ -55,6 +55,7 @@ def options(estimator: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_train_with_validation_by_the_estimator(
     keras: Any, estimator: Any, tmp_path: Path
 ) -> None:

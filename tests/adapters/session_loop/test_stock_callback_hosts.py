@@ -164,6 +164,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Loop, Pa
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", HOSTS)
 def test_same_as_in_fit(
     keras: Any,

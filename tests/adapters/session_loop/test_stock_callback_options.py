@@ -33,6 +33,7 @@ def runs(keras: Any) -> dict[str, Run]:
     return {"fit": native, "session": session_loop}
 
 
+@pytest.mark.slow
 def test_csv_logger_appends(keras: Any, tmp_path: Path) -> None:
     found = {}
     for name, run in runs(keras).items():
@@ -95,6 +96,7 @@ def test_progress_bar_shows_the_numbers_of_the_history(
             assert f" - {key}: {value:.4f}" in out
 
 
+@pytest.mark.slow
 def test_tensorboard_options(keras: Any, tmp_path: Path) -> None:
     """Images of weights, steps per second, embeddings; each as often as in `fit`."""
     found = {}
@@ -176,6 +178,7 @@ def test_remote_monitor_posts_what_it_posts_in_fit(
         assert sent[0] == pytest.approx(sent[1], rel=2e-5)
 
 
+@pytest.mark.slow
 def test_stock_callbacks_serve_fit_before_and_after(keras: Any, tmp_path: Path) -> None:
     c = keras.callbacks
     callbacks = [

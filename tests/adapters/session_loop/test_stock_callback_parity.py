@@ -122,6 +122,7 @@ def test_several_callbacks_act_on_each_other_as_in_fit(
     assert header[0] == header[1]
 
 
+@pytest.mark.slow
 def test_weights_that_a_callback_reads_are_those_of_the_session(keras: Any) -> None:
     seen: dict[str, list[Any]] = {"fit": [], "session": []}
 

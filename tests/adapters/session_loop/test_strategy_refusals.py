@@ -79,6 +79,7 @@ def test_strategy_without_mirrored_variables_is_carried(
     assert len(history.history["loss"]) == 2
 
 
+@pytest.mark.slow
 def test_sidecar_export_in_evaluation_keeps_the_best(
     keras2: Any, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ def _tags(found: dict[str, Any]) -> list[str]:
     return sorted(found)
 
 
+@pytest.mark.slow
 def test_tensorboard_writes_the_scalars_of_fit(keras: Any, tmp_path: Path) -> None:
     def make(folder: Path) -> Any:
         return keras.callbacks.TensorBoard(

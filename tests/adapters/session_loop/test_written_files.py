@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import native_and_bridged, session_loop
+from fork_server import ForkServer
 
 CHECKPOINTS: dict[str, dict[str, Any]] = {
     "by_epoch": {"filepath": "w{epoch:02d}-{val_loss:.2f}.weights.h5"},
@@ -38,6 +37,7 @@ CHECKPOINTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CHECKPOINTS)
 def test_model_checkpoint_writes_what_it_writes_in_fit(
     keras: Any, case: str, tmp_path: Path
@@ -90,7 +90,7 @@ def test_tf_format_of_a_bare_graph_loads_in_a_v1_saver(
 BACKUP = """
 import os, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-sys.path.insert(0, "tests/adapters")
+sys.path.insert(0, "tests/adapters/helpers")
 import importlib
 import callback_loops as loops
 
@@ -121,23 +121,20 @@ print("RESULT", Die.epochs, Die.batches, run.steps, run.weights[0].ravel().tolis
 """
 
 
-def _run_backup(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(BACKUP), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.slow
-def test_backup_and_restore_continues_after_a_kill(keras: Any, tmp_path: Path) -> None:
+def test_backup_and_restore_continues_after_a_kill(
+    keras: Any, tmp_path: Path, fork_server: ForkServer
+) -> None:
     folder = str(tmp_path / "backup")
     whole = session_loop([keras.callbacks.Callback()], validate=False)
-    killed = _run_backup(keras.__name__, folder, "7", "epoch")
+    killed = fork_server.run(
+        "-c", textwrap.dedent(BACKUP), keras.__name__, folder, "7", "epoch"
+    )
     assert killed.returncode == 9, killed.stderr
     assert os.listdir(folder)
-    again = _run_backup(keras.__name__, folder, "-1", "epoch")
+    again = fork_server.run(
+        "-c", textwrap.dedent(BACKUP), keras.__name__, folder, "-1", "epoch"
+    )
     assert again.returncode == 0, again.stderr
     line = next(x for x in again.stdout.splitlines() if x.startswith("RESULT"))
     # Two epochs were backed up; the third is done again from its beginning.
@@ -147,11 +144,17 @@ def test_backup_and_restore_continues_after_a_kill(keras: Any, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_backup_by_batch_continues_at_the_batch(keras2: Any, tmp_path: Path) -> None:
+def test_backup_by_batch_continues_at_the_batch(
+    keras2: Any, tmp_path: Path, fork_server: ForkServer
+) -> None:
     folder = str(tmp_path / "backup")
-    killed = _run_backup(keras2.__name__, folder, "7", "2")
+    killed = fork_server.run(
+        "-c", textwrap.dedent(BACKUP), keras2.__name__, folder, "7", "2"
+    )
     assert killed.returncode == 9, killed.stderr
-    again = _run_backup(keras2.__name__, folder, "-1", "2")
+    again = fork_server.run(
+        "-c", textwrap.dedent(BACKUP), keras2.__name__, folder, "-1", "2"
+    )
     assert again.returncode == 0, again.stderr
     line = next(x for x in again.stdout.splitlines() if x.startswith("RESULT"))
     assert line.startswith("RESULT [2, 3] 6 12 ")

@@ -45,6 +45,7 @@ def test_restart_exactly_at_the_end_of_an_epoch(keras: Any, tmp_path: Path) -> N
     assert len(again.history["loss"]) == 5
 
 
+@pytest.mark.slow
 def test_learning_rate_that_is_fed_survives(keras: Any, tmp_path: Path) -> None:
     """It is a constant in the graph, so no checkpoint of variables has it."""
 

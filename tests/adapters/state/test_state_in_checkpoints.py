@@ -19,6 +19,7 @@ def rate_variable() -> Any:
     return v1.get_variable("lr", initializer=0.1, trainable=False)
 
 
+@pytest.mark.slow
 def test_learning_rate_that_is_a_variable_survives(keras: Any, tmp_path: Path) -> None:
     """The checkpoint of the step at whose end it was reduced has the new one."""
 
@@ -114,6 +115,7 @@ def test_saver_that_cannot_be_followed_is_reported(
     assert found == [(1, 0), (0, 2)]
 
 
+@pytest.mark.slow
 def test_state_of_two_groups(keras: Any, tmp_path: Path) -> None:
     """Callbacks wrapped by two calls, as in `train(hooks=)` and `training_hooks`."""
 

@@ -6,15 +6,13 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from fork_server import ForkServer
+from fork_server import Forked, ForkServer
 from idle_clock import idle_secs
 
 from hookbridge.loops.tasks.local_cluster import free_ports
@@ -22,17 +20,6 @@ from hookbridge.loops.tasks.local_cluster import free_ports
 HERE = Path(__file__).resolve().parent
 ALL = ("ps 0", "worker 0", "worker 1")
 TIMEOUT_IDLE_SECS = 60.0
-
-
-class Process(Protocol):
-    """One task: a `subprocess.Popen` or a `Forked`."""
-
-    @property
-    def pid(self) -> int: ...
-
-    def poll(self) -> int | None: ...
-
-    def wait(self, timeout: float | None = None) -> int: ...
 
 
 @dataclass
@@ -45,7 +32,7 @@ class Job:
       tasks: `"<type> <index>"`, each one process.
       arguments: of the script: options as `name=value`.
       own: further arguments of single tasks.
-      server: forks the tasks; None starts each from nothing.
+      server: starts the tasks.
       processes: the last one of each task.
       ended: when a task's process ended, by the clock and by `idle_secs`.
     """
@@ -55,8 +42,8 @@ class Job:
     tasks: Sequence[str]
     arguments: Sequence[str]
     own: Mapping[str, Sequence[str]]
-    server: ForkServer | None = None
-    processes: dict[str, Process] = field(default_factory=dict)
+    server: ForkServer
+    processes: dict[str, Forked] = field(default_factory=dict)
     ended: dict[str, tuple[float, float]] = field(default_factory=dict)
     ports: dict[str, list[int]] = field(default_factory=dict)
 
@@ -82,17 +69,7 @@ class Job:
             str(self.folder / f"{name}.jsonl"),
             *arguments,
         ]
-        if self.server is not None:
-            self.processes[task] = self.server.start(command, environment, path)
-            return
-        with path.open("ab") as log:
-            self.processes[task] = subprocess.Popen(
-                [sys.executable, *command],
-                env={**os.environ, **environment},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        self.processes[task] = self.server.start(command, environment, path)
 
     def poll(self) -> None:
         """Notes who has ended."""
@@ -158,10 +135,10 @@ def job(
     folder: Path,
     script: str,
     *arguments: str,
+    server: ForkServer,
     tasks: Sequence[str] = ALL,
     own: Mapping[str, Sequence[str]] | None = None,
     start: Sequence[str] | None = None,
-    server: ForkServer | None = None,
 ) -> Iterator[Job]:
     """A started job; no process outlives the block.
 
@@ -169,10 +146,10 @@ def job(
       folder: gets logs and events.
       script: file beside this one.
       *arguments: of the script.
+      server: starts the tasks.
       tasks: the tasks of the cluster.
       own: further arguments of single tasks.
       start: those that are started; None starts all.
-      server: forks the tasks; None starts each from nothing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     it = Job(folder, script, tasks, arguments, own or {}, server)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 import tensorflow as tf
 from cluster_processes import ALL, Job, job
-from fork_server import fork_server
+from fork_server import ForkServer
 
 LIMIT_IDLE_SECS = 10.0
 WORKERS = ("worker 0", "worker 1")  # the first is the chief
@@ -62,10 +62,12 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def jobs(
+    tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
+) -> Iterator[Any]:
     """`jobs(case)`: the job and its exit codes; two jobs run at a time."""
     folder = tmp_path_factory.mktemp("endings")
-    with fork_server() as server, concurrent.futures.ThreadPoolExecutor(2) as pool:
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
 
         def run(case: Case) -> tuple[Job, dict[str, int | None]]:
             argument = WAYS[case.way].argument
@@ -74,7 +76,9 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             if case.aggregate is not None:
                 arguments.append(f"aggregate={case.aggregate}")
             where = folder / "-".join(map(str, case)).replace(" ", "_")
-            with job(where, "session_job.py", *arguments, own=own, server=server) as it:
+            with job(
+                where, "session_job.py", *arguments, own=own, server=fork_server
+            ) as it:
                 return it, it.wait()
 
         started = {case: pool.submit(run, case) for case in CASES}
@@ -108,32 +112,33 @@ def test_all_end(jobs: Any, case: Case) -> None:
 
 
 @pytest.mark.slow
-def test_an_evaluator_ends_too_after_the_last_checkpoint(tmp_path: Path) -> None:
+def test_an_evaluator_ends_too_after_the_last_checkpoint(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
     saved = tmp_path / "saved"
     reached = 0
-    with fork_server() as server:
-        # The second run finds the word of the first that it was over.
-        for size, own in (
-            ("aggregate=2", {"worker 1": ["stop_training_at=20"]}),
-            ("asynchronous", {"worker 0": ["request_stop_at=20"]}),
-        ):
-            with job(
-                *(tmp_path / size, "session_job.py", size, f"dir={saved}"),
-                tasks=(*ALL, "evaluator 0"),
-                own=own,
-                server=server,
-            ) as it:
-                codes = it.wait()
-            assert set(codes.values()) == {0}, it.logs()
-            assert it.idle_secs_to_end() <= LIMIT_IDLE_SECS, it.logs()
-            assert it.events("worker 0", "session")[0]["step"] == reached
-            checkpoint = tf.train.latest_checkpoint(str(saved))
-            before, reached = reached, int(checkpoint.rpartition("-")[2])
-            assert reached >= before + 20
-            # Without the others' last steps, which an asynchronous chief may miss.
-            assert abs(reached - it.events("worker 0", "end")[0]["step"]) <= 2
-            steps = [noted["step"] for noted in it.events("evaluator 0", "evaluated")]
-            assert steps[-1] == reached and sorted(set(steps)) == steps
+    # The second run finds the word of the first that it was over.
+    for size, own in (
+        ("aggregate=2", {"worker 1": ["stop_training_at=20"]}),
+        ("asynchronous", {"worker 0": ["request_stop_at=20"]}),
+    ):
+        with job(
+            *(tmp_path / size, "session_job.py", size, f"dir={saved}"),
+            tasks=(*ALL, "evaluator 0"),
+            own=own,
+            server=fork_server,
+        ) as it:
+            codes = it.wait()
+        assert set(codes.values()) == {0}, it.logs()
+        assert it.idle_secs_to_end() <= LIMIT_IDLE_SECS, it.logs()
+        assert it.events("worker 0", "session")[0]["step"] == reached
+        checkpoint = tf.train.latest_checkpoint(str(saved))
+        before, reached = reached, int(checkpoint.rpartition("-")[2])
+        assert reached >= before + 20
+        # Without the others' last steps, which an asynchronous chief may miss.
+        assert abs(reached - it.events("worker 0", "end")[0]["step"]) <= 2
+        steps = [noted["step"] for noted in it.events("evaluator 0", "evaluated")]
+        assert steps[-1] == reached and sorted(set(steps)) == steps
 
 
 def test_what_a_closed_session_ends_in_a_thread_is_no_failure() -> None:
@@ -158,13 +163,14 @@ def test_what_a_closed_session_ends_in_a_thread_is_no_failure() -> None:
 
 
 @pytest.mark.slow
-def test_a_batch_is_an_update_and_runs_without_one_are_counted(tmp_path: Path) -> None:
+def test_a_batch_is_an_update_and_runs_without_one_are_counted(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
     tasks = (*ALL, "worker 2")
     arguments = ("aggregate=3", "last_step=30")
-    with (
-        fork_server() as server,
-        job(tmp_path, "session_job.py", *arguments, tasks=tasks, server=server) as it,
-    ):
+    with job(
+        *(tmp_path, "session_job.py", *arguments), tasks=tasks, server=fork_server
+    ) as it:
         codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
     runs = len(it.events("worker 0", "step"))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 from cluster_processes import Job, job
+from fork_server import ForkServer
 from old_checkpoint import OLD_STEP, write_checkpoint
 
 from hookbridge import errors
@@ -48,7 +49,7 @@ def told(it: Job, task: str) -> dict[str, set[str]]:
 
 @pytest.mark.slow
 def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
-    tmp_path: Path,
+    tmp_path: Path, fork_server: ForkServer
 ) -> None:
     model_dir = tmp_path / "model"
     # Of plain TensorFlow, as every checkpoint before there was a common stop.
@@ -62,7 +63,10 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
     ):
         arguments = ("aggregate=2", f"dir={model_dir}")
         with job(
-            tmp_path / name, "estimator_job.py", *arguments, tasks=TASKS, own=own
+            *(tmp_path / name, "estimator_job.py", *arguments),
+            tasks=TASKS,
+            own=own,
+            server=fork_server,
         ) as it:
             codes = it.wait()
         assert set(codes.values()) == {0}, it.logs()
@@ -85,7 +89,9 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
 
 
 @pytest.mark.slow
-def test_a_stop_of_the_evaluator_before_the_job_begins(tmp_path: Path) -> None:
+def test_a_stop_of_the_evaluator_before_the_job_begins(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
     model_dir = tmp_path / "model"
     write_checkpoint(model_dir)
     with job(
@@ -95,6 +101,7 @@ def test_a_stop_of_the_evaluator_before_the_job_begins(tmp_path: Path) -> None:
         tasks=TASKS,
         own={"evaluator 0": ["stop_in_test=1"]},
         start=["evaluator 0"],
+        server=fork_server,
     ) as it:
         it.wait_for("evaluator 0", "stop_in_test")
         for task in TASKS[:-1]:
@@ -106,10 +113,14 @@ def test_a_stop_of_the_evaluator_before_the_job_begins(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_sleeps_until_the_job_is_over(tmp_path: Path) -> None:
+def test_a_worker_that_sleeps_until_the_job_is_over(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
     arguments = (f"dir={tmp_path / 'model'}", "last_step=1", "delay_secs=15")
     tasks = ("ps 0", "chief 0", "worker 0", "worker 1")
-    with job(tmp_path, "estimator_job.py", *arguments, tasks=tasks) as it:
+    with job(
+        *(tmp_path, "estimator_job.py", *arguments), tasks=tasks, server=fork_server
+    ) as it:
         codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
     # The server was there for it: without it there would be no such end.

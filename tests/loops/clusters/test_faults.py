@@ -12,16 +12,10 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 from cluster_processes import ALL, Job, job
-from fork_server import ForkServer, fork_server
+from fork_server import ForkServer
 from old_checkpoint import OLD_STEP, variables, write_checkpoint
 
 from hookbridge.loops.clusters.serve import AFTER_CHIEF_UNSEEN_SECS, LOOK_SECS
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with fork_server() as started:
-        yield started
 
 
 def wait_for_steps(it: Job) -> None:
@@ -33,10 +27,10 @@ def wait_for_steps(it: Job) -> None:
 
 @pytest.mark.slow
 def test_killed_worker_stalls_nobody_and_comes_back(
-    tmp_path: Path, server: ForkServer
+    tmp_path: Path, fork_server: ForkServer
 ) -> None:
     arguments = ("aggregate=2", "last_step=250", "lost_secs=3")
-    with job(tmp_path, "session_job.py", *arguments, server=server) as it:
+    with job(tmp_path, "session_job.py", *arguments, server=fork_server) as it:
         wait_for_steps(it)
         it.send("worker 1", signal.SIGKILL)
         it.wait(["worker 1"])
@@ -52,9 +46,9 @@ def test_killed_worker_stalls_nobody_and_comes_back(
 
 @pytest.mark.slow
 def test_a_server_does_not_wait_for_a_worker_that_was_killed_for_good(
-    tmp_path: Path, server: ForkServer
+    tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with job(tmp_path, "session_job.py", server=server) as it:
+    with job(tmp_path, "session_job.py", server=fork_server) as it:
         wait_for_steps(it)
         time.sleep(LOOK_SECS)  # the server has seen it
         it.send("worker 1", signal.SIGKILL)
@@ -71,10 +65,10 @@ def test_a_server_does_not_wait_for_a_worker_that_was_killed_for_good(
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", ["ps 0", "worker 0"])
 def test_without_server_or_chief_everybody_ends_with_an_error(
-    tmp_path: Path, killed: str, server: ForkServer
+    tmp_path: Path, killed: str, fork_server: ForkServer
 ) -> None:
     with job(
-        tmp_path, "session_job.py", "aggregate=2", "lost_secs=3", server=server
+        tmp_path, "session_job.py", "aggregate=2", "lost_secs=3", server=fork_server
     ) as it:
         wait_for_steps(it)
         it.send(killed, signal.SIGKILL)
@@ -89,12 +83,14 @@ def test_without_server_or_chief_everybody_ends_with_an_error(
 
 @pytest.mark.slow
 def test_preempted_chief_saves_and_the_next_run_goes_on(
-    tmp_path: Path, server: ForkServer
+    tmp_path: Path, fork_server: ForkServer
 ) -> None:
     saved = tmp_path / "saved"
     names = write_checkpoint(saved)
     arguments = ("aggregate=2", f"dir={saved}")
-    with job(tmp_path / "first", "session_job.py", *arguments, server=server) as first:
+    with job(
+        tmp_path / "first", "session_job.py", *arguments, server=fork_server
+    ) as first:
         wait_for_steps(first)
         first.send("worker 0", signal.SIGTERM)
         codes = first.wait()
@@ -111,7 +107,7 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(
 
     last = f"last_step={reached + 15}"
     with job(
-        tmp_path / "second", "session_job.py", *arguments, last, server=server
+        tmp_path / "second", "session_job.py", *arguments, last, server=fork_server
     ) as second:
         codes = second.wait()
     assert set(codes.values()) == {0}, second.logs()
@@ -123,11 +119,11 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(
 
 @pytest.mark.slow
 def test_killed_chief_comes_back_and_lost_sessions_do(
-    tmp_path: Path, server: ForkServer
+    tmp_path: Path, fork_server: ForkServer
 ) -> None:
     own = {"worker 0": ["abort_at=25"], "worker 1": ["abort_at=15"]}
     arguments = ("aggregate=2", "last_step=250", "save_steps=10", f"dir={tmp_path}/m")
-    with job(tmp_path, "session_job.py", *arguments, own=own, server=server) as it:
+    with job(tmp_path, "session_job.py", *arguments, own=own, server=fork_server) as it:
         wait_for_steps(it)
         it.send("worker 0", signal.SIGKILL)
         it.wait(["worker 0"])
@@ -143,12 +139,15 @@ def test_killed_chief_comes_back_and_lost_sessions_do(
 
 
 @pytest.mark.slow
-def test_late_and_slow_worker(tmp_path: Path, server: ForkServer) -> None:
+def test_late_and_slow_worker(tmp_path: Path, fork_server: ForkServer) -> None:
     own = {"worker 1": ["step_secs=0.5", "request_stop_at=4"]}
     arguments = ("aggregate=2", "step_secs=0.1", "lost_secs=3")
     start = ("ps 0", "worker 0")
     with job(
-        *(tmp_path, "session_job.py", *arguments), own=own, start=start, server=server
+        *(tmp_path, "session_job.py", *arguments),
+        own=own,
+        start=start,
+        server=fork_server,
     ) as it:
         it.wait_for("worker 0", "step", 5)  # the chief begins without it
         with taken_port() as port:  # of a task that somebody starts meanwhile
@@ -182,7 +181,7 @@ def taken_port() -> Iterator[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["session_job.py", "estimator_job.py"])
 def test_a_full_disk_does_not_hide_the_error_of_a_hook(
-    tmp_path: Path, script: str, server: ForkServer
+    tmp_path: Path, script: str, fork_server: ForkServer
 ) -> None:
     saved = tmp_path / "saved"
     saved.mkdir()
@@ -191,7 +190,7 @@ def test_a_full_disk_does_not_hide_the_error_of_a_hook(
         *(tmp_path, script, f"dir={saved}", "aggregate=2"),
         tasks=("ps 0", "chief 0", "worker 0"),
         own={"chief 0": ["raise_at=15"]},
-        server=server,
+        server=fork_server,
     ) as it:
         codes = it.wait()
     # The other two end well: the chief has taken leave of them.

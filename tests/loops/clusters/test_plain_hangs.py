@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from cluster_processes import Job, job
-from fork_server import fork_server
+from fork_server import ForkServer
 
 WATCH_SECS = 12.0
 TWO = ("ps 0", "worker 0", "worker 1")
@@ -21,16 +21,14 @@ ONE = ("ps 0", "worker 0")
 
 
 @pytest.fixture(scope="module")
-def hanging(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def hanging(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Any:
     """Three jobs side by side, watched once."""
     folder = tmp_path_factory.mktemp("plain")
     with contextlib.ExitStack() as stack:
-        # All begin at once, however slow imports are here.
-        server = stack.enter_context(fork_server())
 
         def start(name: str, *arguments: str, **options: Any) -> Job:
             context = job(
-                folder / name, "plain_job.py", *arguments, server=server, **options
+                folder / name, "plain_job.py", *arguments, server=fork_server, **options
             )
             return stack.enter_context(context)
 
@@ -87,10 +85,12 @@ def test_parameter_servers_stay(hanging: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_hook_alone_ends_it(tmp_path: Path) -> None:
+def test_the_hook_alone_ends_it(tmp_path: Path, fork_server: ForkServer) -> None:
     own = {"worker 1": ["request_stop_at=20"], "worker 0": ["late_secs=3"]}
     arguments = ("aggregate=2", "group_stop=1")
-    with job(tmp_path, "plain_job.py", *arguments, tasks=TWO, own=own) as it:
+    with job(
+        *(tmp_path, "plain_job.py", *arguments), tasks=TWO, own=own, server=fork_server
+    ) as it:
         codes = it.wait(["worker 0", "worker 1"])
     assert codes == {"ps 0": None, "worker 0": 0, "worker 1": 0}, it.logs()
     assert it.idle_secs_to_end() <= 10, it.logs()

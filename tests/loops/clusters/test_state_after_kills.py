@@ -5,20 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tensorflow as tf
 from cluster_processes import ALL, job
-from fork_server import ForkServer, fork_server
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with fork_server() as started:
-        yield started
+from fork_server import ForkServer
 
 
 def state_of(latest: str, index: int) -> Any:
@@ -31,7 +24,7 @@ def state_of(latest: str, index: int) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["asynchronous", "aggregate=2"])
 def test_state_after_all_were_killed(
-    tmp_path: Path, server: ForkServer, kind: str
+    tmp_path: Path, fork_server: ForkServer, kind: str
 ) -> None:
     saved = tmp_path / "saved"
     arguments = (kind, f"dir={saved}")
@@ -40,7 +33,7 @@ def test_state_after_all_were_killed(
         "state_job.py",
         *arguments,
         "last_step=100000",
-        server=server,
+        server=fork_server,
     ) as first:
         while not list(saved.glob("model.ckpt-??.index")):
             first.poll()
@@ -52,7 +45,7 @@ def test_state_after_all_were_killed(
     latest = tf.train.latest_checkpoint(str(saved))
     last = f"last_step={int(latest.rpartition('-')[2]) + 100}"
     with job(
-        tmp_path / "second", "state_job.py", *arguments, last, server=server
+        tmp_path / "second", "state_job.py", *arguments, last, server=fork_server
     ) as second:
         codes = second.wait()
     assert set(codes.values()) == {0}, second.logs()

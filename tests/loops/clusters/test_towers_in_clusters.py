@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from cluster_processes import Job, job
+from fork_server import ForkServer
 
 import hookbridge as hb
 
@@ -17,9 +18,9 @@ WORKERS = TASKS[2:]
 STEPS = 20
 
 
-def run(folder: Path, kind: str) -> Job:
+def run(folder: Path, server: ForkServer, kind: str) -> Job:
     arguments = (f"kind={kind}", f"last_step={STEPS}", "aggregate=2", "step_secs=0.01")
-    with job(folder, "tower_job.py", *arguments, tasks=TASKS) as it:
+    with job(folder, "tower_job.py", *arguments, tasks=TASKS, server=server) as it:
         codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
     assert it.idle_secs_to_end() <= 10, it.logs()
@@ -50,8 +51,8 @@ def one_process() -> Any:
 
 
 @pytest.mark.slow
-def test_tower_loop(tmp_path: Path) -> None:
-    it = run(tmp_path, "loop")
+def test_tower_loop(tmp_path: Path, fork_server: ForkServer) -> None:
+    it = run(tmp_path, fork_server, "loop")
     (result,) = it.events("worker 0", "result")
     assert result["step"] in range(STEPS, STEPS + 3)
     if result["step"] == STEPS:  # the mean of equal gradients is the gradient
@@ -60,5 +61,5 @@ def test_tower_loop(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_replicated_model_function(tmp_path: Path) -> None:
-    run(tmp_path, "replicated")
+def test_replicated_model_function(tmp_path: Path, fork_server: ForkServer) -> None:
+    run(tmp_path, fork_server, "replicated")

@@ -60,6 +60,7 @@ print("closed")
 """
 
 
+@pytest.mark.slow
 def test_process_ends_whether_its_session_was_closed_or_not(repo_root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],

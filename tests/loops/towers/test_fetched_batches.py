@@ -31,6 +31,7 @@ def values(job: Any) -> dict[str, Any]:
     return {name: job.get_variable_value(name) for name in job.get_variable_names()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("towers", [2, 4])
 def test_a_batch_each_gives_the_weights_of_one_large_batch(
     towers: int, tmp_path: Path

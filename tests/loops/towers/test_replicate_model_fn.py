@@ -36,6 +36,7 @@ def trained(function: Any, model_dir: Path, **params: Any) -> dict[str, Any]:
     return {name: job.get_variable_value(name) for name in job.get_variable_names()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
 def test_towers_give_the_weights_of_the_model_function(
     optimizer: str, tmp_path: Path
@@ -61,6 +62,7 @@ def test_a_summed_loss_adds_losses_and_gradients(tmp_path: Path) -> None:
         np.testing.assert_allclose(ours[name], value, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [8, 7, 3])  # 40 = 5 * 7 + 5 = 13 * 3 + 1
 def test_metrics_and_predictions_are_those_of_the_whole_batch(
     batch_size: int, tmp_path: Path
@@ -79,6 +81,7 @@ def test_metrics_and_predictions_are_those_of_the_whole_batch(
         assert found == classes
 
 
+@pytest.mark.slow
 def test_predictions_may_be_a_single_tensor(tmp_path: Path) -> None:
     def only_classes(features: Any, labels: Any, mode: str, params: Any) -> Any:
         spec = model_fn(features, labels, mode, params)
@@ -147,6 +150,7 @@ def test_callbacks_and_hooks_drive_the_replicated_estimator(tmp_path: Path) -> N
     assert [value.shape for value in fetch.results()] == [(BATCH // 2, CLASSES)] * STEPS
 
 
+@pytest.mark.slow
 def test_a_keras_model_and_optimizer_are_shared_by_the_towers(
     keras2: Any, tmp_path: Path
 ) -> None:

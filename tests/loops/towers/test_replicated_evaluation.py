@@ -13,6 +13,8 @@ from replicated_model import estimator
 
 import hookbridge as hb
 
+pytestmark = pytest.mark.slow
+
 v1 = tf.compat.v1
 EXAMPLES, BATCH = 11, 2  # the last batch has one example
 

@@ -16,6 +16,8 @@ from hookbridge import compat
 from hookbridge.cli import main
 from hookbridge.loops.towers.results import FinalValuesHook
 
+pytestmark = pytest.mark.slow
+
 v1 = tf.compat.v1
 STEPS = 5
 
