@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import tensorflow as tf
 
@@ -44,6 +44,7 @@ class CallbackToHook(
       validation: see there.
       learning_rate: see there.
       params: see there.
+      missing_metric: see there.
       group: what the hooks of one `as_hooks` call share; it has the options then.
 
     Attributes:
@@ -69,6 +70,7 @@ class CallbackToHook(
         validation: Any = None,
         learning_rate: Any = None,
         params: Mapping[str, Any] | None = None,
+        missing_metric: Literal["refuse", "warn"] = "refuse",
         group: CallbackGroup | None = None,
     ) -> None:
         if not kinds.is_callback(callback):
@@ -88,6 +90,7 @@ class CallbackToHook(
                 validation=validation,
                 learning_rate=learning_rate,
                 params=params,
+                missing_metric=missing_metric,
             )
         )
         self.called = self._group.called_for(callback)

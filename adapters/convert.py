@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.fit_loop import states as fit_states
@@ -26,6 +26,7 @@ def as_hooks(
     validation: Callable[[], Mapping[str, float]] | Any = None,
     learning_rate: Any = None,
     params: Mapping[str, Any] | None = None,
+    missing_metric: Literal["refuse", "warn"] = "refuse",
 ) -> list[Any]:
     """Makes `SessionRunHook`s of any mix of hooks and callbacks.
 
@@ -57,7 +58,9 @@ def as_hooks(
         each batch (`hookbridge.validation.Validation`).
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`
         stands for; found through the optimizer's update ops when None.
-      params: further entries of `callback.params`.
+      params: further entries of `callback.params`; `verbose` is 0 otherwise.
+      missing_metric: what to do about a callback that monitors what the loop does not
+        produce: "refuse" it before training, or "warn" and train on, as Keras does.
 
     Returns:
       A list of hooks, one for each guest, in order; with `epochs` and no callback,
@@ -84,6 +87,7 @@ def as_hooks(
             validation=validation,
             learning_rate=learning_rate,
             params=params,
+            missing_metric=missing_metric,
         ),
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.guests import kinds
@@ -40,8 +41,6 @@ def variables(graph: Any, weights: Sequence[Any]) -> list[Any]:
 
     The step follows from the epoch at which the callback resumes.
     """
-    import tensorflow as tf
-
     known = {id(v) for v in weights}
     known.add(id(tf.compat.v1.train.get_global_step(graph)))
     return [v for v in session_variables.saved_variables(graph) if id(v) not in known]

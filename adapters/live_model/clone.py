@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import compat, errors
 from hookbridge.adapters.live_model.weights import LiveWeights
 
@@ -81,8 +83,6 @@ class Clone:
 
     def states(self) -> list[Any]:
         """The graph variables that hold the states of stateful recurrent layers."""
-        import tensorflow as tf
-
         return [
             state
             for layer in self._source.layers
@@ -134,8 +134,6 @@ def _clone(source: Any) -> Any:
 
 def _build(clone: Any, source: Any) -> None:
     """Makes the variables of a subclassed model as the call in the graph did."""
-    import tensorflow as tf
-
     spec = source.save_spec()
     shape = getattr(source, "_build_input_shape", None)
     if spec is not None:

@@ -13,29 +13,57 @@ from typing import Any
 
 from hookbridge import compat
 
-# (Keras module, the end of a module's name) -> the version for graphs, once loaded.
-_graph_versions: dict[tuple[Any, str], Any] = {}
+
+class EagerClasses:
+    """The classes of the Keras 2 modules that are imported."""
+
+    def __init__(self) -> None:
+        self._versions = [
+            versions
+            for keras in compat.keras_flavours()
+            if not compat.is_keras3(keras)
+            for versions in (
+                _Versions(keras.layers.Layer, "base_layer_v1"),
+                _Versions(keras.Model, "training_v1"),
+            )
+        ]
+
+    def switch(self, *, quickly: bool = False) -> None:
+        """Switches what a graph has switched back, as making an eager model would.
+
+        Args:
+          quickly: not to look whether this Keras has built its first graph.
+        """
+        for versions in self._versions:
+            versions.switch(quickly)
 
 
-def switch() -> None:
-    """Switches what was made in a graph back, as making an eager model would."""
-    for keras in compat.keras_flavours():
-        if not compat.is_keras3(keras):
-            _switch(keras, keras.layers.Layer, "base_layer_v1")
-            _switch(keras, keras.Model, "training_v1")
+class _Versions:
+    """The two versions of one class.
 
+    Args:
+      eager: the version for eager code.
+      module: the last part of the module of the version for graphs.
+    """
 
-def _switch(keras: Any, eager_version: Any, module: str) -> None:
-    version = _graph_versions.get((keras, module))
-    if version is None:
-        for each in eager_version.__subclasses__():
-            if each.__module__.endswith(module):
-                version = _graph_versions[keras, module] = each
-                break
-        else:
-            return  # no graph was built with this Keras
-    for switched in version.__subclasses__():
-        if switched.__module__ != version.__module__:
-            # This method of Keras does it, and then fails for an abstract class.
-            with compat.private("eager_mode")(), contextlib.suppress(TypeError):
-                eager_version.__new__(switched)
+    def __init__(self, eager: Any, module: str) -> None:
+        self._eager = eager
+        self._module = module
+        self._graph: Any = None
+
+    def switch(self, quickly: bool) -> None:
+        if self._graph is None and (quickly or not self._find()):
+            return
+        for switched in self._graph.__subclasses__():
+            if switched.__module__ != self._graph.__module__:
+                # This method of Keras switches, then makes an object, which is not
+                # used and which abstract classes refuse.
+                with compat.private("eager_mode")(), contextlib.suppress(TypeError):
+                    self._eager.__new__(switched)
+
+    def _find(self) -> bool:
+        """Looks for the version for graphs, which is there once it was needed."""
+        for each in self._eager.__subclasses__():
+            if each.__module__.endswith(self._module):
+                self._graph = each
+        return self._graph is not None

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from hookbridge import compat
 from hookbridge.adapters.live_model import watched as watched_variable
@@ -23,8 +24,6 @@ from hookbridge.adapters.session_graph import variables as session_variables
 
 def eager_variable(value: Any, name: str, dtype: Any = None) -> Any:
     """A new eager variable, whatever graph is the default one."""
-    import tensorflow as tf
-
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         variable = tf.Variable(value, name=name, dtype=dtype, trainable=False)
     # Keras 3 callbacks name a variable by its path.
@@ -64,6 +63,10 @@ class Mirrors:
         listener = functools.partial(_tell, weakref.ref(self), key)
         if not watched_variable.watch(eager, listener):
             self._captured.add(key)
+
+    def has(self, eager: Any) -> bool:
+        """Whether an eager variable is one of the mirrors."""
+        return any(eager is mirror for mirror in self._eager.values())
 
     def of(self, variables: Sequence[Any]) -> list[Any]:
         """Mirrors of several graph variables, with their present values."""
@@ -147,8 +150,6 @@ class Mirrors:
 
     def about_to_use(self, key: int) -> None:
         """A mirror's value is about to be read or assigned."""
-        import tensorflow as tf
-
         if key in self._stale:
             self._used.add(key)
             self._pull_keys(self._used & self._stale)

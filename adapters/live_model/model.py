@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters.live_model import eager_classes
 from hookbridge.adapters.live_model.clone import Clone, need
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.files import ModelFiles
+from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph import variables as session_variables
@@ -41,6 +40,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
       stop_training: set by callbacks to end training after this step.
       history: the `History` callback, if there is one.
       optimizer: a `LiveOptimizer`.
+      live_link: for the loop.
     """
 
     # As a trackable object the model has only the session's variables as children.
@@ -81,11 +81,10 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         self._live_graph = graph
         self._live_evaluate = evaluate
         self._live_counters = counters
-        # A weak reference to the run, which `SessionRun` sets.
-        self.live_run: Any = None
         # Metrics that the validation has and the training does not.
         self._live_test_metrics: list[str] = []
         self.optimizer = optimizer
+        self.live_link = Link(weights, optimizer, counters, clone)
         files = ModelFiles(weights, optimizer.live_rates, clone, graph, backups)
         self.save_weights = files.save_weights
         self.load_weights = files.load_weights
@@ -214,9 +213,9 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
                 "loop under hookbridge, which has no validation data. Give "
                 "`as_hooks(..., validation=...)`."
             )
-        self.live_push()  # the validation reads the session
+        self.live_link.push()  # the validation reads the session
         result = dict(self._live_evaluate())
-        eager_classes.switch()  # it may have built a graph
+        self.live_link.classes.switch()  # it may have built a graph
         if kwargs.get("return_dict"):
             return result
         numbers = list(result.values())
@@ -233,7 +232,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
 
     def reset_metrics(self) -> None:
         """The means in `logs` begin anew with the next batch, as in Keras."""
-        run = self.live_run and self.live_run()
+        run = self.live_link.run and self.live_link.run()
         if run is not None and run.session is not None:
             run.reset_metrics()
 
@@ -276,39 +275,14 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         variables = session_variables.saved_variables(self._live_graph)
         mirrors = self._live_weights.mirrors.of(variables)
         children = {v.op.name: m for v, m in zip(variables, mirrors, strict=True)}
-        unsaved = self.optimizer.live_rates.unsaved()
+        unsaved = self.live_link.rates.unsaved()
         return {**children, **{name: rate.variable for name, rate in unsaved.items()}}
 
     def _lookup_dependency(self, name: str, *args: Any) -> Any:
         del args
         return self._trackable_children().get(name)
 
-    # --- for the loop -------------------------------------------------------
-
-    @contextlib.contextmanager
-    def live_event(self, *, of_batch: bool = False) -> Iterator[None]:
-        """Around an event of callbacks: what they read is new, what they set counts."""
-        mirrors, rates = self._live_weights.mirrors, self.optimizer.live_rates
-        eager_classes.switch()
-        self._live_counters.sync()
-        mirrors.begin_event(of_batch=of_batch)
-        rates.begin_event()
-        self.optimizer.sync_iterations()
-        try:
-            yield
-            self.live_push()
-        finally:
-            rates.end_event()
-            mirrors.end_event()
-
-    def live_push(self) -> None:
-        """Brings what callbacks have set into the session."""
-        self.optimizer.live_rates.push()
-        self._live_weights.mirrors.push()
-
-    def live_count(self, mode: str, batches: int = 1) -> None:
-        """Notes that batches were processed in `mode`; 0 starts from the beginning."""
-        self._live_counters.count(mode, batches)
+    # --- the rest -----------------------------------------------------------
 
     def note_test_metrics(self, names: Iterable[str]) -> None:
         """Adds metrics of a validation to those that callbacks can look up."""
@@ -316,14 +290,9 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
             if name not in (*self.metrics_names, *self._live_test_metrics):
                 self._live_test_metrics.append(name)
 
-    @property
-    def not_cloned(self) -> str:
-        """Why the graph's Keras model has no clone; empty if it has, or if none."""
-        return self._live_clone.reason if self._live_clone is not None else ""
-
     def __getattr__(self, name: str) -> Any:
         # Only for what is not defined above.
-        if name.startswith(("__", "_live", "live_")):
+        if name.startswith(("__", "_live")) or name == "live_link":
             raise AttributeError(name)
         clone = self.__dict__.get("_live_clone")
         if clone and hasattr(clone.model, name):

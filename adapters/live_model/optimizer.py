@@ -11,7 +11,8 @@ from absl import logging
 
 from hookbridge import compat, errors
 from hookbridge.adapters.live_model import mirrors, watched
-from hookbridge.adapters.live_model.rates import LiveRate, LiveRates
+from hookbridge.adapters.live_model.rate import LiveRate
+from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.optimizers import Optimizer, optimizer_of
 
 
@@ -167,6 +168,10 @@ class LiveOptimizer:
             )
         self.sync_iterations()
         return self._iterations
+
+    def live_variables(self) -> list[Any]:
+        """The eager variables that were handed out."""
+        return [self._iterations, *(live.mirror for live in self.live_rates.each)]
 
     def sync_iterations(self) -> None:
         """Brings `iterations` up to date if it was handed out."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.live_model import keras_layout
@@ -45,8 +46,6 @@ def unsupported(options: Any) -> str:
     The process that calls the callback writes the file, in one piece, before the next
     event. Empty if everything has its effect.
     """
-    import tensorflow as tf
-
     for name in ("experimental_write_callbacks", "experimental_sharding_callback"):
         if getattr(options, name, None):
             return name
@@ -111,8 +110,6 @@ def save(
     if h5:
         _save_h5(path, weights)
     else:
-        import tensorflow as tf
-
         variables.write_checkpoint(path, weights)
         tf.compat.v1.train.update_checkpoint_state(folder or ".", path)
 

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import tensorflow as tf
+
 from hookbridge import compat
 
 _TRAINS = "_train_with_estimator_spec"
@@ -67,8 +69,6 @@ def collect_saver(graph: Any) -> None:
     Args:
       graph: the graph of the session.
     """
-    import tensorflow as tf
-
     saver = scaffold_saver(graph)
     savers = graph.get_collection_ref(tf.compat.v1.GraphKeys.SAVERS)
     if saver is not None and not savers:

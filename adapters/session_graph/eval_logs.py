@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack
 from hookbridge.adapters.session_graph import logs as log_sources
@@ -46,8 +48,6 @@ def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
 
 def _named_metrics(graph: Any) -> list[LogSource]:
     """The `tf.compat.v1.metrics` of a graph, by their scopes."""
-    import tensorflow as tf
-
     scopes: dict[str, None] = {}
     for variable in graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES):
         scopes.setdefault(variable.op.name.rpartition("/")[0])
@@ -65,8 +65,6 @@ def _declared_metrics(
 
     An Estimator sorts the names; their variables are in the user's order.
     """
-    import tensorflow as tf
-
     positions = {op: i for i, op in enumerate(graph.get_operations())}
     collected = graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
     variables = {graph_ops.handle_op(v) for v in collected}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from hookbridge.adapters.session_graph.data_pulls import DataPulls
 from hookbridge.adapters.session_graph.logs import LogSource
@@ -33,8 +34,6 @@ class StepFetch:
         counted: bool,
         others: Sequence[LogSource],
     ) -> None:
-        import tensorflow as tf
-
         self._numbers = list(numbers)
         self._counted = counted
         self._single = vector is not None and vector.shape.rank == 0
@@ -98,8 +97,6 @@ class FetchPlan:
     def __init__(
         self, counter: Any, sources: Sequence[LogSource], steps: StepGraph
     ) -> None:
-        import tensorflow as tf
-
         self._pulls = DataPulls(sources, [*steps.movers, *steps.pushes, *steps.applies])
         tails = steps.tails() if counter is not None else []
 

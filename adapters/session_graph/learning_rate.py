@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import ops as graph_ops
@@ -121,8 +123,6 @@ def _static(tensor: Any) -> Any:
 
 
 def _all_variables(graph: Any) -> list[Any]:
-    import tensorflow as tf
-
     keys = tf.compat.v1.GraphKeys
     return [
         *graph.get_collection(keys.GLOBAL_VARIABLES),

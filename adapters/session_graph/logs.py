@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack
 from hookbridge.adapters.session_graph import ops as graph_ops
@@ -57,8 +59,6 @@ def resolve(key: str, spec: Any, graph: Any) -> LogSource:
       errors.UnknownTensorError: a name that the graph does not have.
       errors.InvalidArgumentError: none of the above.
     """
-    import tensorflow as tf
-
     if callable(spec) and not hasattr(spec, "result"):
         spec = spec()
     if isinstance(spec, str):
@@ -92,8 +92,6 @@ def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource
       update: op that updates it, or a tensor that has its value after that.
       graph: the graph, not finalized.
     """
-    import tensorflow as tf
-
     update = graph.as_graph_element(update)
     if isinstance(update, tf.Operation) or update.shape.rank != 0:
         operation = getattr(update, "op", update)
@@ -131,8 +129,6 @@ def constant_value(tensor: Any) -> Any:
 
     `tf.get_static_value` would forbid feeding the tensor from then on.
     """
-    import tensorflow as tf
-
     if tensor.op.type != "Const":
         return None
     return tf.make_ndarray(tensor.op.get_attr("value"))
@@ -144,8 +140,6 @@ def find_loss(graph: Any) -> Any:
     In this order: the loss of the `EstimatorSpec`, the tensor behind a scalar summary
     "loss", a tensor named "loss:0", the sum of `tf.compat.v1.losses`.
     """
-    import tensorflow as tf
-
     keys = tf.compat.v1.GraphKeys
     spec = estimator_stack.training_spec(graph)
     if spec is not None:
@@ -173,8 +167,6 @@ def _loss_summaries(graph: Any) -> dict[bytes, Any]:
 
     A tag is the name of its op, which gets a number if the name is taken.
     """
-    import tensorflow as tf
-
     found: dict[bytes, Any] = {}
     for summary in graph.get_collection(tf.compat.v1.GraphKeys.SUMMARIES):
         op = getattr(summary, "op", None)

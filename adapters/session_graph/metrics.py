@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 
 class MetricValues:
@@ -16,8 +17,6 @@ class MetricValues:
     """
 
     def __init__(self, resets: Sequence[Any]) -> None:
-        import tensorflow as tf
-
         self._resets = list(dict.fromkeys(resets))
         self._reads: dict[str, Any] = {}
         self._writes: dict[str, Any] = {}

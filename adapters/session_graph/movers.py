@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge.adapters.session_graph import ops as graph_ops
 
 _ADDS = ("AssignAdd", "AssignAddVariableOp", "ScatterAdd")
@@ -69,8 +71,6 @@ def moves_by(mover: Any) -> int | None:
     Args:
       mover: one of `find_movers`.
     """
-    import tensorflow as tf
-
     if mover.type not in ("AssignAdd", "AssignAddVariableOp"):
         return None
     added = mover.inputs[1].op

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 # Ops that hand a tensor on as it is.
 PASSES = ("Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch")
 
@@ -60,8 +62,6 @@ def leaves(fetches: Any) -> Iterable[Any]:
 
 def parts(leaf: Any) -> list[Any]:
     """A sparse or ragged fetch as its dense tensors; anything else as itself."""
-    import tensorflow as tf
-
     if isinstance(leaf, (tf.compat.v1.SparseTensor, tf.IndexedSlices, tf.RaggedTensor)):
         return list(tf.nest.flatten(leaf, expand_composites=True))
     return [leaf]
@@ -69,8 +69,6 @@ def parts(leaf: Any) -> list[Any]:
 
 def recompute(value: Any, after: Any) -> Any:
     """A copy of the ops between a metric's variables and its value, run after an op."""
-    import tensorflow as tf
-
     copies: dict[Any, Any] = {}
 
     def copy(tensor: Any) -> Any:

@@ -66,6 +66,6 @@ class BorrowedCallback:
 
 def lender_of(callback: Any) -> Lender | None:
     """The run under way that a callback is in, or None."""
-    run_of = getattr(getattr(callback, "model", None), "live_run", None)
-    run: Lender | None = run_of() if callable(run_of) else None
+    link = getattr(getattr(callback, "model", None), "live_link", None)
+    run: Lender | None = link.run() if link is not None and link.run else None
     return run if run is not None and run.started and not run.finished else None

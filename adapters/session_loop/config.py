@@ -36,12 +36,18 @@ class SessionConfig:
     validation: Any = None
     learning_rate: Any = None
     params: Any = None
+    missing_metric: str = "refuse"
 
     def __post_init__(self) -> None:
         for name in ("steps_per_epoch", "epochs"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         for name in ("logs", "params"):
             object.__setattr__(self, name, string_mapping(name, getattr(self, name)))
+        if self.missing_metric not in ("refuse", "warn"):
+            raise errors.InvalidArgumentError(
+                f"`missing_metric` is {self.missing_metric!r}; expected 'refuse', or "
+                "'warn' to train on as Keras does."
+            )
         if self.epochs is not None and self.steps_per_epoch is None:
             raise errors.EpochsUndefinedError(
                 f"`epochs={self.epochs}` was given without `steps_per_epoch`; expected "

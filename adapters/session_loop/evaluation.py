@@ -79,7 +79,7 @@ class EvaluationRun(SessionRun):
         if not self._now:
             return
         self._now = False
-        self.model.live_count("test")
+        self.model.live_link.count("test")
         self.deliver("on_test_batch_end", self._batch, self._logs.update(self.results))
         self._batch += 1
         self._pass_stop_on()
@@ -148,7 +148,7 @@ class PredictionRun(SessionRun):
         if not self._now:
             return
         self._now = False
-        self.model.live_count("predict")
+        self.model.live_link.count("predict")
         self.deliver("on_predict_batch_end", self._batch, {"outputs": self.results})
         self._batch += 1
 

@@ -61,7 +61,7 @@ def check_monitor(callback: Any, config: SessionConfig, produced: Produced) -> N
       produced: what the loop produces.
 
     Raises:
-      errors.UnknownMetricError: for such a callback.
+      errors.UnknownMetricError: for such a callback, unless `missing_metric="warn"`.
     """
     monitor = _uses_monitor(callback)
     if monitor is None or _may_be_added(callback, monitor, config):
@@ -73,7 +73,7 @@ def check_monitor(callback: Any, config: SessionConfig, produced: Produced) -> N
         elif monitor.startswith("val_"):
             return  # the first validation tells
     if monitor not in known:
-        raise unknown_metric(callback, monitor, known, produced.validates)
+        _missing(config, unknown_metric(callback, monitor, known, produced.validates))
 
 
 def _may_be_added(callback: Any, monitor: str, config: SessionConfig) -> bool:
@@ -112,8 +112,15 @@ def unknown_metric(
         f'`{kinds.name_of(callback)}` monitors "{monitor}", which this loop does not '
         f"produce. It produces: {', '.join(known) or 'nothing'}"
         + (f' (nearest: "{near[0]}")' if near else "")
-        + f". {way_out}."
+        + f". {way_out}; or train on with a warning, as Keras does: "
+        '`as_hooks(..., missing_metric="warn")`.'
     )
+
+
+def _missing(config: SessionConfig, error: errors.UnknownMetricError) -> None:
+    if config.missing_metric == "refuse":
+        raise error
+    logging.warning("hookbridge: %s", error)
 
 
 def warn_without_loss(config: SessionConfig) -> None:
@@ -131,7 +138,7 @@ def check_val_monitors(config: SessionConfig, metrics: Sequence[str]) -> None:
     """Refuses, after the first validation, a `val_*` monitor that it did not make.
 
     Raises:
-      errors.UnknownMetricError: for such a callback.
+      errors.UnknownMetricError: for such a callback, unless `missing_metric="warn"`.
     """
     known = [f"val_{m}" for m in metrics]
     for callback in config.callbacks:
@@ -142,4 +149,4 @@ def check_val_monitors(config: SessionConfig, metrics: Sequence[str]) -> None:
             and monitor not in known
             and not _may_be_added(callback, monitor, config)
         ):
-            raise unknown_metric(callback, monitor, known, True)
+            _missing(config, unknown_metric(callback, monitor, known, True))

@@ -144,7 +144,7 @@ class SessionRun:
             self.finish()
             self.finished = True
             # Callbacks may keep mirrors and read them after the run.
-            with self.model.live_event():
+            with self.model.live_link.event():
                 pass
             for borrowed in self._borrowed:
                 borrowed.give_back()
@@ -174,7 +174,7 @@ class SessionRun:
         """Calls one event of all callbacks and takes over what they changed."""
         calls = self.calls[event]
         if calls:
-            with self.model.live_event(of_batch="batch" in event):
+            with self.model.live_link.event(of_batch="batch" in event):
                 calls(*args)
 
     def _collect_calls(self) -> None:
@@ -215,4 +215,4 @@ class SessionRun:
             rates=rates,
             evaluate=evaluate,
         )
-        self.model.live_run = weakref.ref(self)
+        self.model.live_link.run = weakref.ref(self)

@@ -6,7 +6,8 @@ from typing import Any
 
 from absl import logging
 
-from hookbridge.adapters.live_model import overridden_rates
+from hookbridge.adapters.guests.outside import OutsideVariables
+from hookbridge.adapters.live_model import rates
 from hookbridge.adapters.session_graph import estimator_stack, learning_rate
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import variables as session_variables
@@ -21,6 +22,7 @@ from hookbridge.adapters.session_loop.epoch_logs import SIZE, EpochLogs
 from hookbridge.adapters.session_loop.epochs import EpochClock
 from hookbridge.adapters.session_loop.loop_state import LoopState
 from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.slow import BatchTimer
 from hookbridge.adapters.session_loop.state_keeper import StateKeeper
 from hookbridge.adapters.session_loop.validation_run import ValidationRun
 
@@ -60,7 +62,7 @@ class TrainRun(SessionRun):
             self.validation.run if self.validation else None,
         )
         # The rates that this group feeds: all of the session, or none.
-        self._feeds = self.model.optimizer.live_rates.feeds
+        self._feeds = self.model.live_link.rates.feeds
         # The one learning rate, if the loop may feed it.
         self._fed_rate = learning_rate.placeholder(self._rates)
         self._epochs = EpochClock(config.steps_per_epoch)
@@ -86,6 +88,7 @@ class TrainRun(SessionRun):
         self._waiting = False
         self._without_update = 0  # runs that moved no global step
         self._batch_begin = self._batch_end = True
+        self._outside: OutsideVariables | None = None
         self._epoch_logs: dict[str, Any] = {}
 
     def check(self, callback: Any) -> None:
@@ -96,17 +99,17 @@ class TrainRun(SessionRun):
                 self.metrics, bool(self.validation), self.validation.metric_names
             ),
             rates=self._rates,
-            not_cloned=self.model.not_cloned,
+            not_cloned=self.model.live_link.not_cloned,
         )
 
     def enter(self, member: Any, session: Any, coord: Any) -> None:
         if member is self.members[0]:
-            self._feeds = self.model.optimizer.live_rates.join(session)
+            self._feeds = self.model.live_link.rates.join(session)
             self._feeds.feed_from(self._stop_feeding)
         super().enter(member, session, coord)
 
     def _stop_feeding(self) -> None:
-        self._feeds = overridden_rates.OverriddenRates()
+        self._feeds = rates.OverriddenRates()
 
     @property
     def went_back(self) -> bool:
@@ -137,8 +140,14 @@ class TrainRun(SessionRun):
         self.started = True
         self._batch_begin = bool(self.calls["on_train_batch_begin"])
         self._batch_end = bool(self.calls["on_train_batch_end"])
+        if self._batch_begin or self._batch_end:
+            self._batch_begin = True
+            BatchTimer(self.calls)
         self._logs.begin_epoch()
         self.deliver("on_train_begin", {})
+        self._outside = OutsideVariables(
+            self.called, self.model.live_link.trained, self.model.live_link.owns
+        )
         self._restored()
         self._state.begin()
         epochs = self.config.epochs
@@ -162,7 +171,7 @@ class TrainRun(SessionRun):
         is_open = self._epochs.is_open
         return LoopState(
             self.step,
-            self.model.optimizer.live_rates.state(),
+            self.model.live_link.rates.state(),
             self._logs.state() if is_open else None,
             self._streaming.read(self.session) if is_open else {},
             self._epochs.origin,
@@ -179,7 +188,7 @@ class TrainRun(SessionRun):
           state: what was saved there, if anything is known.
         """
         if state is not None:
-            self.model.optimizer.live_rates.restore(state.rates)
+            self.model.live_link.rates.restore(state.rates)
         self._kept = state
         self._ahead = 0 if state is None else state.step
         self._epochs.go_on(self.step, None if state is None else state.origin)
@@ -235,15 +244,13 @@ class TrainRun(SessionRun):
         told = self._batch_begin or self._batch_end
         self._plain = now if self._adds and not told else None
         if self._feeds:
-            overridden_rates.check(self._feeds, run_context.original_args.feed_dict)
+            rates.check_feeds(self._feeds, run_context.original_args.feed_dict)
             return self._fetch.with_feeds(self._feeds)
         return self._fetch.arguments
 
     def _note_feed(self, run_context: Any) -> None:
-        value = overridden_rates.fed_by_loop(
-            self._fed_rate, run_context.original_args.feed_dict
-        )
-        self.model.optimizer.live_rates.fed_by_loop(value)
+        value = rates.fed_by_loop(self._fed_rate, run_context.original_args.feed_dict)
+        self.model.live_link.rates.fed_by_loop(value)
 
     def _next_step(self) -> None:
         """Finds out where the next step is, unless it simply follows the last."""
@@ -336,7 +343,7 @@ class TrainRun(SessionRun):
                 self._epochs.shift(self.step)
         elif self._epochs.is_open and data_ended:
             # The epoch began, but there was no data: the next run begins it again.
-            self.model.optimizer.live_rates.undo_epoch()
+            self.model.live_link.rates.undo_epoch()
         if self._without_update:
             logging.warning(
                 "hookbridge: %d runs ended no batch, since they moved no global step: "
@@ -345,8 +352,14 @@ class TrainRun(SessionRun):
                 self._without_update,
             )
         self.deliver("on_train_end", dict(self._epoch_logs))
+        self._check_outside()
         short = self._epochs.falls_short(self.step, self.config.epochs)
         self._state.end(short and not stopped, epoch_ended=partial and data_ended)
+
+    def _check_outside(self) -> None:
+        outside, self._outside = self._outside, None
+        if outside is not None:
+            outside.warn(self.step)
 
     def stop_from_within(self) -> None:
         super().stop_from_within()
@@ -358,7 +371,7 @@ class TrainRun(SessionRun):
     def _begin_epoch(self) -> None:
         self._epochs.begin(max(self.step, self._ahead))
         self._begin_means()
-        self.model.optimizer.live_rates.begin_epoch()
+        self.model.live_link.rates.begin_epoch()
         self.deliver("on_epoch_begin", self._epochs.number, {})
 
     def _begin_means(self) -> None:
@@ -378,3 +391,4 @@ class TrainRun(SessionRun):
             logs.update(values.as_val_logs(result))
         self._epoch_logs = dict(logs)
         self.deliver("on_epoch_end", self._epochs.number, logs)
+        self._check_outside()

@@ -55,7 +55,7 @@ class ValidationRun:
         assert self._validation is not None
         run = self._run
         run.deliver("on_test_begin", {})
-        run.model.live_count("test", 0)
+        run.model.live_link.count("test", 0)
         result = values.as_test_logs(self._validation.run(run.session, _Report(run)))
         run.deliver("on_test_end", dict(result))
         if self._first:
@@ -75,5 +75,5 @@ class _Report:
         self._run.deliver("on_test_batch_begin", batch, {})
 
     def batch_end(self, batch: int, logs: Mapping[str, Any]) -> None:
-        self._run.model.live_count("test")
+        self._run.model.live_link.count("test")
         self._run.deliver("on_test_batch_end", batch, values.as_test_logs(logs))

@@ -119,6 +119,34 @@ def test_val_monitor_is_checked_after_the_first_validation_of_a_function(
             session.run(net.train_op, feeds(net, 0))
 
 
+def test_missing_metric_with_a_warning(
+    keras: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in Keras, training goes on to its end."""
+    stop = keras.callbacks.EarlyStopping("acuracy", mode="max")
+    with pytest.raises(errors.UnknownMetricError, match='missing_metric="warn"'):
+        session_loop([stop], epochs=2)
+    assert session_loop([stop], epochs=2, missing_metric="warn").steps == 2 * STEPS
+    assert 'monitors "acuracy", which this loop does not produce' in caplog.text
+    late = keras.callbacks.EarlyStopping("val_acc", mode="max")
+    with tf.Graph().as_default():
+        net = build()
+        hooks = hb.as_hooks(
+            late,
+            steps_per_epoch=1,
+            epochs=3,
+            validation=lambda: {"loss": 1.0},
+            missing_metric="warn",
+        )
+        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(net.train_op, feeds(net, 0))
+    assert 'monitors "val_acc"' in caplog.text
+    unknown: Any = "ignore"
+    with pytest.raises(errors.InvalidArgumentError, match="'refuse'"):
+        hb.as_hooks(stop, steps_per_epoch=1, missing_metric=unknown)
+
+
 def test_monitor_of_what_an_earlier_callback_adds(keras: Any) -> None:
     class Adds(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:

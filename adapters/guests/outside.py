@@ -1,0 +1,148 @@
+"""Eager variables that guests hold themselves, and that no step of a session changes.
+
+A `tf.train.Checkpoint(model=...)` of an eager model, made outside the loop, saves that
+model. The session trains the variables of its graph, so the guest saves untrained ones.
+"""
+
+from __future__ import annotations
+
+import types
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from absl import logging
+
+from hookbridge import compat
+from hookbridge.adapters.guests import kinds
+
+_DEPTH = 8
+_MOST = 5000  # objects looked at; a guest may hold a data set
+_COUNTERS = ("iter", "iteration", "iterations", "global_step")
+
+
+class _Held(NamedTuple):
+    """An eager variable that looks like one that is trained.
+
+    Attributes:
+      callback: the guest that holds it.
+      place: where, such as `".checkpoint.model"`.
+      variable: the variable.
+      before: a checksum of its value.
+    """
+
+    callback: Any
+    place: str
+    variable: Any
+    before: int
+
+
+class OutsideVariables:
+    """What callbacks hold as training begins that looks like variables of the graph.
+
+    Args:
+      callbacks: the guests.
+      variables: the trained variables of the graph.
+      follows: whether an eager variable follows the session.
+    """
+
+    def __init__(
+        self,
+        callbacks: Iterable[Any],
+        variables: Iterable[Any],
+        follows: Callable[[Any], bool],
+    ) -> None:
+        trained = {(_last(v.op.name), tuple(v.shape.as_list())) for v in variables}
+        self._held = [
+            _Held(callback, place, variable, _checksum(variable))
+            for callback in callbacks
+            for place, variable in _reachable(callback)
+            # First: any look at a variable that follows the session would be a use.
+            if not follows(variable)
+            and _is_eager(variable)
+            and _looks_like(variable, trained)
+        ]
+
+    def warn(self, step: int) -> None:
+        """Warns of guests whose variables have not changed.
+
+        Args:
+          step: the present global step.
+        """
+        said: set[int] = set()
+        for held in self._held:
+            if id(held.callback) in said or held.before != _checksum(held.variable):
+                continue
+            said.add(id(held.callback))
+            logging.warning(
+                "hookbridge: `%s` holds the eager variable `%s` (`self%s`), which has "
+                "not changed up to step %d. A session trains the variables of its "
+                "graph, so what this callback saves or reads of it is untrained. Use "
+                "`self.model`, which has the session's weights: for example "
+                "`tf.train.Checkpoint(model=self.model)`, made in `on_train_begin`.",
+                kinds.name_of(held.callback),
+                held.variable.name,
+                held.place,
+                step,
+            )
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2].partition(":")[0]
+
+
+def _is_eager(variable: Any) -> bool:
+    handle = getattr(variable, "handle", None)
+    return tf.is_tensor(handle) and not tf.is_symbolic_tensor(handle)
+
+
+def _looks_like(variable: Any, trained: set[tuple[str, tuple[int, ...]]]) -> bool:
+    name, shape = _last(variable.name), tuple(variable.shape.as_list())
+    return (name, shape) in trained or (
+        not shape and variable.dtype.is_integer and name in _COUNTERS
+    )
+
+
+def _checksum(variable: Any) -> int:
+    with compat.private("eager_mode")():
+        return zlib.crc32(variable.numpy().tobytes())
+
+
+def _reachable(callback: Any) -> Iterator[tuple[str, Any]]:
+    """The variables that an object holds, and where, the nearest first."""
+    todo: list[tuple[str, Any, int]] = [("", callback, 0)]
+    seen: set[int] = set()
+    for place, item, depth in todo:
+        ours = type(item).__module__.partition(".")[0] == "hookbridge"
+        if id(item) in seen or isinstance(item, type) or (ours and depth):
+            continue
+        seen.add(id(item))
+        if isinstance(item, tf.Variable):
+            yield place, item
+        elif depth < _DEPTH and len(todo) < _MOST:
+            todo += [(place + at, part, depth + 1) for at, part in _parts(item)]
+
+
+def _parts(item: Any) -> list[tuple[str, Any]]:
+    if isinstance(
+        item, (str, bytes, int, float, types.ModuleType, tf.Tensor, tf.Graph)
+    ):
+        return []
+    if isinstance(item, Mapping):
+        return [(f"[{key!r}]", value) for key, value in item.items()]
+    if isinstance(item, (Sequence, set, frozenset)):
+        return [(f"[{i}]", value) for i, value in enumerate(item)]
+    if isinstance(item, types.MethodType):
+        return [("", item.__self__)]
+    if isinstance(item, types.FunctionType):
+        return [
+            (f".{name}", cell.cell_contents)
+            for name, cell in zip(
+                item.__code__.co_freevars, item.__closure__ or (), strict=True
+            )
+            if cell != types.CellType()
+        ]
+    return [
+        (f".{name}", value) for name, value in getattr(item, "__dict__", {}).items()
+    ]

@@ -1,0 +1,82 @@
+"""What the loop does with the live model around the events of callbacks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from hookbridge.adapters.live_model.clone import Clone
+from hookbridge.adapters.live_model.counters import LiveCounters
+from hookbridge.adapters.live_model.eager_classes import EagerClasses
+from hookbridge.adapters.live_model.optimizer import LiveOptimizer
+from hookbridge.adapters.live_model.weights import LiveWeights
+
+
+class Link:
+    """Keeps what callbacks hold of the live model and the session the same.
+
+    Args:
+      weights: the session's weights.
+      optimizer: of the live model.
+      counters: the batch counters.
+      clone: the clone of the graph's Keras model, or None.
+
+    Attributes:
+      rates: the learning rates of the session.
+      classes: the classes of eager models.
+      run: a weak reference to the run, which the run itself sets.
+      not_cloned: why the graph's Keras model has no clone; empty if it has one, or if
+        there is no Keras model.
+    """
+
+    def __init__(
+        self,
+        weights: LiveWeights,
+        optimizer: LiveOptimizer,
+        counters: LiveCounters,
+        clone: Clone | None,
+    ) -> None:
+        self._weights = weights
+        self._optimizer = optimizer
+        self._counters = counters
+        self.rates = optimizer.live_rates
+        self.classes = EagerClasses()
+        self.run: Any = None
+        self.not_cloned = clone.reason if clone is not None else ""
+
+    @contextlib.contextmanager
+    def event(self, *, of_batch: bool = False) -> Iterator[None]:
+        """Around an event: callbacks read present values, and what they set counts."""
+        mirrors = self._weights.mirrors
+        self.classes.switch(quickly=of_batch)
+        self._counters.sync()
+        mirrors.begin_event(of_batch=of_batch)
+        self.rates.begin_event()
+        self._optimizer.sync_iterations()
+        try:
+            yield
+            self.push()
+        finally:
+            self.rates.end_event()
+            mirrors.end_event()
+
+    def push(self) -> None:
+        """Brings what callbacks have set into the session."""
+        self.rates.push()
+        self._weights.mirrors.push()
+
+    def count(self, mode: str, batches: int = 1) -> None:
+        """Notes that batches were processed in `mode`; 0 starts from the beginning."""
+        self._counters.count(mode, batches)
+
+    @property
+    def trained(self) -> list[Any]:
+        """The trained variables of the graph."""
+        return list(self._weights.trainable)
+
+    def owns(self, variable: Any) -> bool:
+        """Whether an eager variable follows the session."""
+        return self._weights.mirrors.has(variable) or any(
+            variable is own for own in self._optimizer.live_variables()
+        )

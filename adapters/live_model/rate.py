@@ -1,0 +1,183 @@
+"""A learning rate of a session as an eager variable that callbacks read and set."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge import compat, errors
+from hookbridge.adapters.live_model import mirrors, watched
+from hookbridge.adapters.session_graph import variables
+from hookbridge.adapters.session_graph.learning_rate import LearningRate
+
+
+class LiveRate:
+    """One learning rate of a session.
+
+    Reading it gives the value that the next step will use. A variable is assigned in
+    the session; a constant or placeholder is overridden by a feed from the next step
+    on.
+
+    Args:
+      rate: where it is in the graph.
+      session: a function that returns the raw session, or None before there is one.
+
+    Attributes:
+      rate: where it is in the graph.
+      feeds: the rates that are overridden by feeds, shared with all of a session.
+      fed_by_loop: what the loop itself fed for it in the last step, or None.
+      mirror: the eager variable, or None before it was asked for.
+    """
+
+    def __init__(self, rate: LearningRate, session: Callable[[], Any]) -> None:
+        self.rate = rate
+        self.feeds: dict[Any, Any] = {}
+        self.fed_by_loop: Any = None
+        self._dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
+        self._session = session
+        self.mirror: Any = None
+        self._known: Any = None
+        # Within an event: whether the mirror's value is older than the event.
+        self._is_stale = False
+        # Whether the mirror's use is not seen: a compiled function has its handle.
+        self._is_captured = False
+        self._undo: Callable[[], None] | None = None
+
+    def read(self) -> Any:
+        """The present value as a numpy scalar.
+
+        Raises:
+          errors.LiveModelError: it has none outside a training step.
+        """
+        rate, session = self.rate, self._session()
+        if rate.tensor in self.feeds:
+            return np.asarray(self.feeds[rate.tensor])
+        if self.fed_by_loop is not None:
+            return np.asarray(self.fed_by_loop, self._dtype)
+        if rate.default is not None:
+            return np.asarray(rate.default)
+        if session is None:
+            return np.zeros((), self._dtype)
+        try:
+            return np.asarray(session.run(rate.tensor))
+        except tf.errors.InvalidArgumentError as e:
+            raise errors.LiveModelError(
+                f'The learning rate "{rate.tensor.name}" has no value outside a '
+                "training step: it depends on something that has to be fed. Make it a "
+                "`tf.compat.v1.placeholder_with_default` or a variable."
+            ) from e
+
+    @property
+    def variable(self) -> Any:
+        """An eager `tf.Variable` with the present value; assigning to it sets it."""
+        self.push()  # what was assigned to it earlier in this event
+        if self.mirror is None:
+            self._known = self.read()
+            self.mirror = mirrors.eager_variable(self._known, "learning_rate")
+            watched.watch(self.mirror, functools.partial(_tell, weakref.ref(self)))
+        else:
+            self._pull()
+        return self.mirror
+
+    def about_to_use(self) -> None:
+        """The mirror's value is about to be read or assigned."""
+        if self._is_stale:
+            self._pull()
+        if not tf.executing_eagerly():
+            self._is_captured = True
+
+    def _pull(self) -> None:
+        self._show(self.read())
+
+    def _show(self, value: Any) -> None:
+        self._is_stale = False
+        self._known = value
+        if self.mirror is not None:
+            with compat.private("eager_mode")():
+                self.mirror.assign(value)
+
+    def begin_event(self) -> None:
+        """The mirror is brought up to date when it is used."""
+        if self.mirror is not None:
+            self._is_stale = True
+            if self._is_captured:
+                self._pull()
+
+    def end_event(self) -> None:
+        """Between events the mirror keeps its last value: there may be no session."""
+        self._is_stale = False
+
+    def push(self) -> None:
+        """Makes the session use the value if a callback has assigned another one."""
+        if self.mirror is None or self._is_stale:
+            return
+        with compat.private("eager_mode")():
+            value = self.mirror.numpy()
+        if value != self._known and not (np.isnan(value) and np.isnan(self._known)):
+            self.set(value)
+
+    def set(self, value: Any) -> None:
+        """Sets the learning rate from the next step on.
+
+        Raises:
+          TypeError: the learning rate is a schedule, as in Keras.
+          errors.LiveModelError: it is a constant that cannot be fed.
+        """
+        rate = self.rate
+        value = np.asarray(value, self._dtype)
+        if rate.kind == "schedule":
+            raise TypeError(
+                # Keras's own words, which programs match.
+                "This optimizer was created with a `LearningRateSchedule` object as "
+                "its `learning_rate` constructor argument, hence its learning rate is "
+                "not settable. If you need the learning rate to be settable, you "
+                "should instantiate the optimizer with a float `learning_rate` "
+                f'argument. (In the graph "{rate.tensor.name}" is computed.)'
+            )
+        if rate.kind == "fed" and not rate.tensor.graph.is_feedable(rate.tensor):
+            raise errors.LiveModelError(
+                f'The learning rate "{rate.tensor.name}" is a constant that '
+                "TensorFlow has already folded into other ops, so hookbridge cannot "
+                "set it. Build the optimizer with a variable "
+                "(`tf.compat.v1.get_variable(..., trainable=False)`) or a "
+                "`tf.compat.v1.placeholder_with_default`."
+            )
+        if self._undo is None:
+            self._undo = self._back_to_now()
+        if rate.kind == "variable":
+            variables.write(self._session(), [(rate.variable, value)])
+        else:
+            self.feeds[rate.tensor] = value
+        self._show(value)
+
+    def _back_to_now(self) -> Callable[[], None]:
+        tensor, session = self.rate.tensor, self._session()
+        if self.rate.kind == "variable":
+            pairs = [(self.rate.variable, session.run(tensor))]
+            return lambda: variables.write(session, pairs)
+        if tensor not in self.feeds:
+            return lambda: self.feeds.pop(tensor, None)
+        value = self.feeds[tensor]
+        return lambda: self.feeds.update({tensor: value})
+
+    def begin_epoch(self) -> None:
+        """`undo_epoch` takes back what is set from here on."""
+        self._undo = None
+
+    def undo_epoch(self) -> None:
+        """The epoch that has begun has not taken place."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+            self._pull()
+
+
+def _tell(rate: weakref.ref[LiveRate]) -> None:
+    told = rate()
+    if told is not None:
+        told.about_to_use()
