@@ -53,6 +53,7 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         self.params: dict[str, Any] | None = None
         self._model: Any = None
         self._run: Any = None
+        self._silence: Any = None
         # Saves the state of other callbacks with this hook's checkpoints, or None.
         self.states: Any = None
 
@@ -66,14 +67,22 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         Raises:
           errors.RefusedError: the model cannot be the host of hooks.
         """
+        self._model = model
+        if model is None:
+            return
+        from hookbridge.adapters.fit_loop.silence import Silence
+
+        self._join(model)
+        if self._silence is not None:
+            self._silence.end()
+        self._silence = Silence(self, self.hook, model, self._run)
+
+    def _join(self, model: Any) -> None:
         from hookbridge.adapters.fit_loop.run import FitRun
         from hookbridge.adapters.graph_fit import host
         from hookbridge.adapters.parameter_server import refusals
         from hookbridge.adapters.parameter_server.run import ParameterServerRun
 
-        self._model = model
-        if model is None:
-            return
         if self._run is not None and self._run.is_aside:
             raise errors.RefusedError(
                 f"`{kinds.name_of(self.hook)}` is in a running loop of the model "
@@ -94,7 +103,14 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         self._run = ParameterServerRun.join(model, self.hook, self.states)
         self._run.add_member(self.max_lag)
 
+    def _check(self, *, has_stepped: bool = False) -> None:
+        if self._silence is not None:
+            self._silence.check(has_stepped=has_stepped)
+
     def _end(self) -> None:
+        if self._silence is not None:
+            self._silence.end()
+            self._silence = None
         run, self._run = self._run, None
         if run is not None:
             run.end(self.hook)
@@ -126,17 +142,24 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         if self.states is not None:
             self.states.on_epoch_begin()
 
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """An epoch with logs had steps, of which the hook must have heard."""
+        self._check(has_stepped=bool(logs))
+
     def on_train_end(self, logs: Any = None) -> None:
         """Calls the hook's `end`, as on every clean finish."""
+        self._check()
         self._end()
 
     def on_test_end(self, logs: Any = None) -> None:
         """Calls `end` where the loop is `evaluate`, not validation in `fit`."""
+        self._check(has_stepped=bool(logs))
         if self._run is not None and self._run.is_mode("test"):
             self._end()
 
     def on_predict_end(self, logs: Any = None) -> None:
         """Calls the hook's `end`."""
+        self._check(has_stepped=True)
         if self._run is not None and self._run.is_mode("predict"):
             self._end()
 

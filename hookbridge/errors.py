@@ -60,6 +60,10 @@ class LiveSessionError(HookBridgeError, RuntimeError):
     hook_error: BaseException | None = None
 
 
+class NeverCalledError(HookBridgeError, RuntimeError):
+    """Raised when a loop has trained and a guest that it was given got no event."""
+
+
 class ClusterError(HookBridgeError, RuntimeError):
     """Raised when a task of a cluster cannot start, or one that it needs is gone."""
 

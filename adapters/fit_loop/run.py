@@ -93,6 +93,11 @@ class FitRun:
         return self.hosting.is_over
 
     @property
+    def waits(self) -> bool:
+        """Whether it goes on and its hooks have had no event yet."""
+        return self._graph is None and not self.is_over
+
+    @property
     def is_aside(self) -> bool:
         """Whether a loop inside this one has the model."""
         return self.hosting.is_aside

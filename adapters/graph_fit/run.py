@@ -256,6 +256,11 @@ class GraphFitRun:
             if not was_final:
                 graph._unsafe_unfinalize()
 
+    @property
+    def waits(self) -> bool:
+        """Whether it goes on and its hooks have had no event yet."""
+        return self._monitored is None and not self._is_over
+
     def is_mode(self, name: str) -> bool:
         """Whether this run is of that loop."""
         return self._mode == name

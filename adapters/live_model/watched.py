@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hookbridge import compat, errors
+from hookbridge.patching import InstanceMethods
 
 _LISTENER = "_hookbridge_listener"
 
@@ -71,6 +72,6 @@ def refuse_assignment(variable: Any, complaint: str) -> Callable[[Any], None]:
     def refuse(*args: Any, **kwargs: Any) -> None:
         raise errors.LiveModelError(complaint)
 
-    for name in ("assign", "assign_add", "assign_sub"):
-        variable.__dict__[name] = refuse
+    names = ("assign", "assign_add", "assign_sub")
+    InstanceMethods(variable, dict.fromkeys(names, refuse)).install()
     return assign  # type: ignore[no-any-return]

@@ -1,0 +1,109 @@
+"""An error in the place of silence: hooks that were given to a host and never called.
+
+Hooks get their events through the function that Keras calls for each step. A host that
+trains without it, such as a loop of the user's own with Keras's `CallbackList`, would
+drop them without a word.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from typing import Any, Protocol
+
+from hookbridge import errors
+from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.live_session.variables import as_int
+
+
+class Run(Protocol):
+    """What is asked of a run."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it goes on and its hooks have had no event yet."""
+
+
+class Silence:
+    """Watches one run of one hook.
+
+    Args:
+      adapter: the callback that stands for the hook.
+      hook: the hook.
+      model: the model whose loop is the host.
+      run: the run that the hook takes part in.
+    """
+
+    def __init__(self, adapter: Any, hook: Any, model: Any, run: Run) -> None:
+        self._complaint = (
+            f"`{kinds.name_of(hook)}` was given to a loop of the model `{model.name}` "
+            "and never called: the loop makes its steps without the function that "
+            "Keras makes for them (`model.make_train_function()`). Train with "
+            "`model.fit` or `model.train_on_batch`."
+        )
+        self._iterations = getattr(
+            getattr(model, "optimizer", None), "iterations", None
+        )
+        self._run = run
+        self._before = self._steps()
+        if not _watched:
+            atexit.register(_at_exit)
+        _watched.add(self)
+        # A host that forgets the adapter ends its run too.
+        self._of_adapter = weakref.finalize(adapter, _report, self)
+        self._of_adapter.atexit = False
+
+    def check(self, *, has_stepped: bool = False) -> None:
+        """At an event that follows a step.
+
+        Args:
+          has_stepped: whether the event itself tells that there was a step.
+
+        Raises:
+          errors.NeverCalledError: there was one and the hook has not been called.
+        """
+        if self.is_broken(has_stepped=has_stepped):
+            self.end()
+            raise errors.NeverCalledError(self._complaint)
+
+    def is_broken(self, *, has_stepped: bool = False) -> bool:
+        """Whether the hook should have been called and was not."""
+        if not self._run.waits:
+            return False
+        return has_stepped or self._steps() != self._before
+
+    def end(self) -> None:
+        """The run is over."""
+        self._of_adapter.detach()
+        _watched.discard(self)
+
+    def say(self) -> None:
+        """Tells on standard error, where nobody can catch an exception."""
+        sys.stderr.write(f"hookbridge: NeverCalledError: {self._complaint}\n")
+        sys.stderr.flush()
+
+    def _steps(self) -> int | None:
+        try:
+            return as_int(self._iterations)
+        except Exception:  # in a v1 graph, or on a server that is gone
+            return None
+
+
+_watched: weakref.WeakSet[Silence] = weakref.WeakSet()
+
+
+def _report(silence: Silence) -> None:
+    if silence.is_broken():
+        silence.say()
+    _watched.discard(silence)
+
+
+def _at_exit() -> None:
+    broken = [silence for silence in _watched if silence.is_broken()]
+    for silence in broken:
+        silence.say()
+    if broken:
+        sys.stdout.flush()
+        os._exit(1)  # an exception here would leave the exit code at 0

@@ -1,0 +1,134 @@
+"""A hook that was given to a loop and never called ends it with an error."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge.testing import EventLog, RecordingHook
+
+
+def model_of(keras: Any) -> Any:
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    return model
+
+
+X, Y = np.ones((8, 2), "float32"), np.ones((8, 1), "float32")
+
+
+def step(model: Any) -> None:
+    """A step that Keras's function knows nothing of."""
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(X) - Y) ** 2)
+    weights = model.trainable_variables
+    gradients = tape.gradient(loss, weights)
+    model.optimizer.apply_gradients(zip(gradients, weights, strict=True))
+
+
+def custom_loop(keras: Any, *, ends: bool, logs: Any = None) -> Any:
+    model = model_of(keras)
+    callbacks = keras.callbacks.CallbackList(
+        hb.as_callbacks(RecordingHook(EventLog())), model=model
+    )
+    callbacks.on_train_begin()
+    callbacks.on_epoch_begin(0)
+    step(model)
+    if ends:
+        callbacks.on_epoch_end(0, logs)
+        callbacks.on_train_end()
+    return callbacks
+
+
+def test_a_loop_of_the_users_own_is_told(keras: Any) -> None:
+    with pytest.raises(
+        hb.errors.NeverCalledError,
+        match=r"`RecordingHook` was given to a loop of the model .*never called",
+    ):
+        custom_loop(keras, ends=True)
+
+
+def test_the_first_epoch_with_logs_tells_it(keras: Any) -> None:
+    model = model_of(keras)
+    (callback,) = hb.as_callbacks(RecordingHook(EventLog()))
+    callback.set_model(model)
+    callback.on_train_begin()
+    callback.on_epoch_end(0, {})  # no step
+    with pytest.raises(hb.errors.NeverCalledError):
+        callback.on_epoch_end(1, {"loss": 1.0})
+
+
+@pytest.mark.parametrize("mode", ["test", "predict"])
+def test_other_loops_tell_it_at_their_end(keras: Any, mode: str) -> None:
+    (callback,) = hb.as_callbacks(RecordingHook(EventLog()))
+    callback.set_model(model_of(keras))
+    with pytest.raises(hb.errors.NeverCalledError):
+        getattr(callback, f"on_{mode}_end")({"loss": 1.0})
+
+
+def test_a_fit_without_a_step_is_no_error(keras: Any) -> None:
+    log = EventLog()
+    callbacks = hb.as_callbacks(RecordingHook(log))
+    model = model_of(keras)
+    model.fit(X, Y, initial_epoch=1, verbose=0, callbacks=callbacks)
+    assert not log.of("RecordingHook")
+    model.fit(X, Y, epochs=1, verbose=0, callbacks=callbacks)
+    assert log.counts("RecordingHook")["end"] == 1
+
+
+def test_an_adapter_that_is_forgotten_tells_it(
+    keras: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    custom_loop(keras, ends=False)
+    gc.collect()
+    assert "NeverCalledError: `RecordingHook` was given" in capfd.readouterr().err
+
+
+def test_a_loop_that_failed_before_its_first_step_says_nothing_more(
+    keras: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = model_of(keras)
+
+    class Fails(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_train_begin(self, logs: Any = None) -> None:
+            raise KeyError("of the user's")
+
+    callbacks = [*hb.as_callbacks(RecordingHook(EventLog())), Fails()]
+    with pytest.raises(KeyError):
+        model.fit(X, Y, verbose=0, callbacks=callbacks)
+    model.fit(X, Y, verbose=0)
+    callbacks.clear()
+    gc.collect()
+    assert "NeverCalledError" not in capfd.readouterr().err
+
+
+def test_the_end_of_the_process_tells_it(repo_root: Path) -> None:
+    code = """
+        import sys
+        sys.path.insert(0, "tests/adapters/fit_loop")
+        import tensorflow as tf
+        from test_silence import custom_loop
+        kept = custom_loop(tf.keras, ends=False)
+        print("all done")
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=repo_root,
+        env={**os.environ, "PYTHONPATH": str(repo_root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "all done"
+    assert done.returncode == 1, done.stderr[-2000:]
+    assert "NeverCalledError: `RecordingHook` was given" in done.stderr
