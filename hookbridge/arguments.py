@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 import os
 import tempfile
 from collections.abc import Mapping
@@ -30,6 +32,46 @@ def positive(name: str, value: Any, *, least: int = 1) -> int | None:
             "or None."
         )
     return int(value)
+
+
+def seconds(name: str, value: Any) -> float:
+    """A duration: a finite number of at least 0.
+
+    Raises:
+      errors.InvalidArgumentError: it is something else.
+    """
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value < 0:
+        raise errors.InvalidArgumentError(
+            f"Received `{name}={value!r}`; expected a finite number of seconds of at "
+            "least 0."
+        )
+    return float(value)
+
+
+def without_arguments(what: str, function: Any) -> Any:
+    """A function that can be called without arguments.
+
+    Args:
+      what: what the message calls it, such as `validation`.
+      function: the function.
+
+    Raises:
+      errors.InvalidArgumentError: it takes arguments.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some builtins have none
+        return function
+    try:
+        signature.bind()
+    except TypeError as e:
+        name = getattr(function, "__name__", repr(function))
+        raise errors.InvalidArgumentError(
+            f"`{what}` is the function `{name}{signature}`; expected one that can be "
+            "called without arguments."
+        ) from e
+    return function
 
 
 def string_mapping(name: str, value: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ restores and an Estimator warm-starts from.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from hookbridge.adapters.fit_loop import states as fit_states
 from hookbridge.adapters.live_session import global_step
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.variables import ModelVariable
+from hookbridge.names import nearest
 
 # Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
 # v1 optimizer appends to the variable's name.
@@ -110,16 +112,20 @@ def restore(
         and `must_restore_weights` is set. Nothing is changed then.
     """
     path = _prefix(checkpoint)
+    if not hasattr(model, "built"):
+        raise errors.InvalidArgumentError(
+            f"Received model={model!r}; expected a built Keras model."
+        )
     if not model.built:
         raise errors.InvalidArgumentError(
             f"The model `{model.name}` is not built, so it has no weights yet. Call it "
             "on a batch, or `model.build(input_shape)`, before restoring."
         )
     _build_optimizer(model)
-    reader = tf.train.load_checkpoint(path)
+    reader = _reader(path)
     shapes = reader.get_variable_to_shape_map()
-    lookup = names.get if isinstance(names, Mapping) else names
     variables = [v for v in live_variables.model_variables(model) if not v.local]
+    lookup = _lookup(names, [v.name for v in variables])
     weights = {id(live_variables.tf_variable(w)) for w in model.weights}
     plan: list[tuple[ModelVariable, str]] = []
     kept, mismatched = [], {}
@@ -158,7 +164,42 @@ def restore(
     return report
 
 
-def _prefix(checkpoint: str) -> str:
+def _lookup(names: Any, variables: list[str]) -> Callable[[str], str | None] | None:
+    """`names` as a function."""
+    if names is None or (callable(names) and not isinstance(names, Mapping)):
+        return names  # type: ignore[no-any-return]
+    if not isinstance(names, Mapping):
+        raise errors.InvalidArgumentError(
+            f"Received `names={names!r}`; expected {{variable: entry}}, a function, or "
+            "None."
+        )
+    for name in names:
+        if name not in variables:
+            near = ", ".join(f"`{n}`" for n in nearest(str(name), variables))
+            raise errors.InvalidArgumentError(
+                f"`names` has `{name}`, which is no variable of the model; the "
+                f"nearest: {near}."
+            )
+    return names.get
+
+
+def _reader(path: str) -> Any:
+    try:
+        return tf.train.load_checkpoint(path)
+    except (tf.errors.OpError, RuntimeError, ValueError) as e:
+        raise errors.InvalidArgumentError(
+            f"The checkpoint {path} cannot be read; expected the files that a saver "
+            f"wrote, whole. TensorFlow says: {e}"
+        ) from e
+
+
+def _prefix(checkpoint: Any) -> str:
+    if not isinstance(checkpoint, (str, os.PathLike)):
+        raise errors.InvalidArgumentError(
+            f"Received checkpoint={checkpoint!r}; expected a prefix such as "
+            "`dir/model.ckpt-100` or a directory with a `checkpoint` file."
+        )
+    checkpoint = os.fspath(checkpoint)
     path = checkpoint
     if tf.io.gfile.isdir(checkpoint):
         path = tf.train.latest_checkpoint(checkpoint)

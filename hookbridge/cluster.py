@@ -45,6 +45,37 @@ class ClusterConfig:
     task_type: str = "worker"
     task_index: int = 0
 
+    def __post_init__(self) -> None:
+        """Checks what was given.
+
+        Raises:
+          errors.InvalidArgumentError: no such cluster or task can be.
+        """
+        if self.cluster == {}:
+            return
+        name = "ClusterConfig.cluster"
+        cluster = _cluster(self.cluster, name)
+        task = {"type": self.task_type, "index": self.task_index}
+        _task(task, cluster, ("ClusterConfig task", name))
+        object.__setattr__(self, "cluster", cluster)
+
+    @classmethod
+    def of(cls, config: ClusterConfig | None) -> ClusterConfig:
+        """What a public function was given as `config=`; None takes `TF_CONFIG`.
+
+        Raises:
+          errors.InvalidArgumentError: it is something else, or `TF_CONFIG` is
+            malformed.
+        """
+        if config is None:
+            return cls.from_environment()
+        if not isinstance(config, cls):
+            raise errors.InvalidArgumentError(
+                f"Received `config={config!r}`; expected a "
+                "`hookbridge.loops.ClusterConfig`, or None for `TF_CONFIG`."
+            )
+        return config
+
     @classmethod
     def from_environment(
         cls, environment: Mapping[str, str] | None = None
@@ -187,7 +218,7 @@ def task_of(environment: Mapping[str, str] | None = None) -> Task:
 def _cluster(
     value: Any, key: str = "TF_CONFIG['cluster']"
 ) -> dict[str, tuple[str, ...]]:
-    if not isinstance(value, dict) or not value:
+    if not isinstance(value, Mapping) or not value:
         raise _wrong(key, value, "an object of jobs, `{job: [addresses]}`")
     owners: dict[str, str] = {}
     for job, hosts in value.items():
@@ -197,7 +228,7 @@ def _cluster(
                 f"{key} has the job {job!r}; expected jobs out of "
                 f"{', '.join(TASK_TYPES)}."
             )
-        if not isinstance(hosts, list) or not hosts:
+        if not isinstance(hosts, (list, tuple)) or not hosts:
             raise _wrong(name, hosts, 'a list of addresses such as `["host:2222"]`')
         for address in hosts:
             if not _is_address(address):
@@ -246,7 +277,7 @@ def _task(
     if not isinstance(value, dict):
         raise _wrong(key, value, 'an object `{"type": ..., "index": ...}`')
     kind, index = value.get("type"), value.get("index")
-    if kind not in TASK_TYPES:
+    if not isinstance(kind, str) or kind not in TASK_TYPES:
         raise _wrong(f"{key}['type']", kind, f"one of {', '.join(TASK_TYPES)}")
     if kind not in cluster and kind != "evaluator":
         raise errors.InvalidArgumentError(

@@ -126,19 +126,23 @@ def flatten(items: Any) -> list[Any]:
     Raises:
       errors.NotAGuestError: something in `items` is neither hook nor callback.
     """
-    return [] if items is None else _flatten(items, "")
+    return [] if items is None else _flatten(items, "", ())
 
 
-def _flatten(items: Any, place: str) -> list[Any]:
+def _flatten(items: Any, place: str, outer: tuple[Any, ...]) -> list[Any]:
     if is_callback_list(items):
         items = list(items.callbacks)
     elif is_hook(items) or is_callback(items):
         return [items]
+    if any(items is one for one in outer):
+        raise errors.NotAGuestError(
+            f"Received a list that contains itself, at {place}."
+        )
     if isinstance(items, (list, tuple)):
         return [
             guest
             for i, item in enumerate(items)
-            for guest in _flatten(item, f"{place}[{i}]")
+            for guest in _flatten(item, f"{place}[{i}]", (*outer, items))
         ]
     where = f" It is at {place} of the list." if place else ""
     raise errors.NotAGuestError(_complaint(items) + where)

@@ -72,12 +72,17 @@ def _given(graph: Any, given: Any) -> LearningRate:
         given = log_sources.tensor_named(given, graph, "`learning_rate`")
     try:
         tensor = graph.as_graph_element(given, allow_operation=False)
-    except (TypeError, ValueError) as e:
+    except (AttributeError, TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
             f"`learning_rate` is {given!r}; expected a tensor or variable of the "
             'training graph or its name such as "learning_rate:0". TensorFlow says: '
             f"{e}"
         ) from e
+    if tensor.shape.rank not in (0, None) or not tensor.dtype.base_dtype.is_floating:
+        raise errors.InvalidArgumentError(
+            f"`learning_rate` is `{tensor.name}` of type {tensor.dtype.name} and shape "
+            f"{tensor.shape}; expected a scalar of a floating-point type."
+        )
     return classify(tensor, graph)
 
 

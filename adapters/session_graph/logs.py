@@ -11,6 +11,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack
 from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.arguments import without_arguments
 from hookbridge.names import nearest
 
 
@@ -60,11 +61,12 @@ def resolve(key: str, spec: Any, graph: Any) -> LogSource:
       errors.InvalidArgumentError: none of the above.
     """
     if callable(spec) and not hasattr(spec, "result"):
-        spec = spec()
+        spec = without_arguments(f"logs[{key!r}]", spec)()
     if isinstance(spec, str):
         spec = tensor_named(spec, graph, f"logs[{key!r}]")
     if isinstance(spec, (tuple, list)) and len(spec) == 2:
-        return streaming_source(key, graph.as_graph_element(spec[0]), spec[1], graph)
+        value = graph.as_graph_element(spec[0])
+        return _number(streaming_source(key, value, spec[1], graph))
     if callable(getattr(spec, "result", None)) and hasattr(spec, "variables"):
         updates = list(getattr(spec, "updates", ()) or ())
         value = spec.result()
@@ -74,13 +76,23 @@ def resolve(key: str, spec: Any, graph: Any) -> LogSource:
         return LogSource(key, updated, True, resets, value)
     try:
         tensor = graph.as_graph_element(spec, allow_operation=False)
-    except (TypeError, ValueError) as e:
+    except (AttributeError, TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
             f"logs[{key!r}] is {spec!r}; expected a tensor of the training graph, its "
             'name such as "metrics/acc:0", a pair (value, update_op), a Keras metric, '
             f"or a function that returns one of those. TensorFlow says: {e}"
         ) from e
-    return LogSource(key, tensor)
+    return _number(LogSource(key, tensor))
+
+
+def _number(source: LogSource) -> LogSource:
+    if not source.maybe_scalar:
+        tensor = source.tensor
+        raise errors.InvalidArgumentError(
+            f"logs[{source.key!r}] is `{tensor.name}` of type {tensor.dtype.name} and "
+            f"shape {tensor.shape}; expected a scalar number, such as its mean."
+        )
+    return source
 
 
 def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource:

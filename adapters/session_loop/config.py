@@ -48,6 +48,12 @@ class SessionConfig:
                 f"`missing_metric` is {self.missing_metric!r}; expected 'refuse', or "
                 "'warn' to train on as Keras does."
             )
+        for key in self.logs:
+            if not key or key.startswith("val_"):
+                raise errors.InvalidArgumentError(
+                    f"`logs` has the key {key!r}; expected names of metrics of the "
+                    "training. What makes `val_*` is given as `validation=`."
+                )
         if self.epochs is not None and self.steps_per_epoch is None:
             raise errors.EpochsUndefinedError(
                 f"`epochs={self.epochs}` was given without `steps_per_epoch`; expected "
@@ -85,7 +91,7 @@ class SessionConfig:
             return None
         clone.check(model)
         for weight in model.weights:
-            if getattr(weight, "graph", graph) is not graph:
+            if getattr(weight, "graph", None) is not graph:
                 raise errors.InvalidArgumentError(
                     f"`model` is `{model.name}`, whose weight `{weight.name}` is not "
                     "in the graph of this session. Build the model inside the "

@@ -15,6 +15,7 @@ from hookbridge.adapters.session_graph import estimator_stack, variables
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.arguments import without_arguments
 from hookbridge.validation import Validation, ValidationReport
 
 
@@ -176,7 +177,7 @@ def as_validation(validation: Any) -> Validation | None:
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
-        return _FromCallable(validation)
+        return _FromCallable(without_arguments("validation", validation))
     raise errors.InvalidArgumentError(
         f"`validation` is {validation!r}; expected a function without arguments that "
         "returns {metric: value}, a pair (estimator, eval_spec), or an object with a "

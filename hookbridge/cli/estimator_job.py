@@ -27,7 +27,12 @@ def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:
         divide among the towers.
       errors.HookBridgeError: a guest was refused; see `as_hooks`.
     """
-    model_fn = find_function(job, "model_fn", "(features, labels, mode)")
+    model_fn = find_function(
+        job,
+        "model_fn",
+        "(features, labels, mode)",
+        ("features", "labels", "mode", "params", "config"),
+    )
     train_input_fn = find_function(job, "train_input_fn", "()")
     eval_input_fn = None
     if hasattr(job, "eval_input_fn"):

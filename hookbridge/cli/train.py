@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,12 @@ def define_flags(values: Any) -> None:
         flag_values=values,
     )
     flags.DEFINE_integer(
-        "seed", None, "Graph-level random seed.", lower_bound=0, flag_values=values
+        "seed",
+        None,
+        "Graph-level random seed.",
+        lower_bound=0,
+        upper_bound=2**31 - 1,
+        flag_values=values,
     )
 
 
@@ -64,5 +70,12 @@ def run(values: Any, arguments: Sequence[str]) -> int:
 
     with estimator_cluster.for_estimator() as cluster:
         writable(values.model_dir, name="--model_dir")
-        estimator_job.run(user_file.load_file(arguments[0]), values, cluster)
+        job = user_file.load_file(arguments[0])
+        try:
+            estimator_job.run(job, values, cluster)
+        except errors.HookBridgeError:
+            raise
+        except (Exception, SystemExit) as e:
+            print(user_file.told(arguments[0], e), file=sys.stderr)
+            return 1
     return 0

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.arguments import without_arguments
 
 
 def load_file(path: str) -> ModuleType:
@@ -39,13 +42,31 @@ def load_file(path: str) -> ModuleType:
     sys.modules[stem] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         del sys.modules[stem]
         raise _raised(path, e) from e
     return module
 
 
-def _raised(path: str, error: Exception) -> errors.InvalidArgumentError:
+def told(path: str, error: BaseException) -> str:
+    """An error that ended a job: the traceback's lines of the user's file, and it.
+
+    Args:
+      path: the user's file.
+      error: what was raised.
+    """
+    here = os.path.abspath(path)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if os.path.abspath(frame.filename) == here
+    ]
+    lines = ["Traceback (of your file only):\n", *traceback.format_list(frames)]
+    ends = traceback.format_exception_only(error)
+    return "".join([*(lines if frames else []), "hookbridge: train: ", *ends]).rstrip()
+
+
+def _raised(path: str, error: BaseException) -> errors.InvalidArgumentError:
     """The error of a user's file as one line that names the place."""
     frames = traceback.extract_tb(error.__traceback__)
     places = [(frame.filename, frame.lineno) for frame in frames]
@@ -60,16 +81,20 @@ def _raised(path: str, error: Exception) -> errors.InvalidArgumentError:
     )
 
 
-def find_function(module: ModuleType, name: str, signature: str) -> Any:
+def find_function(
+    module: ModuleType, name: str, signature: str, known: Sequence[str] = ()
+) -> Any:
     """A function that the file must have.
 
     Args:
       module: the loaded file.
       name: the function's name.
       signature: what it is called with and returns, for the message.
+      known: the arguments that it may take; it has to take the first one.
 
     Raises:
-      errors.InvalidArgumentError: it is missing or no function.
+      errors.InvalidArgumentError: it is missing, no function, or one of other
+        arguments.
     """
     found = getattr(module, name, None)
     if not callable(found):
@@ -77,6 +102,18 @@ def find_function(module: ModuleType, name: str, signature: str) -> Any:
         raise errors.InvalidArgumentError(
             f"{module.__file__} {got}; expected a function `{name}{signature}`."
         )
+    try:
+        taken = inspect.signature(found)
+    except (TypeError, ValueError):
+        return found
+    given = [n for n in known if n in taken.parameters] or list(known[:1])
+    try:
+        taken.bind(**dict.fromkeys(given))
+    except TypeError as e:
+        raise errors.InvalidArgumentError(
+            f"{module.__file__} has the function `{name}{taken}`; expected "
+            f"`{name}{signature}`."
+        ) from e
     return found
 
 
@@ -104,6 +141,8 @@ def find_guests(module: ModuleType, name: str = "guests") -> Any:
     if not callable(found) or is_guest:
         return found
     try:
-        return found()
-    except Exception as e:
+        return without_arguments(name, found)()
+    except errors.InvalidArgumentError:
+        raise
+    except (Exception, SystemExit) as e:
         raise _raised(str(module.__file__), e) from e

@@ -18,6 +18,7 @@ from hookbridge.adapters.guests.kinds import flatten
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.exit import end_with_threads
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
+from hookbridge.arguments import seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.lost_servers import shorten_log
 from hookbridge.loops.tasks.ports import (
@@ -89,7 +90,7 @@ def parameter_server_strategy(
       SystemExit: on a worker or parameter server when the chief is gone; with code 0,
         or 1 if the chief never came.
     """
-    config = ClusterConfig.from_environment() if config is None else config
+    config, start_secs = ClusterConfig.of(config), seconds("start_secs", start_secs)
     if not config.cluster:
         return tf.distribute.get_strategy()
     _check(config)

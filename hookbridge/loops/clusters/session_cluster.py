@@ -83,7 +83,7 @@ class SessionCluster:
             parameter server, nobody is the chief, or the task is none that trains
             or serves.
         """
-        self.config = config or ClusterConfig.from_environment()
+        self.config = ClusterConfig.of(config)
         check_roles(self.config)
         fail_fast()
         self._server = ClusterServer(self.config, session_config)

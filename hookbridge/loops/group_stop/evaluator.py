@@ -14,6 +14,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
+from hookbridge.arguments import seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import StopBoard
 from hookbridge.loops.group_stop.member import LOST_SECS, GroupStop
@@ -90,7 +91,8 @@ class JobEnd:
         late_secs: float = LATE_SECS,
     ) -> None:
         self._model_dir = model_dir
-        self._lost_secs, self._late_secs = lost_secs, late_secs
+        self._lost_secs = seconds("lost_secs", lost_secs)
+        self._late_secs = seconds("late_secs", late_secs)
         self._before = read_marker(model_dir)
         self._began = time.monotonic()
         tasks = [config.chief] if config.cluster else []

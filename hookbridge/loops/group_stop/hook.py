@@ -53,7 +53,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         group: GroupStop | None = None,
         joins: bool | None = None,
     ) -> None:
-        self._config = config or ClusterConfig.from_environment()
+        self._config = ClusterConfig.of(config)
         self._own = group is None
         self._joins = self._own if joins is None else joins
         fail_fast()

@@ -12,6 +12,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
+from hookbridge.arguments import seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import StopBoard
 from hookbridge.loops.group_stop.watch import POLL_SECS, StepWatch, watch
@@ -53,7 +54,7 @@ class GroupStop:
         start_secs: float = START_SECS,
     ) -> None:
         self.config = config
-        self.lost_secs = lost_secs
+        self.lost_secs = seconds("lost_secs", lost_secs)
         self.name = f"{config.task_type} {config.task_index}"
         self.reason: str | None = None
         self.error: errors.ClusterError | None = None
@@ -61,7 +62,7 @@ class GroupStop:
         self.step = StepWatch()
         # Whether the job ended without this process, as far as can be seen.
         self.is_over: Callable[[], bool] = lambda: False
-        self._start_secs = start_secs
+        self._start_secs = seconds("start_secs", start_secs)
         self._board: StopBoard | None = None
         self._generation = 0
         self._stopped = threading.Event()

@@ -17,11 +17,16 @@ from types import FrameType
 from typing import IO
 
 from hookbridge import errors
+from hookbridge.arguments import positive, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
 from hookbridge.loops.tasks.guard import Guard
 
 POLL_SECS = 0.05
+
+
+# Far above what one machine can run; `--num_workers=99999999` is a slip.
+MOST_TASKS = 1000
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,26 @@ class LocalCluster:
     chief: bool = True
     evaluator: bool = False
     grace_secs: float = 10.0
+
+    def __post_init__(self) -> None:
+        """Checks what was given.
+
+        Raises:
+          errors.InvalidArgumentError: a number is none, or out of range.
+        """
+        for name in ("num_workers", "num_ps"):
+            value = getattr(self, name)
+            if value is None or (positive(name, value, least=0) or 0) > MOST_TASKS:
+                raise errors.InvalidArgumentError(
+                    f"Received `{name}={value}`; expected an integer from 0 to "
+                    f"{MOST_TASKS}."
+                )
+        for name in ("chief", "evaluator"):
+            if not isinstance(getattr(self, name), bool):
+                raise errors.InvalidArgumentError(
+                    f"Received `{name}={getattr(self, name)!r}`; expected a bool."
+                )
+        seconds("grace_secs", self.grace_secs)
 
     def configs(self) -> list[ClusterConfig]:
         """The configuration of each task, with free ports of this machine."""
@@ -80,9 +105,10 @@ class LocalCluster:
         Raises:
           errors.InvalidArgumentError: there is no such program.
         """
-        if not command or shutil.which(command[0]) is None:
+        words = [] if isinstance(command, str) else list(command)
+        if not words or not isinstance(words[0], str) or not shutil.which(words[0]):
             raise errors.InvalidArgumentError(
-                f"Received the command {' '.join(command)!r}, whose program cannot be "
+                f"Received the command {command!r}, whose program cannot be "
                 "found or run; expected a program and its arguments, for example "
                 "`python train.py`."
             )

@@ -1,0 +1,404 @@
+"""Bad input of every public entry point: which error, in which words, before any step.
+
+Errors of the library name what they received. The command line shows no traceback but
+the lines of the user's own file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import compat
+from hookbridge.cli import main
+from hookbridge.loops import ClusterConfig, GroupStopHook, LocalCluster, SessionCluster
+
+v1 = tf.compat.v1
+INVALID = hb.errors.InvalidArgumentError
+
+
+def keras2() -> Any:
+    return importlib.import_module(
+        "tf_keras" if compat.tf_version() > (2, 15) else "keras"
+    )
+
+
+class Loop:
+    """A session loop with the options of `as_hooks` that `options` gives for it.
+
+    Attributes:
+      steps: how many steps were made.
+    """
+
+    def __init__(self, options: Callable[[Loop], Mapping[str, Any]]) -> None:
+        self.steps = 0
+        with tf.init_scope():
+            self.eager = tf.constant(1.0)
+            self.eager_model = keras2().Sequential([keras2().layers.Dense(1)])
+            self.eager_model.build((None, 2))
+        with tf.Graph().as_default():
+            x = v1.get_variable("x", [], initializer=v1.ones_initializer())
+            self.loss = tf.identity(x**2, name="loss")
+            self.vector = tf.constant([0.1, 0.2], name="vector")
+            self.text = tf.constant("text", name="text")
+            step = v1.train.get_or_create_global_step()
+            self.op = v1.train.GradientDescentOptimizer(0.1).minimize(self.loss, step)
+            self.run({"steps_per_epoch": 2, "logs": {}, **options(self)})
+
+    def run(self, options: Mapping[str, Any]) -> None:
+        callback = keras2().callbacks.LambdaCallback(on_epoch_end=lambda *_: None)
+        hooks = hb.as_hooks([callback], **options)
+        with v1.train.MonitoredSession(hooks=hooks) as session:
+            for _ in range(4):
+                session.run(self.op)
+                self.steps += 1
+
+
+def log(spec: Callable[[Loop], Any], key: str = "acc") -> Callable[[Loop], Any]:
+    return lambda loop: {"logs": {key: spec(loop)}}
+
+
+SESSION: dict[str, tuple[Callable[[Loop], Mapping[str, Any]], str]] = {
+    "logs_none": (log(lambda _: None), r"logs\['acc'\] is None; expected a tensor"),
+    "logs_op": (
+        log(lambda loop: loop.op),
+        r"logs\['acc'\] is <tf.Operation .*exp",
+    ),
+    "logs_vector": (
+        log(lambda loop: loop.vector),
+        r"logs\['acc'\] is `vector:0` .*shape \(2,\); expected a scalar",
+    ),
+    "logs_text": (
+        log(lambda loop: loop.text),
+        r"logs\['acc'\] is `text:0` of type string .*expected a scalar",
+    ),
+    "logs_pair_of_vectors": (
+        log(lambda loop: (loop.vector, loop.vector)),
+        r"logs\['acc'\] is .*shape \(2,\); expected a scalar",
+    ),
+    "logs_eager": (
+        log(lambda loop: loop.eager),
+        r"logs\['acc'\] is <tf.Tensor.* expected a tensor of the training graph",
+    ),
+    "logs_with_arguments": (
+        log(lambda _: lambda x: x),
+        r"`logs\['acc'\]` is the function .*\(x\)`; expected .*without arguments",
+    ),
+    "logs_empty_key": (log(lambda loop: loop.loss, ""), "`logs` has the key ''; exp"),
+    "logs_val_key": (
+        log(lambda loop: loop.loss, "val_acc"),
+        "`logs` has the key 'val_acc'; expected .*`validation=`",
+    ),
+    "validation_text": (
+        lambda _: {"validation": "accuracy"},
+        "`validation` is 'accuracy'; expected a function",
+    ),
+    "validation_with_arguments": (
+        lambda _: {"validation": lambda model: {"loss": 1.0}},
+        r"`validation` is the function .*\(model\)`; expected .*without arguments",
+    ),
+    "learning_rate_vector": (
+        lambda loop: {"learning_rate": loop.vector},
+        r"`learning_rate` is `vector:0` .*shape \(2,\); expected a scalar",
+    ),
+    "learning_rate_text": (
+        lambda loop: {"learning_rate": "text"},
+        "`learning_rate` is `text:0` of type string .*expected a scalar",
+    ),
+    "learning_rate_eager": (
+        lambda loop: {"learning_rate": loop.eager},
+        "`learning_rate` is <tf.Tensor.* expected a tensor or variable of the",
+    ),
+    "model_eager": (
+        lambda loop: {"model": loop.eager_model},
+        "`model` is .* is not in the graph of this session. Build the model inside",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SESSION)
+def test_options_of_a_session_are_refused_before_its_first_step(case: str) -> None:
+    options, words = SESSION[case]
+    loops: list[Loop] = []
+
+    def noted(loop: Loop) -> Mapping[str, Any]:
+        loops.append(loop)
+        return options(loop)
+
+    with pytest.raises(INVALID, match=words):
+        Loop(noted)
+    assert loops[0].steps == 0
+
+
+def test_a_validation_that_returns_a_text_is_told_so_when_it_has_run() -> None:
+    # Nothing but a call can tell what a function returns.
+    with pytest.raises(INVALID, match="validation=` returned 'text'; expected a dict"):
+        Loop(lambda _: {"validation": lambda: "text"})
+
+
+CLUSTER = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
+NAN = math.nan
+
+
+def checkpoint(folder: Path) -> Path:
+    """A checkpoint whose index was cut."""
+    path = folder / "model.ckpt"
+    tf.train.Checkpoint(x=tf.Variable(1.0)).write(str(path))
+    index = path.with_suffix(".ckpt.index")
+    index.write_bytes(index.read_bytes()[:10])
+    return path
+
+
+def model() -> Any:
+    made = keras2().Sequential([keras2().layers.Dense(1)])
+    made.build((None, 2))
+    return made
+
+
+def whole_checkpoint(folder: Path) -> str:
+    return str(tf.train.Checkpoint(x=tf.Variable(1.0)).write(str(folder / "whole")))
+
+
+def itself() -> Any:
+    guests: list[Any] = []
+    guests.append([guests])
+    return guests
+
+
+def call(function: Any, *args: Any, **options: Any) -> Callable[[Path], Any]:
+    return lambda _: function(*args, **options)
+
+
+restore: Any = hb.checkpoints.restore
+strategy = hb.loops.parameter_server_strategy
+CALLS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
+    "restore_none": (lambda _: restore(model(), None), INVALID, "checkpoint=None; exp"),
+    "restore_number": (
+        lambda _: restore(model(), 5),
+        INVALID,
+        "checkpoint=5; exp",
+    ),
+    "restore_nowhere": (lambda _: restore(model(), "/no"), INVALID, "no checkpoint at"),
+    "restore_truncated": (
+        lambda folder: restore(model(), str(checkpoint(folder))),
+        INVALID,
+        r"The checkpoint .*model\.ckpt cannot be read; expected",
+    ),
+    "restore_unknown_name": (
+        lambda folder: restore(
+            model(), whole_checkpoint(folder), names={"dense/kernal": "x"}
+        ),
+        INVALID,
+        "`names` has `dense/kernal`, which is no variable .*nearest: `dense.*/kernel`",
+    ),
+    "restore_names": (
+        lambda folder: restore(model(), whole_checkpoint(folder), names=["x"]),
+        INVALID,
+        r"`names=\['x'\]`; expected",
+    ),
+    "restore_model": (
+        lambda folder: restore(None, whole_checkpoint(folder)),
+        INVALID,
+        "model=None; expected a built Keras model",
+    ),
+    "list_in_itself_session": (
+        lambda _: hb.as_hooks(itself()),
+        hb.errors.NotAGuestError,
+        r"a list that contains itself, at \[0\]\[0\]",
+    ),
+    "list_in_itself_explain": (
+        lambda _: hb.explain(itself()),
+        hb.errors.NotAGuestError,
+        "a list that contains itself",
+    ),
+    **{
+        f"session_cluster_{name}_{value}": (
+            call(SessionCluster, **{name: value}),
+            INVALID,
+            f"Received `{name}={value!r}`; expected a finite number of seconds",
+        )
+        for name in ("lost_secs", "start_secs")
+        for value in (NAN, math.inf, -1, "5", None, True)
+    },
+    **{
+        f"local_cluster_{value}": (
+            call(LocalCluster, grace_secs=value),
+            INVALID,
+            f"Received `grace_secs={value!r}`; expected a finite number",
+        )
+        for value in (NAN, -1, "5")
+    },
+    **{
+        f"config_{function.__name__}": (
+            call(function, "localhost:2222"),
+            INVALID,
+            "Received `config='localhost:2222'`; expected a .*ClusterConfig",
+        )
+        for function in (SessionCluster, GroupStopHook, strategy)
+    },
+    "strategy_start_secs": (
+        call(strategy, start_secs=NAN),
+        INVALID,
+        "Received `start_secs=nan`; expected",
+    ),
+    "local_cluster_workers": (
+        call(LocalCluster, num_workers=99_999_999),
+        INVALID,
+        "`num_workers=99999999`; expected an integer from 0 to",
+    ),
+    "local_cluster_no_number": (
+        call(LocalCluster, num_ps="2"),
+        INVALID,
+        "`num_ps='2'`; expected an integer of at least 0",
+    ),
+    "local_cluster_none": (
+        call(LocalCluster, num_workers=None),
+        INVALID,
+        "`num_workers=None`; expected an integer",
+    ),
+    "local_cluster_chief": (
+        call(LocalCluster, chief="no"),
+        INVALID,
+        "`chief='no'`; expected a bool",
+    ),
+    "local_cluster_command": (
+        call(LocalCluster().run, "python train.py"),
+        INVALID,
+        "the command 'python train.py', whose program cannot be found",
+    ),
+    "config_cluster": (
+        call(ClusterConfig, ["a:1"]),
+        INVALID,
+        r"ClusterConfig.cluster is \['a:1'\]; expected an object of jobs",
+    ),
+    "config_hosts": (
+        call(ClusterConfig, {"worker": "a:1"}),
+        INVALID,
+        r"ClusterConfig.cluster\['worker'\] is 'a:1'; expected a list of addresses",
+    ),
+    "config_task_type": (
+        call(ClusterConfig, CLUSTER, 3, 0),
+        INVALID,
+        r"ClusterConfig task\['type'\] is 3; expected one of",
+    ),
+    "config_task_index": (
+        call(ClusterConfig, CLUSTER, "worker", "first"),
+        INVALID,
+        r"ClusterConfig task\['index'\] is 'first'; expected an integer",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_a_call_is_refused(case: str, tmp_path: Path) -> None:
+    call, error, words = CALLS[case]
+    with pytest.raises(error, match=words):
+        call(tmp_path)
+
+
+JOB = """
+import sys
+import numpy as np
+import tensorflow as tf
+import hookbridge as hb
+
+v1 = tf.compat.v1
+
+def model_fn(features, labels, mode):
+    loss = tf.reduce_mean((features * v1.get_variable("w", []) - labels) ** 2)
+    train_op = v1.train.GradientDescentOptimizer(0.1).minimize(
+        loss, v1.train.get_global_step())
+    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+def train_input_fn():
+    x = np.arange(8, dtype=np.float32)
+    return tf.data.Dataset.from_tensor_slices((x, x)).batch(4, drop_remainder=True)
+"""
+# Words, what is added to the job, flags -> exit code and what stderr says.
+COMMANDS: dict[str, tuple[list[str], str, int, str]] = {
+    "unknown_tensor": (
+        ["train"],
+        'guests = [v1.train.LoggingTensorHook(["no_such:0"], every_n_iter=1)]',
+        1,
+        "train: .*no_such:0",
+    ),
+    "model_fn_raises": (
+        ["train"],
+        "def model_fn(features, labels, mode):\n    raise KeyError('mine')",
+        1,
+        r"job\.py\", line \d+, in model_fn\n(.*\n)+.*train: KeyError",
+    ),
+    "input_fn_raises": (
+        ["train"],
+        "def train_input_fn():\n    return 1 / 0",
+        1,
+        r"job\.py\", line \d+, in train_input_fn\n(.*\n)+.*train: ZeroDivisionError",
+    ),
+    "model_fn_exits": (
+        ["train"],
+        "def model_fn(features, labels, mode):\n    sys.exit(0)",
+        1,
+        "train: SystemExit: 0",
+    ),
+    "model_fn_arguments": (
+        ["train"],
+        "def model_fn(x):\n    pass",
+        2,
+        r"has the function `model_fn\(x\)`; expected `model_fn\(features",
+    ),
+    "model_fn_more_arguments": (
+        ["train"],
+        "def model_fn(features, labels, mode, more):\n    pass",
+        2,
+        r"has the function `model_fn\(features, labels, mode, more\)`; expected",
+    ),
+    "input_fn_arguments": (
+        ["train"],
+        "def train_input_fn(path):\n    pass",
+        2,
+        r"has the function `train_input_fn\(path\)`; expected `train_input_fn\(\)`",
+    ),
+    "file_exits": (["train"], "sys.exit(3)", 2, "line .* raised SystemExit: 3"),
+    "file_exits_explain": (["explain"], "sys.exit()", 2, "raised SystemExit"),
+    "guests_in_themselves": (
+        ["explain"],
+        "guests = []\nguests.append(guests)",
+        2,
+        "a list that contains itself",
+    ),
+    "guests_function": (
+        ["explain"],
+        "def guests(model):\n    return []",
+        2,
+        r"`guests` is the function `guests\(model\)`; expected .*without arguments",
+    ),
+    "seed": (["train", "--seed=1e20"], "", 2, "--seed"),
+    "seed_range": (["train", f"--seed={10**20}"], "", 2, "--seed"),
+    "workers": (["cluster", "--num_workers=99999999"], "", 2, "num_workers=99999999"),
+    "grace": (["cluster", "--grace_secs=nan"], "", 2, "grace_secs=nan"),
+    "grace_text": (["cluster", "--grace_secs=soon"], "", 2, "--grace_secs"),
+}
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_the_command_line_shows_no_foreign_traceback(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (command, *flags), more, code, words = COMMANDS[case]
+    job = tmp_path / "job.py"
+    job.write_text(f"{JOB}\n{more}\n")
+    if command == "train":
+        flags += [f"--model_dir={tmp_path / 'model'}", "--max_steps=2"]
+    assert main([command, *flags, str(job)]) == code
+    shown = capsys.readouterr().err
+    assert re.search(words, shown), shown
+    assert set(re.findall(r'File "(.*?)"', shown)) <= {str(job)}
+    assert not list(tmp_path.glob("model/model.ckpt-*"))
