@@ -32,9 +32,10 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Saves and restores the state of the callbacks of one `as_callbacks` call.
 
     It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored where
-    the model was restored from that hook's directory, as in a session loop. This is
-    a hook of the same run: it writes the state after the callbacks have had their
-    events of the step.
+    the model was restored from that hook's directory, as in a session loop. It is
+    written before its checkpoint, so that no checkpoint is without state if the process
+    is killed. This is a hook of the same run: it writes the state again after the
+    callbacks have had their events of the step.
 
     Args:
       hook: the `CheckpointSaverHook`.
@@ -83,6 +84,11 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._write()
         self._saved = None
 
+    def saving(self, step: int) -> None:
+        """Before the hook writes a checkpoint."""
+        self._saved = (f"{self._hook._save_path}-{step}", step)
+        self._write()
+
     def saved(self, step: int) -> None:
         """After the hook has written a checkpoint."""
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
@@ -102,10 +108,13 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class _Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
-    """Tells when the hook has saved."""
+    """Tells when the hook is about to save, and when it has saved."""
 
     def __init__(self, states: FitStates) -> None:
         self._states = states
+
+    def before_save(self, session: Any, global_step_value: Any) -> None:
+        self._states.saving(int(global_step_value))
 
     def after_save(self, session: Any, global_step_value: Any) -> None:
         self._states.saved(int(global_step_value))

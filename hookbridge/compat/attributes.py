@@ -35,6 +35,7 @@ ATTRIBUTES = (
         "CheckpointSaverHook",
         _checkpoint_dir="where the callbacks' state is saved and restored",
         _listeners="to be told of each checkpoint for one run only",
+        _save_path="where the callbacks' state is saved before a checkpoint",
         _scaffold="the saver of the session is that of the hook",
         _timer="whether it saves after the next step, which then is the last in flight",
     ),

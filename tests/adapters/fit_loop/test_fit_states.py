@@ -118,3 +118,28 @@ def test_another_directory_s_checkpoint_has_no_say(keras: Any, tmp_path: Path) -
     saver = train.CheckpointSaverHook(str(tmp_path / "other"), save_steps=10**6)
     model.fit(X, Y, batch_size=8, verbose=0, callbacks=hb.as_callbacks([saver, count]))
     assert count.batches == STEPS
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_no_checkpoint_is_without_state(keras: Any, order: int, tmp_path: Path) -> None:
+    class Killed(train.CheckpointSaverListener):  # type: ignore[misc]
+        """Ends the run as soon as the checkpoint of step 8 is there."""
+
+        def after_save(self, session: Any, global_step_value: int) -> None:
+            if global_step_value == 8:
+                raise KeyboardInterrupt
+
+    saver = train.CheckpointSaverHook(str(tmp_path), save_steps=1, listeners=[Killed()])
+    count = counting(keras)
+    guests = [count, saver] if order else [saver, count]
+    with pytest.raises(KeyboardInterrupt):
+        built(keras).fit(
+            X, Y, batch_size=8, shuffle=False, verbose=0, epochs=EPOCHS,
+            callbacks=hb.as_callbacks(guests),
+        )  # fmt: skip
+    newest = tf.train.latest_checkpoint(str(tmp_path))
+    assert newest is not None and newest.endswith("-8")
+    files = list(tmp_path.glob("model.ckpt-8.hookbridge*.json"))
+    found = [json.loads(file.read_text())["callbacks"] for file in files]
+    (entry,) = [callback["state"] for callbacks in found for callback in callbacks]
+    assert entry["batches"] in (7, 8)
