@@ -103,13 +103,15 @@ class SessionConfig:
 
     def params_for(self, callback: Any) -> dict[str, Any]:
         """`callback.params`, a dict of its own for each callback."""
+        is_bar = type(callback).__name__ == "ProgbarLogger"
         params = {
-            "verbose": 0,
+            # Whoever adds a progress bar wants it to print.
+            "verbose": int(is_bar),
             "epochs": self.epochs,
             "steps": self.steps_per_epoch,
             **self.params,
         }
-        if params["epochs"] is None and type(callback).__name__ == "ProgbarLogger":
+        if params["epochs"] is None and is_bar:
             # It compares the number; with one epoch it prints no number.
             params["epochs"] = 1
         if type(callback).__name__ == "BaseLogger":

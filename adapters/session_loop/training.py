@@ -149,10 +149,12 @@ class TrainRun(SessionRun):
             self.called, self.model.live_link.trained, self.model.live_link.owns
         )
         self._restored()
+        # A stop in `on_train_begin` ends the run after its first step, as in `fit`.
+        early = self.model.stop_training
         self._state.begin()
         epochs = self.config.epochs
         over = epochs is not None and self._epochs.number_of(self.step) >= epochs
-        if over or self.model.stop_training:
+        if over or (self.model.stop_training and not early):
             # Nothing is left to do, as when `fit` begins behind its last epoch.
             coord.request_stop()
 
