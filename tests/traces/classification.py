@@ -81,7 +81,7 @@ DIFFERENCES: dict[str, Difference] = {
 
 _LOOP = "Keras owns the loop: no user code calls `session.run`"
 _STEP_FN = "`fit` has no `run_step_fn`"
-_USER_RUN = "`fit` passes no fetches, feeds or options of its own"
+_USER_RUN = "`fit` takes no fetches, feeds or options from the user"
 SESSION_ONLY: dict[str, str] = {
     "normal_close_without_with": "`fit` closes the session itself",
     "out_of_range_no_with": "`fit` closes the session itself",

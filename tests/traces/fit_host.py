@@ -26,8 +26,16 @@ LOOP_EVENTS = {"CREATED", "RUN", "RAN", "LOOP_EXIT", "EXIT_OK", "AFTER", "CLOSE"
 
 
 def in_fit(log: list[Event]) -> list[Event]:
-    """The events of a log that `fit` has too."""
-    return [event for event in log if event["e"] not in LOOP_EVENTS]
+    """The events of a log that `fit` has too.
+
+    What the loop itself fetches is left out: the train op in the recordings, loss and
+    metrics in `fit`.
+    """
+    return [
+        {key: value for key, value in event.items() if key != "fetches"}
+        for event in log
+        if event["e"] not in LOOP_EVENTS
+    ]
 
 
 class NotInFitError(Exception):

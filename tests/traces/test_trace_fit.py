@@ -32,7 +32,9 @@ def test_same_in_fit(name: str, keras: Any, tmp_path: Path) -> None:
     "name", [n for n, d in c.DIFFERENCES.items() if d.where == "fit"]
 )
 def test_different_in_fit(name: str, keras: Any, tmp_path: Path) -> None:
-    promised, seen = comparable(DIFFERENT_EVENTS[name], run(keras, name, tmp_path))
+    promised, seen = comparable(
+        in_fit(DIFFERENT_EVENTS[name]), run(keras, name, tmp_path)
+    )
     assert seen == promised
     assert promised != comparable(in_fit(RECORDED[name]), [])[0]
 
