@@ -59,6 +59,31 @@ def names(events: list[Any]) -> list[Any]:
 ONE_EPOCH = ["epoch_begin", "batch_end", "batch_end", "batch_end", "epoch_end"]
 
 
+def test_one_callback_counts_through_five_trainings(keras: Any, tmp_path: Path) -> None:
+    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        """Counts in attributes, which are state beside the checkpoints."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.begins = self.batches = self.ends = 0
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            self.begins += 1
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.batches += 1
+
+        def on_train_end(self, logs: Any = None) -> None:
+            self.ends += 1
+
+    counts = Counts()
+    estimator = scenarios.custom(tmp_path)
+    for _ in range(5):
+        hooks = hb.as_hooks([counts], steps_per_epoch=PER_EPOCH)
+        estimator.train(scenarios.input_fn(), hooks=hooks, steps=PER_EPOCH)
+    assert (counts.begins, counts.batches, counts.ends) == (5, 5 * PER_EPOCH, 5)
+
+
 def test_train_evaluate_and_predict_take_both_kinds(keras: Any, tmp_path: Path) -> None:
     events: list[Any] = []
     log = EventLog()
