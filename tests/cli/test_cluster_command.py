@@ -35,6 +35,9 @@ folder = pathlib.Path(sys.argv[1])
 
 
 def cluster(code: str, folder: Path, *flags: str) -> subprocess.Popen[str]:
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        # As `nohup` leaves it; processes inherit what is ignored.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     return subprocess.Popen(
         [sys.executable, "-m", "hookbridge", "cluster", *(flags or FLAGS), "--",
          sys.executable, "-c", TASK + code, str(folder)],
