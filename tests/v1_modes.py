@@ -36,7 +36,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if not _is_here(metafunc.definition.path):
         return
     metafunc.fixturenames.append("v1_mode")
-    metafunc.parametrize("v1_mode", MODES if MODE is None else [MODE])
+    marker = metafunc.definition.get_closest_marker("v1_mode")
+    modes = MODES if marker is None else marker.args
+    metafunc.parametrize("v1_mode", [m for m in modes if MODE in (None, m)])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

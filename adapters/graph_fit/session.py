@@ -55,7 +55,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         except tf.errors.InvalidArgumentError as e:
             if step is None or "You must feed a value for placeholder" not in str(e):
                 raise
-            if not step.last_feeds:
+            if any(f"'{name}'" in str(e) for name in step.from_dataset):
                 raise errors.LiveSessionError(
                     f"`session.run` was asked for {fetches!r}, which the step computes "
                     "from a dataset. Return it from `before_run` as "

@@ -32,6 +32,9 @@ class StepCall:
         self._rate = rate
         tensor = self._graph.get_tensor_by_name
         self.placeholders = [tensor(name) for name in options.feed]
+        # The placeholders in whose place a dataset's elements are taken.
+        connected = (c.to_tensor for c in options.tensor_connection)
+        self.from_dataset = {name.partition(":")[0] for name in connected}
         self._plans: dict[Any, _Plan] = {}
         self.native = session._make_callable_from_options(options)
         self._outputs: Any = None

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from trace_events import Event
 from trace_loop import Ops, SessionHost, T, Trace
@@ -59,11 +60,27 @@ class FitTrace(Trace):
     Args:
       keras: the Keras flavour.
       root: an empty directory for its files.
+      session_class: the class whose `run` the hooks' own runs end up in.
+      optimizer: the class of the model's optimizer; None for Keras's own SGD.
+      train_op: the name of the operation of a step.
+      arrays: whether the data are arrays instead of a dataset.
     """
 
-    def __init__(self, keras: Any, root: Path) -> None:
-        super().__init__(_NoGraph(), root)
+    def __init__(
+        self,
+        keras: Any,
+        root: Path,
+        *,
+        session_class: type = LiveSession,
+        optimizer: Any = None,
+        train_op: str = "train_step",
+        arrays: bool = False,
+    ) -> None:
+        super().__init__(_NoGraph(session_class), root)
         self._keras = keras
+        self._optimizer = optimizer or keras.optimizers.SGD
+        self._train_op = train_op
+        self._arrays = arrays
         self._builds: list[Callable[[], None]] = []
         self._model: Any = None
         self._data: Any = None
@@ -86,13 +103,13 @@ class FitTrace(Trace):
             raise NotInFitError("A batch is one step.")
         if not self._resumes:
             self._model = self._compiled(loss)
-        return Ops("train_step", "loss:0")
+        return Ops(self._train_op, "loss:0")
 
     def data_graph(self, count: int) -> tuple[Any, Any]:
         self._model = self._compiled(None)
         # A pipeline whose end only its last element tells.
         self._data = _batches(count).filter(lambda *_: True)
-        return None, "train_step"
+        return None, self._train_op
 
     def _compiled(self, loss: Callable[[Any], Any] | None) -> Any:
         keras = self._keras
@@ -108,7 +125,7 @@ class FitTrace(Trace):
             return tf.reshape(loss(step), [1]) + 0.0 * w[:, 0]
 
         # The gradient of the loss is 2: this adds 1 to the weight.
-        model.compile(keras.optimizers.SGD(-0.5), batch_loss)
+        model.compile(self._optimizer(-0.5), batch_loss)
         return model
 
     def late(self, build: Callable[[], T]) -> Callable[[], T]:
@@ -134,17 +151,21 @@ class FitTrace(Trace):
         body: Callable[[Any, int], Any] | None = None,
         log_result: bool = False,
     ) -> Any:
-        if body is not None or not use_with or fetch != "train_step" or runs == 0:
+        if body is not None or not use_with or fetch != self._train_op or runs == 0:
             raise NotInFitError("Only a loop of its own does that.")
         # A run that is repeated takes a batch more.
-        data: Any = _batches(30)
-        steps: int | None = 20 if runs is None else runs
+        data: Any = [_batches(30)]
+        more: Any = {"steps_per_epoch": 20 if runs is None else runs}
         if self._data is not None:
-            data, steps = self._data, None
+            data, more = [self._data], {}
+        elif self._arrays:
+            count = more["steps_per_epoch"]
+            data = np.ones([count, 1]), np.arange(count).reshape([count, 1])
+            more = {"batch_size": 1, "shuffle": False}
         hooks = [_Late(self._builds), *make()] if self._builds else make()
         callbacks = [HookToCallback(hook) for hook in hooks]
         try:
-            self._model.fit(data, steps_per_epoch=steps, callbacks=callbacks, verbose=0)
+            self._model.fit(*data, **more, callbacks=callbacks, verbose=0)
         except BaseException as e:
             self.note("ESCAPED", **self.exception(e))
 
@@ -156,9 +177,10 @@ def _batches(count: int) -> Any:
 
 
 class _NoGraph(SessionHost):
-    """Under `fit` the graph is the live graph, and comes later."""
+    """Under `fit` the graph is the live graph or the model's, and comes later."""
 
-    session_class: type = LiveSession
+    def __init__(self, session_class: type) -> None:
+        self.session_class = session_class
 
     def graph(self) -> contextlib.AbstractContextManager[Any]:
         return contextlib.nullcontext()

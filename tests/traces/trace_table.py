@@ -36,6 +36,9 @@ Of the first kind, those marked \u2020 are compared in both places. A message co
 equal when it starts with TensorFlow's text. *Different* scenarios run too, and are
 compared with the events that this table promises.
 
+In `fit` of a v1 graph, `tests/v1_mode/test_trace_graph_fit.py` runs the scenarios
+marked **fit** too, and says what is different there.
+
 This file is written by `tests/traces/trace_table.py` from the data of the tests.
 
 """

@@ -18,10 +18,13 @@ that the hook ran to its end and that its effect (files, stop, values) was there
 runs over two logical CPUs. The page is written by
 `tests/adapters/helpers/write_hook_support.py`.
 
-In a v1 graph, that is after `disable_v2_behavior()` or `disable_eager_execution()`,
-`fit`, `evaluate` and `predict` of Keras 2 carry and refuse the same hooks
-(`tests/v1_mode/test_stock_hooks.py`), except that `StepCounterHook` names its rate by
-the variable that counts, such as `training/SGD/iter/sec`.
+*v1 graph* is a program after `disable_v2_behavior()` or `disable_eager_execution()`,
+without a strategy; its cells are runs of `tests/v1_mode/test_stock_hooks.py` in both
+modes. Keras 3 has no such training. `StepCounterHook` names its rate there by the
+variable that counts, such as `training/SGD/iter/sec`.
+
+The row `hb.in_begin` is `hb.in_begin(lambda: FinalOpsHook(...))`, with a tensor that is
+made on the graph of the run.
 
 {support.table()}
 
