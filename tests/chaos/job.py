@@ -188,7 +188,9 @@ def train_in_session(kind: str, folder: Path, steps: int, journal: Journal) -> N
                     session.run(train_op)
     if cluster.is_chief:
         newest = tf.train.load_checkpoint(str(folder / "model"))
-        finish(folder, journal, newest.get_tensor("weight"))
+        # SIGTERM ends the job early and well; it is not over then.
+        if newest.get_tensor("global_step") >= steps:
+            finish(folder, journal, newest.get_tensor("weight"))
 
 
 def train_in_fit(folder: Path, steps: int, journal: Journal) -> None:
@@ -212,7 +214,8 @@ def train_in_fit(folder: Path, steps: int, journal: Journal) -> None:
         verbose=0,
         callbacks=hb.as_callbacks(guests(journal, folder, True), max_lag=4),
     )
-    finish(folder, journal, layer.kernel.numpy())
+    if int(model.optimizer.iterations) >= steps:
+        finish(folder, journal, layer.kernel.numpy())
 
 
 def finish(folder: Path, journal: Journal, weight: Any) -> None:
