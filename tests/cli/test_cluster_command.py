@@ -35,9 +35,11 @@ folder = pathlib.Path(sys.argv[1])
 
 
 def cluster(code: str, folder: Path, *flags: str) -> subprocess.Popen[str]:
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-        # As `nohup` leaves it; processes inherit what is ignored.
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # `nohup` and jobs in the background of a shell leave signals ignored, and processes
+    # inherit that.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     return subprocess.Popen(
         [sys.executable, "-m", "hookbridge", "cluster", *(flags or FLAGS), "--",
          sys.executable, "-c", TASK + code, str(folder)],
