@@ -23,10 +23,12 @@ class BatchTimer:
 
     Args:
       calls: the calls of each event; those of batches are replaced for the time.
+      left: is called when the timer has put them back.
     """
 
-    def __init__(self, calls: dict[str, Calls]) -> None:
+    def __init__(self, calls: dict[str, Calls], left: Callable[[], None]) -> None:
         self._calls = calls
+        self._left = left
         self._plain = {event: calls[event] for event in (_BEGIN, _END)}
         self._times: dict[str, list[float]] = {_BEGIN: [], _END: [], "batch": []}
         self._begun: float | None = None
@@ -44,6 +46,7 @@ class BatchTimer:
         self._note(_END, call)
         if len(self._times[_END]) > _BATCHES:
             self._calls.update(self._plain)
+            self._left()
             self._report()
 
     def _note(self, event: str, call: Callable[[], None]) -> None:

@@ -138,11 +138,8 @@ class TrainRun(SessionRun):
                 coord.request_stop()
             return
         self.started = True
-        self._batch_begin = bool(self.calls["on_train_batch_begin"])
-        self._batch_end = bool(self.calls["on_train_batch_end"])
-        if self._batch_begin or self._batch_end:
-            self._batch_begin = True
-            BatchTimer(self.calls)
+        BatchTimer(self.calls, self._note_calls)
+        self._note_calls()
         self._logs.begin_epoch()
         self.deliver("on_train_begin", {})
         self._outside = OutsideVariables(
@@ -157,6 +154,11 @@ class TrainRun(SessionRun):
         if over or (self.model.stop_training and not early):
             # Nothing is left to do, as when `fit` begins behind its last epoch.
             coord.request_stop()
+
+    def _note_calls(self) -> None:
+        """Takes note of which batch events are wanted."""
+        self._batch_begin = bool(self.calls["on_train_batch_begin"])
+        self._batch_end = bool(self.calls["on_train_batch_end"])
 
     def _restored(self) -> None:
         """Follows a callback that restored an earlier run in `on_train_begin`."""
