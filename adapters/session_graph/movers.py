@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -31,7 +31,9 @@ def find_writers(graph: Any, counter: Any) -> list[Any]:
             if (tensor.op is own or graph_ops.source_op(tensor) is own) and (
                 tensor.dtype.base_dtype == "resource" or _takes_reference(op, index)
             ):
-                writers.append(op)
+                # TensorFlow's own hooks read the global step through a conditional.
+                if op.type not in CALLS or _function_uses(graph, op, own, _may_write):
+                    writers.append(op)
                 break
     return writers
 
@@ -55,7 +57,7 @@ def find_movers(graph: Any, counter: Any, writers: Iterable[Any]) -> list[Any]:
                 t.op for t in list(op.inputs)[1:]
             ):
                 movers.append(op)
-        elif op.type in CALLS and _function_moves(graph, op, own):
+        elif op.type in CALLS and _function_uses(graph, op, own, _is_add):
             movers.append(op)
     return movers
 
@@ -88,33 +90,53 @@ def takes_token(op: Any) -> bool:
     return bool(graph_ops.source_op(op.inputs[1]).type.startswith("QueueDequeue"))
 
 
-def _function_moves(graph: Any, op: Any, own: Any) -> bool:
-    """Whether a function called in the graph adds to the counter."""
+def _is_add(kind: str | None) -> bool:
+    return kind == "AssignAddVariableOp"
+
+
+def _may_write(kind: str | None) -> bool:
+    return kind not in _READS and kind not in graph_ops.PASSES
+
+
+def _function_uses(
+    graph: Any, op: Any, own: Any, counts: Callable[[str | None], bool]
+) -> bool:
+    """Whether a function that an op calls has an op on the counter that counts.
+
+    Args:
+      graph: the `tf.Graph`.
+      op: one of the types of `CALLS`.
+      own: the counter's handle.
+      counts: is given the type of an op that takes the counter; None for a function
+        that the graph does not have.
+    """
     library = graph.as_graph_def().library.function
     functions = {f.signature.name: f for f in library}
 
-    def moves(name: str, index: int, seen: frozenset[str]) -> bool:
+    def uses(name: str, index: int, seen: frozenset[str]) -> bool:
         function = functions.get(name)
-        if function is None or name in seen:
+        if function is None:
+            return counts(None)
+        if name in seen:
             return False
         argument = function.signature.input_arg[index].name
         for node in function.node_def:
             inputs = [i.split(":")[0] for i in node.input if i[0] != "^"]
             if argument not in inputs:
                 continue
-            if node.op == "AssignAddVariableOp":
+            called = _called(node.attr)
+            if not called and counts(node.op):
                 return True
             # The first input of a conditional is its predicate.
             shift = 1 if node.op in ("If", "StatelessIf", "Case") else 0
-            for attr in _called(node.attr):
-                at = inputs.index(argument) - shift
-                if moves(attr, at, seen | {name}):
-                    return True
+            at = inputs.index(argument) - shift
+            if any(uses(each, at, seen | {name}) for each in called):
+                return True
         return False
 
     index = next(i for i, t in enumerate(op.inputs) if graph_ops.source_op(t) is own)
     index -= 1 if op.type in ("If", "StatelessIf", "Case") else 0
-    return any(moves(n, index, frozenset()) for n in _called(op.node_def.attr))
+    return any(uses(n, index, frozenset()) for n in _called(op.node_def.attr))
 
 
 def _called(attributes: Mapping[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ import tensorflow as tf
 from callback_loops import build, feeds
 
 import hookbridge as hb
+from hookbridge.adapters.session_graph.steps import StepGraph
 
 v1: Any = tf.compat.v1
 TRACE = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
@@ -223,3 +224,31 @@ def test_epochs_are_the_same_whether_anybody_wants_batches(keras: Any) -> None:
     for alone, beside in zip(*told, strict=True):
         assert alone[:-1] == beside[:-1]
         assert alone[-1] == pytest.approx(beside[-1], rel=1e-6)
+
+
+@pytest.mark.parametrize(("writes", "body"), [(False, 0), (True, 5)])
+def test_a_conditional_that_only_reads_the_step_is_no_writer(
+    graph: Any, writes: bool, body: int
+) -> None:
+    v1 = tf.compat.v1
+    step = v1.get_variable(
+        "global_step", [], tf.int64, trainable=False, use_resource=True,
+        initializer=v1.zeros_initializer(), collections=["global_step", "variables"],
+    )  # fmt: skip
+
+    def read() -> Any:
+        if not body:
+            return step.read_value()
+        with tf.control_dependencies([step.assign(body, read_value=False)]):
+            return step.read_value()
+
+    # As TensorFlow's hooks read the step: `initialized_value()` is a conditional.
+    fetched = v1.cond(
+        v1.is_variable_initialized(step), read, lambda: tf.constant(0, tf.int64)
+    )
+    with v1.Session() as session:
+        session.run(step.initializer)
+        session.run(fetched + 0)
+        moved = session.run(step) != 0
+    assert StepGraph(graph, step).writes(fetched + 0) is writes
+    assert bool(moved) is writes
