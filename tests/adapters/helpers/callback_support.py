@@ -1,6 +1,6 @@
 """Every stock callback of every Keras in every loop: how it is made, run and reported.
 
-`write_callback_support.py` writes the tables of `docs/callbacks_in_sessions.md`.
+`write_callback_support.py` writes the tables of `docs/callbacks-in-sessions.md`.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ _RUNS: dict[str, tuple[Callable[[list[Any], Path], Any], list[str]]] = dict(
 )
 
 
-TABLE = Path(__file__).resolve().parents[3] / "docs" / "callbacks_in_sessions.md"
+TABLE = Path(__file__).resolve().parents[3] / "docs" / "callbacks-in-sessions.md"
 
 
 def table_of(keras: Any, outcomes: dict[str, dict[str, str]]) -> str:

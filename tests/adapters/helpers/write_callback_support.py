@@ -1,4 +1,4 @@
-"""Writes the tables of docs/callbacks_in_sessions.md for the Kerases of this TF."""
+"""Writes the tables of docs/callbacks-in-sessions.md for the Kerases of this TF."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Every stock callback of every Keras: carried, or refused by name with a reason.
 
-The table in `docs/callbacks_in_sessions.md` is what this file finds; see
+The table in `docs/callbacks-in-sessions.md` is what this file finds; see
 `callback_support.py`.
 """
 
