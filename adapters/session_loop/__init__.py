@@ -1,6 +1,7 @@
 """Callbacks driven by a session: epochs, batches, validation, checks, the end.
 
-Read `config`, `group`, `run`, `training`, then `epochs`, `epoch_logs` and `evaluation`.
+Read `config`, `group`, `run`, `training`, `training_epochs`, then `epochs`,
+`epoch_logs` and `evaluation`.
 Refusals: `checks`, `monitors`. Validation: `validations`, `validation_run`. State:
 `state_keeper`, `loop_state`, `saves`, `worker_checkpoints`. Small things: `delivery`,
 `borrowed`, `last_step`, `values`, `v1_tensorboard`.

@@ -7,7 +7,9 @@ from typing import Any
 
 from hookbridge.adapters.session_graph.fetches import StepFetch
 from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph.metrics import MetricValues
 from hookbridge.adapters.session_loop import values
+from hookbridge.adapters.session_loop.loop_state import LoopState
 
 # The entry of `logs=` with the number of examples in the batch. Keras weights the mean
 # loss of an epoch with it. Callbacks do not see it.
@@ -19,7 +21,10 @@ class EpochLogs:
     """The running values of an epoch, in the order of `sources`.
 
     Args:
-      sources: the entries of `logs`.
+      sources: the entries of `logs`; the graph is not finalized.
+
+    Attributes:
+      current: `{key: value}` as far as results were summed up.
     """
 
     def __init__(self, sources: Sequence[LogSource]) -> None:
@@ -29,34 +34,53 @@ class EpochLogs:
             for s in self._sources
             if s.maybe_scalar and not s.streaming
         }
+        self._streaming = MetricValues([op for s in sources for op in s.resets])
         self.current: dict[str, Any] = {}
         # Results of steps that are not in `current` yet: they are summed up when
         # somebody looks.
         self._pending: list[Any] = []
         self._fetch: StepFetch | None = None
 
-    def begin_epoch(self) -> None:
-        """Forgets the last epoch."""
+    def begin_epoch(self, session: Any, kept: LoopState | None = None) -> None:
+        """Forgets the last epoch.
+
+        Args:
+          session: the raw session, which holds the streaming metrics.
+          kept: the state of an interrupted epoch that goes on; entries that are not in
+            `logs` any more are left out.
+        """
         self._pending.clear()
         for mean in self._means.values():
             mean.reset()
         self.current = {}
+        if kept is not None and kept.sums is not None:
+            for key in kept.sums.keys() & self._means.keys():
+                self._means[key].restore(*kept.sums[key])
+        if self._streaming:
+            self._streaming.write(session, kept.metrics if kept else {})
 
-    def state(self) -> dict[str, tuple[float, float]]:
+    def reset(self, session: Any) -> None:
+        """The means begin anew with the next step of the epoch."""
+        self.catch_up()
+        # The end of the epoch reports the means of the last step.
+        now = self.current
+        self.begin_epoch(session)
+        self.current = now
+
+    def sums(self) -> dict[str, tuple[float, float]]:
         """Sum and weight of each mean of the epoch so far."""
+        self.catch_up()
         return {key: mean.state() for key, mean in self._means.items()}
 
-    def restore(self, state: Mapping[str, tuple[float, float]]) -> None:
-        """Goes on from what `state` returned; unknown entries are left out."""
-        for key, numbers in state.items():
-            if key in self._means:
-                self._means[key].restore(*numbers)
+    def metrics(self, session: Any) -> dict[str, Any]:
+        """What the streaming metrics hold, by the names of their variables."""
+        return self._streaming.read(session)
 
     def fill(self, session: Any) -> bool:
-        """Brings `current` up to what `restore` took; whether there is anything."""
+        """Brings `current` up to what was kept; whether there is anything."""
         wanted = {s.key: s.value for s in self._sources if s.streaming}
         found = {
-            key: total / count for key, (total, count) in self.state().items() if count
+            key: total / count for key, (total, count) in self.sums().items() if count
         }
         if not found:
             return False

@@ -7,7 +7,6 @@ from typing import Any
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_graph import learning_rate
 from hookbridge.adapters.session_graph.data_pulls import DataPulls
-from hookbridge.adapters.session_graph.metrics import MetricValues
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_loop.config import SessionConfig
@@ -41,8 +40,7 @@ class EvaluationRun(SessionRun):
         )
         # Those whose mean over the batches is taken here.
         self._plain = [s for s in self._sources if not s.streaming]
-        self._logs: EpochLogs = EpochLogs(self._sources)
-        self._streaming = MetricValues([op for s in self._sources for op in s.resets])
+        self._logs = EpochLogs(self._sources)
         self._pulls = DataPulls(self._sources, steps.movers, idle_steps=True)
         self._arguments: dict[Step, Any] = {}
         self._batch = 0
@@ -90,6 +88,9 @@ class EvaluationRun(SessionRun):
             self.model.stop_training = False
             self.asked_to_stop = True
             self.stop_lenders()
+
+    def reset_metrics(self) -> None:
+        self._logs.reset(self.session)
 
     def finish(self) -> None:
         streaming = {s.key: s.value for s in self._sources if s.streaming}

@@ -11,11 +11,9 @@ from hookbridge.adapters.guests import roles
 from hookbridge.adapters.live_model.build import build_model
 from hookbridge.adapters.live_model.model import LiveModel
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
-from hookbridge.adapters.session_graph.metrics import MetricValues
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback, lender_of
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.delivery import Calls
-from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.cluster import task_of
 
 # A do-nothing hook method; `{}.get` is the cheapest callable that accepts both
@@ -52,8 +50,6 @@ class SessionRun:
         self._active: list[Any] = []  # the members whose role lets them run here
         self.session: Any = None
         self.step = 0
-        self._logs: EpochLogs | None = None
-        self._streaming: MetricValues | None = None
         self.started = False
         self.finished = False
         self.asked_to_stop = False
@@ -154,15 +150,7 @@ class SessionRun:
         self.model.stop_training = True
 
     def reset_metrics(self) -> None:
-        """The running means begin anew with the next step."""
-        if self._logs is not None:
-            self._logs.catch_up()
-            # The end of the epoch reports the means of the last step.
-            now = self._logs.current
-            self._logs.begin_epoch()
-            self._logs.current = now
-            if self._streaming:
-                self._streaming.write(self.session, {})
+        """The running means begin anew with the next step; a prediction has none."""
 
     def finish(self) -> None:
         """The session is about to close after a clean run."""

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from absl import logging
 
 from hookbridge.adapters.session_graph import variables as session_variables
-from hookbridge.adapters.session_loop import saves
-from hookbridge.adapters.session_loop.loop_state import LoopState
+from hookbridge.adapters.session_loop import loop_state, saves
+from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.worker_checkpoints import WorkerCheckpoints
 from hookbridge.adapters.state.files import CallbackState, Taken
 from hookbridge.cluster import ClusterConfig, task_of
@@ -37,15 +37,6 @@ class Kept(Protocol):
     def went_back(self) -> bool:
         """Whether the session is at an earlier step than before its recovery."""
 
-    def loop_state(self) -> Any:
-        """What belongs to a checkpoint beside the callbacks' own state."""
-
-    def parse_loop_state(self, document: Any, step: int) -> LoopState:
-        """Reads what `loop_state` returned; raises if it is damaged."""
-
-    def go_on_from(self, state: LoopState | None) -> None:
-        """Goes on where the session is, after a restart or a recovery."""
-
 
 class StateKeeper:
     """Keeps the state of a run's callbacks with the checkpoints of its session.
@@ -60,10 +51,12 @@ class StateKeeper:
 
     Args:
       run: the training run.
+      epochs: its epochs, which have a state too.
     """
 
-    def __init__(self, run: Kept) -> None:
+    def __init__(self, run: Kept, epochs: TrainingEpochs) -> None:
         self._run = run
+        self._epochs = epochs
         self._saves = saves.of(run.graph)
         self._state: CallbackState | None = None
         self._saver: Any = None
@@ -103,7 +96,7 @@ class StateKeeper:
             )
             return
         self._saver = savers[0]
-        self._state = CallbackState(run.called, run.loop_state, group)
+        self._state = CallbackState(run.called, self._epochs.document, group)
         self._restore()
         # A saver's hook saves in a new session, before there was anybody to listen.
         first = self._saves.saved_in(run.session)
@@ -116,7 +109,7 @@ class StateKeeper:
             return
         task = f"worker-{ClusterConfig.from_environment().task_index}"
         self._worker = WorkerCheckpoints(run.checkpoint_dir)
-        self._state = CallbackState(run.called, run.loop_state, group, task)
+        self._state = CallbackState(run.called, self._epochs.document, group, task)
         self._restore()
 
     def session_is_new(self) -> None:
@@ -124,7 +117,7 @@ class StateKeeper:
         is_behind = self._worker is None or self._run.went_back
         if self._state is None or not is_behind:
             self._session = self._run.session
-            self._run.go_on_from(None)
+            self._epochs.go_on_from(None)
             return
         late, self._late = self._late, []
         prefix = self._restore()
@@ -145,8 +138,8 @@ class StateKeeper:
             # A worker without a state of its own takes over the chief's.
             of_chief = self._worker is not None and not self._state.exists(prefix)
             of_task = "" if of_chief else None
-            found = self._state.restore(prefix, run.parse_loop_state, of_task)
-        run.go_on_from(None if found is None else found.extra)
+            found = self._state.restore(prefix, loop_state.parse, of_task)
+        self._epochs.go_on_from(None if found is None else found.extra)
         return prefix
 
     def saving(self, session: Any, prefix: str) -> None:

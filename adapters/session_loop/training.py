@@ -1,7 +1,8 @@
-"""Callbacks in a training session: epochs, batches, validation, the end."""
+"""Callbacks in a training session: its steps, its stop and its end."""
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from absl import logging
@@ -12,19 +13,29 @@ from hookbridge.adapters.session_graph import estimator_stack, learning_rate
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import variables as session_variables
 from hookbridge.adapters.session_graph.fetches import FetchPlan, StepFetch
-from hookbridge.adapters.session_graph.metrics import MetricValues
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.adapters.session_loop import checks as callback_checks
-from hookbridge.adapters.session_loop import loop_state, monitors, values
+from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.config import SessionConfig
-from hookbridge.adapters.session_loop.epoch_logs import SIZE, EpochLogs
-from hookbridge.adapters.session_loop.epochs import EpochClock
-from hookbridge.adapters.session_loop.loop_state import LoopState
+from hookbridge.adapters.session_loop.epoch_logs import SIZE
 from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.slow import BatchTimer
 from hookbridge.adapters.session_loop.state_keeper import StateKeeper
-from hookbridge.adapters.session_loop.validation_run import ValidationRun
+from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
+
+
+class Phase(enum.Enum):
+    """Where a training run is between two training steps, or within one."""
+
+    LOOK = "before the next step the run looks where the session is"
+    FOLLOW = "the next step follows the last one in the same epoch"
+    OPEN = "a batch has begun; between two steps this means that its step failed"
+    WAIT = "a batch has begun; its gradients were handed over and not applied yet"
+
+
+# Enum members are looked up in each step; a global name costs less than an attribute.
+_LOOK, _FOLLOW, _OPEN, _WAIT = Phase
 
 
 class TrainRun(SessionRun):
@@ -35,6 +46,10 @@ class TrainRun(SessionRun):
       graph: the graph, not finalized.
       counter: the global step, or None.
       steps: which runs are training steps.
+
+    Attributes:
+      metrics: the keys of `logs`.
+      checkpoint_dir: where the job's checkpoints are, as far as a worker knows it.
     """
 
     def __init__(
@@ -47,56 +62,44 @@ class TrainRun(SessionRun):
             config.logs, monitors.monitored(config.callbacks), graph
         )
         self._plan = FetchPlan(counter, sources, steps)
-        self._logs: EpochLogs = EpochLogs(sources)
-        self._streaming: MetricValues = MetricValues(
-            [op for s in sources for op in s.resets]
-        )
+        self._epochs = TrainingEpochs(self, sources)
+        self._clock, self._logs = self._epochs.clock, self._epochs.logs
         self.metrics = [s.key for s in sources if s.key != SIZE]
         if "loss" not in self.metrics:
             monitors.warn_without_loss(config)
         self._rates = learning_rate.find(graph, config.learning_rate)
-        self.validation = ValidationRun(self)
+        validation = self._epochs.validation
         self.make_model(
-            self.metrics,
-            self._rates,
-            self.validation.run if self.validation else None,
+            self.metrics, self._rates, validation.run if validation else None
         )
         # The rates that this group feeds: all of the session, or none.
         self._feeds = self.model.live_link.rates.feeds
         # The one learning rate, if the loop may feed it.
         self._fed_rate = learning_rate.placeholder(self._rates)
-        self._epochs = EpochClock(config.steps_per_epoch)
-        self._batch = -1  # number of the open batch, -1 if none is open
-        self._now: Step | None = None
-        self._fetch: StepFetch
-        self._adds: int | None = None
-        # Whether the last step is complete and the next one is in the same epoch.
-        self._steady = False
+        self._phase = _LOOK
+        self._batch = 0  # number of the open batch
+        self._now: Step | None = None  # the step that runs
+        self._fetch: StepFetch  # what it fetches
+        self._adds: int | None = None  # by how much it moves the global step, if known
         # The kind of step that is only counted, since no callback wants its batches.
         self._plain: Step | None = None
+        self._batch_begin = self._batch_end = True  # whether callbacks want them
+        self._without_update = 0  # runs that moved no global step
+        self._was_at = 0  # the step before a recovery
         self._coord: Any = None
         estimator_stack.collect_saver(graph)
-        self._was_at = 0  # the step before a recovery
         self.checkpoint_dir = estimator_stack.checkpoint_dir()
-        self._state = StateKeeper(self)
-        # The state of the epoch that a restart or a recovery interrupted.
-        self._kept: LoopState | None = None
-        # The step of a worker's state may be later than that of its checkpoint; epochs
-        # that had ended by then do not begin again.
-        self._ahead = 0
-        # Whether the gradients of the open batch are not applied yet.
-        self._waiting = False
-        self._without_update = 0  # runs that moved no global step
-        self._batch_begin = self._batch_end = True
+        self._state = StateKeeper(self, self._epochs)
         self._outside: OutsideVariables | None = None
-        self._epoch_logs: dict[str, Any] = {}
 
     def check(self, callback: Any) -> None:
         callback_checks.check_training(
             callback,
             self.config,
             produced=monitors.Produced(
-                self.metrics, bool(self.validation), self.validation.metric_names
+                self.metrics,
+                bool(self._epochs.validation),
+                self._epochs.validation.metric_names,
             ),
             rates=self._rates,
             not_cloned=self.model.live_link.not_cloned,
@@ -128,10 +131,8 @@ class TrainRun(SessionRun):
         self._was_at = self.step
         self._counter.bind(self.session, self.members[0])
         self._read_step()
-        self._batch = -1
+        self._phase = _LOOK
         self._now = None  # a step that was lost with its session
-        self._waiting = False
-        self._steady = False
         if self.started:
             self._state.session_is_new()
             if self.model.stop_training:
@@ -140,7 +141,6 @@ class TrainRun(SessionRun):
         self.started = True
         BatchTimer(self.calls, self._note_calls)
         self._note_calls()
-        self._logs.begin_epoch()
         self.deliver("on_train_begin", {})
         self._outside = OutsideVariables(
             self.called, self.model.live_link.trained, self.model.live_link.owns
@@ -150,7 +150,7 @@ class TrainRun(SessionRun):
         early = self.model.stop_training
         self._state.begin()
         epochs = self.config.epochs
-        over = epochs is not None and self._epochs.number_of(self.step) >= epochs
+        over = epochs is not None and self._clock.number_of(self.step) >= epochs
         if over or (self.model.stop_training and not early):
             # Nothing is left to do, as when `fit` begins behind its last epoch.
             coord.request_stop()
@@ -169,57 +169,6 @@ class TrainRun(SessionRun):
             session_variables.write(self.session, [(self._counter.variable, step)])
         self._read_step()
 
-    def loop_state(self) -> dict[str, Any]:
-        """What belongs to a checkpoint beside the callbacks' own state."""
-        self._logs.catch_up()
-        is_open = self._epochs.is_open
-        return LoopState(
-            self.step,
-            self.model.live_link.rates.state(),
-            self._logs.state() if is_open else None,
-            self._streaming.read(self.session) if is_open else {},
-            self._epochs.origin,
-        ).document()
-
-    def parse_loop_state(self, document: Any, step: int) -> LoopState:
-        """Reads what `loop_state` returned at a step; raises if it is damaged."""
-        return loop_state.parse(document, step)
-
-    def go_on_from(self, state: LoopState | None) -> None:
-        """Goes on where the session is, after a restart or a recovery.
-
-        Args:
-          state: what was saved there, if anything is known.
-        """
-        if state is not None:
-            self.model.live_link.rates.restore(state.rates)
-        self._kept = state
-        self._ahead = 0 if state is None else state.step
-        self._epochs.go_on(self.step, None if state is None else state.origin)
-        if self._epochs.is_open:
-            if state is not None or self.went_back:
-                self._begin_means()
-        elif state is not None and state.sums is not None:
-            self._end_interrupted(state.step)
-
-    def _end_interrupted(self, step: int) -> None:
-        """Ends an epoch whose end was not delivered before the checkpoint.
-
-        The process was killed in the last events of the epoch, or other workers have
-        moved the global step on into the next one.
-
-        Args:
-          step: the one that the state belongs to, within the epoch.
-        """
-        if self._epochs.number_of(step) >= self._epochs.number_of(self.step):
-            return
-        now, self.step = self.step, step
-        self._begin_epoch()
-        self.step = now
-        if self._logs.fill(self.session):
-            self._end_epoch()
-        self._epochs.is_open = False
-
     def _read_step(self) -> None:
         if self._counter.variable is not None:
             self.step = self._counter.read(self.session)
@@ -229,21 +178,21 @@ class TrainRun(SessionRun):
         if now is None:
             return None
         counter = self._counter
-        sure = self._steady and counter.exact and not counter.stale
-        if now is self._plain and sure and not self._feeds:
-            self._steady = False
-            self._batch = 0  # a batch is open; its number is not needed
+        follows = self._phase is _FOLLOW and not counter.stale
+        if now is self._plain and follows and counter.exact and not self._feeds:
+            self._phase = _OPEN
             return self._fetch.arguments
         if self._fed_rate is not None:
             self._note_feed(run_context)
-        if not self._steady or counter.stale:
+        if not follows:
             self.session = run_context.session
-            self._next_step()
-        self._steady = False
-        if self._batch < 0:
-            self._batch = max(self.step - self._epochs.start, 0)
+            self._look()
+        if self._phase is not _WAIT:
+            self._batch = max(self.step - self._clock.start, 0)
             if self._batch_begin:
+                self._phase = _OPEN
                 self.deliver("on_train_batch_begin", self._batch, {})
+        self._phase = _OPEN
         self._fetch, self._adds = self._plan.fetch_of(now, counter)
         told = self._batch_begin or self._batch_end
         self._plain = now if self._adds and not told else None
@@ -256,26 +205,23 @@ class TrainRun(SessionRun):
         value = rates.fed_by_loop(self._fed_rate, run_context.original_args.feed_dict)
         self.model.live_link.rates.fed_by_loop(value)
 
-    def _next_step(self) -> None:
-        """Finds out where the next step is, unless it simply follows the last."""
-        failed = self._batch >= 0 and not self._waiting
+    def _look(self) -> None:
+        """Finds out where the session is, and which epoch the next step is in."""
+        failed, waits = self._phase is _OPEN, self._phase is _WAIT
         if self._counter.stale or failed:
             self._read_step()
         if failed:
             # The last step raised and the loop went on: the data has ended, and the
             # epoch with it, as in `fit` with a dataset of unknown size.
-            self._batch = -1
-            if self._epochs.batches:
+            self._phase = _LOOK
+            if self._clock.batches:
                 self._end_epoch()
-                self._epochs.shift(self.step)
-        elif (
-            self._epochs.is_open and self._batch < 0 and self._epochs.is_over(self.step)
-        ):
+                self._clock.shift(self.step)
+        elif self._clock.is_open and not waits and self._clock.is_over(self.step):
             # Runs through the raw session made the last steps of the epoch.
             self._end_epoch()
-        if self._batch < 0 and not self._epochs.is_open:
-            self._begin_epoch()
-        self._waiting = False
+        if not waits and not self._clock.is_open:
+            self._epochs.begin()
 
     def after_step(self, run_context: Any) -> None:
         if self._now is None:
@@ -283,14 +229,13 @@ class TrainRun(SessionRun):
         before = self.step
         if self._now is self._plain and not self._counter.stale:
             step = before + (self._adds or 0)
-            if step < self._epochs.stop and not self.model.stop_training:
+            if step < self._clock.stop and not self.model.stop_training:
                 # Fast path; must match `_finish_step`: no callback wants batches and
                 # the epoch goes on.
                 self.step = step
-                self._batch = -1
-                self._epochs.batches += 1
+                self._clock.batches += 1
                 self._logs.add(self._fetch, self.results)
-                self._steady = True
+                self._phase = _FOLLOW
                 self._now = None
                 self._state.step_is_over()
                 return
@@ -299,7 +244,7 @@ class TrainRun(SessionRun):
         )
         if self.step == before:
             # Gradients were handed over but not applied yet (SyncReplicasOptimizer).
-            self._waiting = True
+            self._phase = _WAIT
             self._without_update += 1
         else:
             self._finish_step(run_context)
@@ -309,43 +254,43 @@ class TrainRun(SessionRun):
     def _finish_step(self, run_context: Any) -> None:
         if self._fed_rate is not None:
             self._note_feed(run_context)
-        self._epochs.batches += 1
-        batch = max(self._batch, self.step - 1 - self._epochs.start)
-        self._batch = -1
+        self._phase = _LOOK
+        self._clock.batches += 1
         if self._batch_end:
+            batch = max(self._batch, self.step - 1 - self._clock.start)
             logs = self._logs.take(self._fetch, self.results)
             self.deliver("on_train_batch_end", batch, dict(logs))
         else:
             self._logs.add(self._fetch, self.results)
-        over = self._epochs.is_over(self.step)
+        over = self._clock.is_over(self.step)
         if over and self._adds is not None:
             self.step = self._counter.confirmed(self.step, run_context)
-            over = self._epochs.is_over(self.step)
+            over = self._clock.is_over(self.step)
         if not over and not self.model.stop_training:
-            self._steady = True
+            self._phase = _FOLLOW
             return
         self.session = run_context.session
         self._end_epoch()
         epochs = self.config.epochs
         if self.model.stop_training or (
-            over and epochs is not None and self._epochs.number + 1 >= epochs
+            over and epochs is not None and self._clock.number + 1 >= epochs
         ):
             run_context.request_stop()
 
     def finish(self) -> None:
         # At the end of the data a step has begun and not ended.
-        stopped = self.model.stop_training or self._batch >= 0
-        data_ended = self._batch >= 0 and not self._waiting
-        self._batch = -1
+        data_ended = self._phase is _OPEN
+        stopped = self.model.stop_training or data_ended or self._phase is _WAIT
+        self._phase = _LOOK
         self._now = None
         if data_ended:
             self._read_step()
-        partial = self._epochs.is_open and self._epochs.batches > 0
+        partial = self._clock.is_open and self._clock.batches > 0
         if partial:
             self._end_epoch()
             if data_ended:
-                self._epochs.shift(self.step)
-        elif self._epochs.is_open and data_ended:
+                self._clock.shift(self.step)
+        elif self._clock.is_open and data_ended:
             # The epoch began, but there was no data: the next run begins it again.
             self.model.live_link.rates.undo_epoch()
         if self._without_update:
@@ -355,44 +300,24 @@ class TrainRun(SessionRun):
                 "SyncReplicasOptimizer).",
                 self._without_update,
             )
-        self.deliver("on_train_end", dict(self._epoch_logs))
+        self.deliver("on_train_end", dict(self._epochs.last_logs))
         self._check_outside()
-        short = self._epochs.falls_short(self.step, self.config.epochs)
+        short = self._clock.falls_short(self.step, self.config.epochs)
         self._state.end(short and not stopped, epoch_ended=partial and data_ended)
+
+    def _end_epoch(self) -> None:
+        self._epochs.end()
+        self._check_outside()
 
     def _check_outside(self) -> None:
         outside, self._outside = self._outside, None
         if outside is not None:
             outside.warn(self.step)
 
+    def reset_metrics(self) -> None:
+        self._logs.reset(self.session)
+
     def stop_from_within(self) -> None:
         super().stop_from_within()
         if not self.in_step:
             self._coord.request_stop()  # nobody looks at the flag between steps
-
-    # --- epochs -------------------------------------------------------------
-
-    def _begin_epoch(self) -> None:
-        self._epochs.begin(max(self.step, self._ahead))
-        self._begin_means()
-        self.model.live_link.rates.begin_epoch()
-        self.deliver("on_epoch_begin", self._epochs.number, {})
-
-    def _begin_means(self) -> None:
-        kept, self._kept = self._kept, None
-        self._logs.begin_epoch()
-        if kept is not None and kept.sums is not None:
-            self._logs.restore(kept.sums)
-        if self._streaming:
-            self._streaming.write(self.session, kept.metrics if kept else {})
-
-    def _end_epoch(self) -> None:
-        self._epochs.is_open = False
-        self._logs.catch_up()
-        logs = dict(self._logs.current)
-        if self.validation and self.config.steps_per_epoch and self.validates_here():
-            result = self.validation.run()
-            logs.update(values.as_val_logs(result))
-        self._epoch_logs = dict(logs)
-        self.deliver("on_epoch_end", self._epochs.number, logs)
-        self._check_outside()
