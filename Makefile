@@ -2,15 +2,16 @@
 # but Python 3 and make has to be there before.
 #
 #   make demo       train the digits classifier in both loops
-#   make test       lint, then all tests on TF 2.15.1 and on the newest TF
+#   make test       lint, docs, then all tests on TF 2.15.1 and on the newest TF
 #   make test-fast  the tests for daily work: newest TF, one Keras, no processes
 #   make lint       ruff, mypy and the import contracts
+#   make docs       the documentation site, built strictly into build/site
 #   make clean      remove the environments and what was built
 #
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-fast lint clean
+.PHONY: help demo test test-fast lint docs clean
 .DEFAULT_GOAL := help
 
 NEWEST := .venv/newest
@@ -43,12 +44,15 @@ lint: $(NEWEST)/.installed
 	$(NEWEST)/bin/mypy hookbridge tests benchmarks
 	$(NEWEST)/bin/lint-imports --no-cache
 
+docs: $(NEWEST)/.installed
+	NO_MKDOCS_2_WARNING=1 $(NEWEST)/bin/mkdocs build --quiet --strict
+
 ifneq ($(PYTHON_215),)
-test: lint $(NEWEST)/.installed $(TF215)/.installed
+test: lint docs $(NEWEST)/.installed $(TF215)/.installed
 	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
 	    tf-2.15.1=$(TF215)/bin/python -- $(PYTEST_FLAGS)
 else
-test: lint $(NEWEST)/.installed
+test: lint docs $(NEWEST)/.installed
 	@echo "TF 2.15.1 needs Python 3.10 or 3.11 and none was found here:"
 	@echo "the newest TF alone is tested. PYTHON_215=/path/to/python names one."
 	@if [ "$(CI)" = true ]; then echo "In CI this is a failure."; exit 1; fi
@@ -69,7 +73,7 @@ $(NEWEST)/.installed: $(PACKAGING)
 	@echo "Installing the newest TensorFlow into $(NEWEST); takes minutes once."
 	"$(PYTHON_NEWEST)" -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
-	    ".[test,lint,keras2,estimator]" tensorflow
+	    ".[test,lint,docs,keras2,estimator]" tensorflow
 	@touch $@
 
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra.

@@ -50,7 +50,10 @@ EXTRAS = {
         "setuptools>=70",
         # The TensorBoard callback writes with it; TF >= 2.20 does not bring it.
         "tensorboard",
+        "pyyaml",
     ],
+    # The documentation site: `make docs`.
+    "docs": ["mkdocs-material==9.*", "mkdocstrings[python]>=1.0"],
     "bench": ["matplotlib>=3.8"],
     # Held to one release each: a new one may format or judge otherwise.
     "lint": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2.1"],

@@ -37,14 +37,15 @@ class CallbackToHook(
 
     Args:
       callback: a callback of any Keras flavour.
-      steps_per_epoch: see `hookbridge.as_hooks`, also for the others.
-      epochs: see there.
-      model: see there.
-      logs: see there.
-      validation: see there.
-      learning_rate: see there.
-      params: see there.
-      missing_metric: see there.
+      steps_per_epoch: training steps that make an epoch. This and the next seven
+        mean what they mean in `hookbridge.as_hooks`.
+      epochs: the run stops after this many epochs.
+      model: the Keras model inside the graph.
+      logs: `{key: tensor}` for the callback's `logs`.
+      validation: what makes `val_*` logs.
+      learning_rate: what `optimizer.learning_rate` stands for.
+      params: further entries of `callback.params`.
+      missing_metric: what to do about a metric that the loop does not produce.
       group: what the hooks of one `as_hooks` call share; it has the options then.
 
     Attributes:

@@ -56,7 +56,11 @@ def model_to_estimator(
       export_outputs: `{name: ExportOutput class}` of the exported model.
       callbacks: Keras callbacks, or hooks, one or a list.
       hooks: hooks, or callbacks, that take part in `train` only.
-      steps_per_epoch, epochs, validation, logs, params: see `hookbridge.as_hooks`.
+      steps_per_epoch: training steps that make an epoch, as in `hookbridge.as_hooks`.
+      epochs: the run stops after this many epochs.
+      validation: what makes `val_*` logs, as in `hookbridge.as_hooks`.
+      logs: `{key: tensor}` for the callbacks' `logs`, as in `hookbridge.as_hooks`.
+      params: further entries of `callback.params`.
 
     Returns:
       A `tf.estimator.Estimator`.

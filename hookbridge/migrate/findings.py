@@ -51,7 +51,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Unread:
-    """A file that could not be scanned, and why."""
+    """A file that could not be scanned, and why.
+
+    Attributes:
+      file: its path, as it was found.
+      reason: why, in one line.
+    """
 
     file: str
     reason: str

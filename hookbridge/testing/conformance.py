@@ -16,6 +16,10 @@ def differences(
 ) -> list[str]:
     """Where a received event sequence leaves the expected one; empty if nowhere.
 
+    Args:
+      received: what a guest got, as `EventLog.of` gives it.
+      expected: what it should get, as `lifecycle.expected_events` gives it.
+
     Returns:
       One line for the first place that differs and one for each event that came
       too often or too rarely.

@@ -50,7 +50,14 @@ def spy(guest: Any, log: EventLog, name: str | None = None) -> Any:
 
 
 def unspy(guest: Any) -> Any:
-    """Undoes `spy`; a guest that is not spied on is left as it is."""
+    """Undoes `spy`.
+
+    Args:
+      guest: a hook or callback; one that is not spied on is left as it is.
+
+    Returns:
+      `guest` itself.
+    """
     methods = vars(guest).pop(_SPY, None)
     if methods is not None:
         methods.remove()

@@ -12,16 +12,17 @@ import hook_support as support  # noqa: E402 - needs the path
 
 PAGE = f"""# Hooks in Keras loops: the support table
 
-Each cell is a run of `tests/adapters/fit_loop/test_hook_support.py`: *carried* means
-that the hook ran to its end and that its effect (files, stop, values) was there;
-*refused* means a `hb.errors.RefusedError` before the first step. `MirroredStrategy`
-runs over two logical CPUs. The page is written by
-`tests/adapters/helpers/write_hook_support.py`.
+*carried*: the hook ran to its end, and its effect (files, stop, values) was there.
+**refused**: a `hb.errors.RefusedError` before the first step, with the reason and the
+way out.
 
-*v1 graph* is a program after `disable_v2_behavior()` or `disable_eager_execution()`,
-without a strategy; its cells are runs of `tests/v1_mode/test_stock_hooks.py` in both
-modes. Keras 3 has no such training. `StepCounterHook` names its rate there by the
-variable that counts, such as `training/SGD/iter/sec`.
+Each cell holds for each of these, and each was run
+(`tests/adapters/fit_loop/test_hook_support.py`, `tests/v1_mode/test_stock_hooks.py`):
+
+- `tf.keras` of TF 2.15, tf_keras and Keras 3;
+- without a strategy, and under `MirroredStrategy` on two logical CPUs;
+- for Keras 2, [a v1 graph](graph-fit.md), after `disable_v2_behavior()` or
+  `disable_eager_execution()`, without a strategy.
 
 The row `hb.in_begin` is `hb.in_begin(lambda: FinalOpsHook(...))`, with a tensor that is
 made on the graph of the run.
@@ -34,6 +35,8 @@ made on the graph of the run.
 
 ## What to know
 
+- `StepCounterHook` names its rate in a v1 graph by the variable that counts, such as
+  `training/SGD/iter/sec`.
 - `ProfilerHook`, `StepCounterHook` and `CheckpointSaverHook` act when the global step
   moves, which it does in `fit` only. TensorFlow makes `ProfilerHook`'s writer in its
   constructor and refuses that while eager execution is on: construct it under

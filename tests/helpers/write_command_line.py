@@ -1,0 +1,35 @@
+"""Writes docs/reference/command-line.md: the help of each command."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from absl import flags
+
+from hookbridge.cli import command
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md"
+HEAD = """# Command line
+
+`python -m hookbridge` is the same as `hookbridge`. Exit codes: 0 for success, 1 if the
+job itself found something wrong, 2 for bad input, with one line that says which. The
+page is written by `tests/helpers/write_command_line.py`.
+"""
+
+
+def page() -> str:
+    """The whole page in Markdown."""
+    parts = [HEAD, f"```text\n{command.usage()}\n```\n"]
+    for name, where in command.COMMANDS.items():
+        module = importlib.import_module(where)
+        values = flags.FlagValues()
+        flags.DEFINE_boolean("help", False, "Print this help.", flag_values=values)
+        module.define_flags(values)
+        text = command.command_help(name, module, values)
+        parts.append(f"## `hookbridge {name}`\n\n```text\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
