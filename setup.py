@@ -35,6 +35,7 @@ PACKAGES = [
     "hookbridge.loops.tasks",
     "hookbridge.loops.towers",
     "hookbridge.migrate",
+    "hookbridge.run",
     "hookbridge.testing",
 ]
 

@@ -20,10 +20,11 @@ from absl import flags
 from hookbridge import errors
 
 # Name -> module with SUMMARY, USAGE, perhaps NOTE, define_flags(values) and
-# run(values, args).
+# run(values, args), perhaps split(words) into its own flags and the words of others.
 COMMANDS = {
     "demo": "hookbridge.cli.demo",
     "train": "hookbridge.cli.train",
+    "run": "hookbridge.cli.run",
     "cluster": "hookbridge.cli.cluster",
     "explain": "hookbridge.cli.explain",
     "migrate": "hookbridge.cli.migrate",
@@ -61,14 +62,16 @@ def _run(name: str, arguments: list[str]) -> int:
     values = flags.FlagValues()
     flags.DEFINE_boolean("help", False, "Print this help.", flag_values=values)
     command.define_flags(values)
+    split = getattr(command, "split", None)
+    own, others = (arguments, []) if split is None else split(arguments)
     try:
-        rest = _parse(values, [f"hookbridge {name}", *arguments])
+        rest = _parse(values, [f"hookbridge {name}", *own]) + others
         if values.help:
             print(command_help(name, command, values))
             return 0
-        code = int(command.run(values, rest))
+        found = command.run(values, rest)
+        code = 0 if callable(found) else int(found)
         sys.stdout.flush()
-        return code
     except BrokenPipeError:
         # Python writes what is left once more as it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -78,6 +81,8 @@ def _run(name: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         _complain(f"{name}: interrupted")
         return INTERRUPTED
+    # A program that takes over this process ends as its own errors say.
+    return int(found()) if callable(found) else code
 
 
 def _parse(values: Any, words: list[str]) -> list[str]:

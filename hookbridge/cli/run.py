@@ -1,0 +1,73 @@
+"""`hookbridge run` runs a TF1 program, unedited, on the installed TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from absl import flags
+
+from hookbridge import errors
+
+SUMMARY = "Run a TF1 program, unedited, on the installed TensorFlow."
+USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
+NOTE = (
+    "Which Keras, which behaviour and what `import tensorflow` means is read from the\n"
+    "source of the program and said in one line; flags decide otherwise."
+)
+MODULE = "-m"
+
+
+def define_flags(values: Any) -> None:
+    """Defines the command's flags in `values`."""
+    flags.DEFINE_enum(
+        "keras", None, ["2", "3"], "The Keras of `tf.keras`.", flag_values=values
+    )
+    flags.DEFINE_boolean(
+        "v1", False, "TensorFlow behaves as version 1.", flag_values=values
+    )
+    flags.DEFINE_boolean(
+        "v2", False, "TensorFlow behaves as version 2.", flag_values=values
+    )
+
+
+def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The command's own flags, and the program with its arguments.
+
+    The program is the first word that is no flag, `-m`, or what follows `--`.
+    """
+    for place, word in enumerate(words):
+        if word == "--":
+            return list(words[:place]), list(words[place + 1 :])
+        if word == MODULE or not word.startswith("-") or word == "-":
+            return list(words[:place]), list(words[place:])
+    return list(words), []
+
+
+def run(values: Any, arguments: Sequence[str]) -> Callable[[], int]:
+    """Prepares the program; what is returned runs it in this process."""
+    from hookbridge.run.execute import prepare
+    from hookbridge.run.launch import Launch
+
+    words = list(arguments)
+    as_module = words[:1] == [MODULE]
+    if as_module:
+        del words[0]
+    if not words or (words[0] == "-" and not as_module):
+        raise errors.InvalidArgumentError(
+            f"Received {'-' if words else 'no program'}; expected a Python file, or "
+            "`-m` and the name of a module."
+        )
+    if values.v1 and values.v2:
+        raise errors.InvalidArgumentError(
+            "Received --v1 and --v2; expected one of them."
+        )
+    return prepare(
+        Launch(
+            program=words[0],
+            arguments=tuple(words[1:]),
+            as_module=as_module,
+            keras=int(values.keras) if values.keras else None,
+            v1=True if values.v1 else False if values.v2 else None,
+        )
+    )

@@ -1,0 +1,7 @@
+"""Runs a TF1 program, unedited, on the installed TensorFlow.
+
+Reading order: `launch` and `located` (what to run), `reading` and `evidence` (what its
+source says), `world` (what is decided and entered), `own_modules`, `statements` and
+`views` (what `import tensorflow` means in its files), then `execute`, `tracebacks`,
+`children` and `spawned` (how it runs).
+"""

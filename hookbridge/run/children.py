@@ -1,0 +1,75 @@
+"""Processes that `multiprocessing` starts afresh are in the program's world too.
+
+A spawned child gets a message from its parent before it imports the program. One more
+item of that message prepares the child as it is unpickled. A forked child needs
+nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing.spawn
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge import patching
+from hookbridge.run import own_modules
+from hookbridge.run.launch import Launch
+from hookbridge.run.located import Located, locate
+from hookbridge.run.own_modules import OwnLoader, Program
+
+# The module that a child runs in the place of the program's main file.
+SPAWNED = "hookbridge.run.spawned"
+# The program of this process, if it is such a child.
+_in_child: dict[str, tuple[Located, Program]] = {}
+
+
+class Inherited:
+    """The item of the message: reading it makes the child's world.
+
+    Args:
+      launch: what the parent was asked for.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        # The child finds hookbridge where the parent does; its `sys.path` is set from
+        # the same message, but later.
+        path = f"__import__('sys').path.__setitem__(slice(None), {sys.path!r})"
+        module = f"__import__({__name__!r}, fromlist=['start'])"
+        fields = repr(dataclasses.asdict(self._launch))
+        return eval, (f"({path}, {module}.start({fields}))",)
+
+
+def inherit(launch: Launch) -> None:
+    """Prepares the message to every child that this process will start."""
+    plain = multiprocessing.spawn.get_preparation_data
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        data = plain(name)
+        data["hookbridge"] = Inherited(launch)
+        if data.pop("init_main_from_path", None) is not None:
+            data["init_main_from_name"] = SPAWNED
+        return data
+
+    methods = {"get_preparation_data": get_preparation_data}
+    patching.InstanceMethods(multiprocessing.spawn, methods).install()
+
+
+def start(fields: dict[str, Any]) -> None:
+    """Prepares a child process for its parent's program."""
+    launch = Launch(**fields)
+    located = locate(launch)
+    _in_child["program"] = located, own_modules.read(launch, located)
+    inherit(launch)
+
+
+def run_main(space: dict[str, Any]) -> None:
+    """Runs the program's main file in a child, whose `__name__` is `__mp_main__`."""
+    located, program = _in_child["program"]
+    loader = OwnLoader(space["__name__"], located.file, program)
+    space.update(__file__=located.file, __loader__=loader, __spec__=None)
+    exec(loader.get_code(space["__name__"]), space)

@@ -1,0 +1,154 @@
+"""What the source of one file says about the TensorFlow that it was written for."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hookbridge.migrate import behaviour_findings, name_findings
+from hookbridge.migrate.guest_classes import Module
+from hookbridge.migrate.names import canonical
+from hookbridge.migrate.target import NEWEST, Target
+
+# Packages that bring TensorFlow with them or are a part of it.
+TENSORFLOW = frozenset(
+    ("tensorflow", "tensorflow_estimator", "keras", "tf_keras", "tf_slim", "horovod")
+)
+# Left behind in upgraded programs by tf_upgrade_v2, so they prove nothing alone.
+_LEFTOVERS = ("tf.layers", "tf.summary", "tf.contrib", "tf.estimator")
+# Methods of the datasets of version 1.
+_OLD_METHODS = frozenset({"make_one_shot_iterator", "make_initializable_iterator"})
+# What Keras 3 does not have.
+_KERAS2_BELOW = (
+    *("layers", "nn.rnn_cell", "contrib", "keras.estimator", "keras.experimental"),
+    *("keras.optimizers.legacy", "keras.layers.DenseFeatures", "keras.wrappers"),
+    *("keras.layers.CuDNNLSTM", "keras.layers.CuDNNGRU"),
+)
+_KERAS2 = (
+    *(f"tf.{name}" for name in _KERAS2_BELOW),
+    *(f"tf.compat.v1.{name}" for name in _KERAS2_BELOW),
+    *("tf.compat.v1.keras", "tensorflow.python.keras", "tf_slim"),
+)
+_STRATEGIES = (
+    "tf.distribute.ParameterServerStrategy",
+    "tf.distribute.experimental.ParameterServerStrategy",
+)
+
+
+class Use(NamedTuple):
+    """A name in a file and where it stands."""
+
+    name: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.name} in {os.path.basename(self.file)}:{self.line}"
+
+
+class Evidence(NamedTuple):
+    """The first use of each kind in one file; None if there is none.
+
+    Attributes:
+      file: the file.
+      tensorflow: it imports TensorFlow or what brings it.
+      old: a name, under `import tensorflow as tf`, that only TensorFlow 1 had.
+      leftover: a name that only TensorFlow 1 had and that upgraded programs may have.
+      new: a name that a program of TensorFlow 2 writes, `tf.compat.v1` included.
+      v1_behaviour: what needs the v1 behaviour of TensorFlow.
+      switch: the program's own call that switches v2 behaviour off.
+      estimator: a name of Estimator.
+      keras: any name of Keras.
+      keras2: what Keras 3 does not have.
+    """
+
+    file: str
+    tensorflow: Use | None = None
+    old: Use | None = None
+    leftover: Use | None = None
+    new: Use | None = None
+    v1_behaviour: Use | None = None
+    switch: Use | None = None
+    estimator: Use | None = None
+    keras: Use | None = None
+    keras2: Use | None = None
+
+
+def examine(module: Module) -> Evidence:
+    """The evidence of one file."""
+    found: dict[str, Use] = {}
+    for kind, name, line in sorted(_kinds(module), key=lambda one: one[2]):
+        found.setdefault(kind, Use(name, module.source.file, line))
+    return Evidence(module.source.file, **found)
+
+
+def _kinds(module: Module) -> Iterator[tuple[str, str, int]]:
+    """All kinds of evidence: kind, name and line."""
+    source, names, target = module.source, module.names, Target(NEWEST)
+    for finding in name_findings.find(source, names, target):
+        if finding.code in ("V1_NAME", "LAYERS") or finding.name.startswith("tf.con"):
+            leftover = finding.name.startswith(_LEFTOVERS)
+            yield "leftover" if leftover else "old", finding.name, finding.line
+    for finding in behaviour_findings.find(source, names):
+        if finding.code == "V1_BEHAVIOUR":
+            yield "v1_behaviour", finding.name, finding.line
+    for node in source.nodes:
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name in _imports(node):
+                if name.partition(".")[0] in TENSORFLOW:
+                    yield "tensorflow", name, line
+                    yield from _of_name(canonical(name), line, target)
+        elif isinstance(node, ast.Attribute):
+            full = names.of(node)
+            if full is not None:
+                yield from _of_name(full, line, target)
+            elif node.attr in _OLD_METHODS:
+                yield "old", f".{node.attr}()", line
+            elif node.attr == "value" and _is_dimension(node.value):
+                yield "v1_behaviour", "shape[...].value", line
+        elif isinstance(node, ast.Call):
+            full = names.of(node.func) or ""
+            old_rate = any(keyword.arg == "lr" for keyword in node.keywords)
+            if old_rate and full.startswith("tf.keras.optimizers."):
+                yield "keras2", f"{full}(lr=)", line
+
+
+def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, int]]:
+    estimators = ("tf.estimator", "tf.compat.v1.estimator", "tensorflow_estimator")
+    if name.startswith((*estimators, "tensorflow.python.estimator")):
+        yield "estimator", name, line
+    if name.startswith(("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras")):
+        yield "keras", name, line
+    if name.startswith((*_KERAS2, *_STRATEGIES)):
+        yield "keras2", name, line
+    if name.endswith((".disable_v2_behavior", ".disable_eager_execution")):
+        yield "switch", name, line
+    is_v1 = name.startswith("tf.compat.v1")
+    if is_v1 or (
+        name.startswith("tf.")
+        and not name.startswith(("tf.compat", "tf.keras", "tf.estimator"))
+        and target.has(name)
+        and not target.has_v1(name)
+    ):
+        yield "new", name, line
+
+
+def _imports(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if node.level or not node.module:
+        return []
+    return [f"{node.module}.{alias.name}" for alias in node.names]
+
+
+def _is_dimension(node: ast.expr) -> bool:
+    """Whether it is `x.shape[i]` or `x.get_shape()[i]`, which version 1 wraps."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    shape = node.value
+    if isinstance(shape, ast.Call):
+        return isinstance(shape.func, ast.Attribute) and shape.func.attr == "get_shape"
+    return isinstance(shape, ast.Attribute) and shape.attr == "shape"

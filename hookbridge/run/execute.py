@@ -1,0 +1,73 @@
+"""Runs a program as `python PROGRAM.py` does, in the world that it needs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+from hookbridge.run import children, own_modules, tracebacks
+from hookbridge.run import world as worlds
+from hookbridge.run.launch import Launch
+from hookbridge.run.located import Located, locate
+from hookbridge.run.own_modules import OwnLoader, Program
+
+
+def prepare(launch: Launch) -> Callable[[], int]:
+    """Reads the program and enters its world.
+
+    Args:
+      launch: what was asked for.
+
+    Returns:
+      What runs the program in this process. It returns 0; an exception of the
+      program, `SystemExit` included, passes through.
+
+    Raises:
+      errors.InvalidArgumentError: the program does not exist or is no Python, or
+        two worlds are asked for.
+      errors.ImportOrderError: TensorFlow was imported before.
+      errors.MissingExtraError: what the program needs is not installed.
+    """
+    worlds.check_not_imported()
+    # With `python -P` there is no place for the program's folder.
+    puts_folder = not getattr(sys.flags, "safe_path", False)
+    if launch.as_module and puts_folder:
+        sys.path[0] = os.getcwd()
+    located = locate(launch)
+    if puts_folder:
+        sys.path[0] = located.folder
+    program = own_modules.read(launch, located)
+    if program.uses_tensorflow:
+        name = os.path.basename(located.file)
+        print(f"hookbridge run: {name}: {program.world.told()}", file=sys.stderr)
+        program.enter()
+    children.inherit(launch)
+    return lambda: run_main(launch, located, program)
+
+
+def run_main(launch: Launch, located: Located, program: Program) -> int:
+    """Runs the main file as `__main__`."""
+    sys.argv[:] = [located.argv0, *launch.arguments]
+    loader = OwnLoader("__main__", located.file, program)
+    module = types.ModuleType("__main__")
+    spec = located.spec
+    if spec is not None:
+        spec = ModuleSpec(spec.name, loader, origin=spec.origin)
+        spec.has_location = True
+    space: dict[str, Any] = {
+        "__file__": located.file,
+        "__loader__": loader,
+        "__package__": spec.parent if spec else None,
+        "__spec__": spec,
+        "__builtins__": sys.modules["builtins"],
+    }
+    module.__dict__.update(space)
+    sys.modules["__main__"] = module
+    with tracebacks.of_program_only():
+        code = loader.get_code("__main__")
+        exec(code, module.__dict__)
+    return 0

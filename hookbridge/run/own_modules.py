@@ -1,0 +1,129 @@
+"""Finds and loads the program's own modules, with their view of TensorFlow."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import types
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from typing import Any
+
+from hookbridge.migrate.findings import Unread
+from hookbridge.migrate.guest_classes import Module
+from hookbridge.run import world as worlds
+from hookbridge.run.evidence import Evidence, examine
+from hookbridge.run.launch import Launch
+from hookbridge.run.located import Located, OwnCode
+from hookbridge.run.reading import read_file, read_program
+from hookbridge.run.statements import rewrite
+
+
+class Program:
+    """A program's own files and its world, which is entered when one needs it.
+
+    Args:
+      launch: what was asked for.
+      own: which files are its own.
+      modules: those that were found by reading.
+    """
+
+    def __init__(self, launch: Launch, own: OwnCode, modules: Sequence[Module]) -> None:
+        self.own = own
+        self._launch = launch
+        self._evidence = {m.source.file: examine(m) for m in modules}
+        self.world = worlds.decide(list(self._evidence.values()), launch)
+        self.entered = False
+
+    @property
+    def uses_tensorflow(self) -> bool:
+        """Whether a file that was read imports TensorFlow."""
+        return any(e.tensorflow for e in self._evidence.values())
+
+    def evidence(self, file: str) -> Evidence:
+        """That of one file; one that was not found by reading is read now."""
+        if file not in self._evidence:
+            module = read_file(file)
+            if isinstance(module, Unread):
+                return Evidence(file)
+            self._evidence[file] = examine(module)
+            if not self.entered:
+                files = list(self._evidence.values())
+                self.world = worlds.decide(files, self._launch)
+        return self._evidence[file]
+
+    def enter(self) -> None:
+        """Enters the world, once."""
+        if not self.entered:
+            self.entered = True
+            worlds.enter(self.world)
+
+    def means_old(self, file: str) -> bool | None:
+        """Whether a file means TensorFlow 1; None for one that imports no TensorFlow.
+
+        The world is entered if it does.
+        """
+        evidence = self.evidence(file)
+        if not evidence.tensorflow:
+            return None
+        self.enter()
+        inside = self.own.is_inside(file)
+        return worlds.means_old(evidence, self.world if inside else None)
+
+
+class OwnLoader(SourceFileLoader):
+    """Loads one of the program's own files.
+
+    Args:
+      name: the module's name.
+      path: the file.
+      program: the program that it is a part of.
+    """
+
+    def __init__(self, name: str, path: str, program: Program) -> None:
+        super().__init__(name, path)
+        self._program = program
+
+    def get_code(self, fullname: str) -> Any:
+        """Compiles the file; what Python keeps in `__pycache__` is left alone."""
+        path = self.get_filename(fullname)
+        data = self.get_data(path)
+        old = self._program.means_old(path)
+        if old is None:
+            return compile(data, path, "exec", dont_inherit=True)
+        tree: Any = compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        return compile(rewrite(tree, old), path, "exec", dont_inherit=True)
+
+
+class OwnFinder:
+    """Finds the program's own modules, and no others, for `OwnLoader`.
+
+    Args:
+      program: the program.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def find_spec(
+        self,
+        name: str,
+        path: Sequence[str] | None = None,
+        target: types.ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        """See `importlib.abc.MetaPathFinder.find_spec`."""
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or type(spec.loader) is not SourceFileLoader:
+            return None
+        if spec.loader.path not in self._program.own:
+            return None
+        spec.loader = OwnLoader(spec.loader.name, spec.loader.path, self._program)
+        return spec
+
+
+def read(launch: Launch, located: Located) -> Program:
+    """Reads a program and lets Python load its own modules as its world says."""
+    own = OwnCode(located.folder)
+    program = Program(launch, own, read_program(located.file, own.roots()))
+    sys.meta_path.insert(0, OwnFinder(program))
+    return program

@@ -1,0 +1,7 @@
+"""Runs in a spawned child in the place of the program's main file."""
+
+from __future__ import annotations
+
+from hookbridge.run import children
+
+children.run_main(globals())

@@ -1,0 +1,58 @@
+"""An error of a program looks as if Python itself had run it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import types
+from collections.abc import Iterator
+
+_ROOM = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+@contextlib.contextmanager
+def of_program_only() -> Iterator[None]:
+    """Shows an uncaught error without the frames of this room.
+
+    The error then passes on, so that Python ends the process as it always does;
+    it is not shown a second time.
+    """
+    try:
+        yield
+    except SystemExit:
+        raise
+    except BaseException as e:
+        _trim(e, set())
+        sys.last_type, sys.last_value = type(e), e
+        sys.last_traceback = e.__traceback__
+        sys.excepthook(type(e), e, e.__traceback__)
+        sys.excepthook = lambda *error: None
+        raise
+
+
+def _trim(error: BaseException, seen: set[int]) -> None:
+    """Takes our frames out of the traceback of an error and of its causes."""
+    if id(error) in seen:
+        return
+    seen.add(id(error))
+    error.__traceback__ = _without_ours(error.__traceback__)
+    for other in (error.__cause__, error.__context__):
+        if other is not None:
+            _trim(other, seen)
+
+
+def _without_ours(
+    frames: types.TracebackType | None,
+) -> types.TracebackType | None:
+    kept = []
+    while frames is not None:
+        if not os.path.abspath(frames.tb_frame.f_code.co_filename).startswith(_ROOM):
+            kept.append(frames)
+        frames = frames.tb_next
+    made: types.TracebackType | None = None
+    for frame in reversed(kept):
+        made = types.TracebackType(
+            made, frame.tb_frame, frame.tb_lasti, frame.tb_lineno
+        )
+    return made

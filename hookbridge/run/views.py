@@ -1,0 +1,129 @@
+"""What `tensorflow` is in the program's own files.
+
+A view is a module that stands before TensorFlow's own and adds the names that died.
+TensorFlow's modules stay as they are, so libraries see TensorFlow 2.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+# Name in TensorFlow 1 -> where it is today, for modules that the private part of
+# TensorFlow lost. The longest matching prefix counts.
+MOVED = {
+    "tensorflow.python.estimator": "tensorflow_estimator.python.estimator",
+    "tensorflow.python.keras": "tf_keras",
+}
+
+
+class View(types.ModuleType):
+    """A module whose names are those of several, and some of its own.
+
+    Args:
+      name: its `__name__`.
+      modules: where a name is looked for, in this order.
+      own: names that come before all of them, each with what makes it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        modules: Sequence[Any],
+        own: Mapping[str, Callable[[], Any]] | None = None,
+    ) -> None:
+        super().__init__(name, modules[0].__doc__)
+        self.__dict__["_view_modules"] = tuple(modules)
+        self.__dict__["_view_own"] = dict(own or {})
+        for attribute in ("__path__", "__file__", "__version__"):
+            if hasattr(modules[-1], attribute):
+                self.__dict__[attribute] = getattr(modules[-1], attribute)
+
+    def __getattr__(self, name: str) -> Any:
+        make = self.__dict__["_view_own"].get(name)
+        if make is not None:
+            self.__dict__[name] = value = make()
+            return value
+        for module in self.__dict__["_view_modules"]:
+            try:
+                return getattr(module, name)
+            except AttributeError:
+                continue
+        raise AttributeError(
+            f"module '{self.__name__}' has no attribute '{name}'; TensorFlow lost it, "
+            "and `hookbridge run` knows nothing that stands for it"
+        )
+
+    def __dir__(self) -> list[str]:
+        names = {name for module in self._view_modules for name in dir(module)}
+        return sorted({*names, *self._view_own, *self.__dict__} - {"__all__"})
+
+
+def device(name_or_function: Any) -> Any:
+    """`tf.device` of version 2 that takes functions as well."""
+    import tensorflow as tf
+
+    if callable(name_or_function):
+        return tf.compat.v1.device(name_or_function)
+    return tf.device(name_or_function)
+
+
+@functools.cache
+def tensorflow(old: bool) -> View:
+    """`tensorflow` of a file.
+
+    Args:
+      old: whether it means TensorFlow 1.
+    """
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    if old:
+        return View("tensorflow", (v1, tf), _shared(v1))
+    own = _shared(tf)
+    own["device"] = lambda: device
+    for name in ("train", "summary", "nn", "metrics", "losses", "saved_model", "data"):
+        both = (getattr(tf, name), getattr(v1, name))
+        own[name] = functools.partial(View, f"tensorflow.{name}", both)
+    return View("tensorflow", (tf, v1), own)
+
+
+def _shared(first: Any) -> dict[str, Callable[[], Any]]:
+    """The names that both views have and TensorFlow has not."""
+    return {}
+
+
+def find(old: bool, dotted: str) -> Any:
+    """The object that a dotted name of TensorFlow stands for.
+
+    Args:
+      old: whether the file means TensorFlow 1.
+      dotted: begins with `tensorflow`.
+
+    Raises:
+      ImportError: there is nothing of that name.
+    """
+    if dotted.startswith("tensorflow.python."):
+        return _private(dotted)
+    found: Any = tensorflow(old)
+    place = "tensorflow"
+    for part in dotted.split(".")[1:]:
+        place = f"{place}.{part}"
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            found = importlib.import_module(place)
+    return found
+
+
+def _private(dotted: str) -> Any:
+    try:
+        return importlib.import_module(dotted)
+    except ModuleNotFoundError:
+        for prefix, place in MOVED.items():
+            if dotted == prefix or dotted.startswith(f"{prefix}."):
+                return importlib.import_module(place + dotted[len(prefix) :])
+        raise

@@ -1,0 +1,213 @@
+"""Which TensorFlow a program gets: decided from its source, entered once.
+
+A *world* is what a process looks like to the program: which Keras, which behaviour
+of TensorFlow, and what `import tensorflow` means in the program's own files.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hookbridge import errors
+from hookbridge.run.evidence import Evidence, Use
+from hookbridge.run.launch import Launch
+
+LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
+# Distributions that hold the package `tensorflow`.
+DISTRIBUTIONS = (
+    *("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-intel"),
+    *("tensorflow-macos", "tensorflow-rocm", "tf-nightly-cpu"),
+)
+LAST_WITH_KERAS2 = (2, 15)
+
+
+@dataclass(frozen=True)
+class World:
+    """What a program's process looks like to it.
+
+    Attributes:
+      old: whether files without evidence of their own mean TensorFlow 1 when they
+        import `tensorflow`.
+      v1: whether the v1 behaviour of TensorFlow is switched on.
+      keras2: whether `tf.keras` is to be Keras 2; None leaves it as it is.
+      estimator: the first use of Estimator in the program, if any.
+      reasons: what the decisions rest on, for the line that tells them.
+    """
+
+    old: bool = False
+    v1: bool = False
+    keras2: bool | None = None
+    estimator: Use | None = None
+    reasons: tuple[str, ...] = field(default=())
+
+    def told(self) -> str:
+        """One line about the world."""
+        parts = ["`import tensorflow` is tensorflow.compat.v1"] if self.old else []
+        parts += ["v1 behaviour"] if self.v1 else []
+        if self.keras2 is not None:
+            parts.append("Keras 2" if self.keras2 else "Keras 3")
+        parts += ["Estimator"] if self.estimator else []
+        world = ", ".join(parts) or "TensorFlow as it is"
+        return f"{world} ({'; '.join(self.reasons)})" if self.reasons else world
+
+
+def means_old(evidence: Evidence, world: World | None) -> bool:
+    """Whether `import tensorflow` in a file means TensorFlow 1.
+
+    Args:
+      evidence: that of the file.
+      world: decides for a file that shows nothing; None says no.
+    """
+    if evidence.old:
+        return True
+    if evidence.new:
+        return False
+    return bool(evidence.leftover) or (world is not None and world.old)
+
+
+def decide(files: Sequence[Evidence], launch: Launch) -> World:
+    """The world of a program, from the evidence in its files and the flags.
+
+    Raises:
+      errors.InvalidArgumentError: flags and environment ask for two worlds.
+      errors.MissingExtraError: what the program needs is not installed.
+    """
+    _check_flags(launch)
+    reasons = []
+    old = next((e.old or e.leftover for e in files if means_old(e, None)), None)
+    needs_v1 = next((e.v1_behaviour for e in files if e.v1_behaviour), None)
+    switch = next((e.switch for e in files if e.switch), None)
+    estimator = next((e.estimator for e in files if e.estimator), None)
+    if old:
+        reasons.append(f"TensorFlow 1: {old}")
+    v1 = bool(old or (needs_v1 and not switch))
+    if v1 and not old:
+        reasons.append(f"v1 behaviour: {needs_v1}")
+    if launch.v1 is not None:
+        v1 = launch.v1
+        reasons.append("--v1" if v1 else "--v2")
+    keras2, why = _keras(files, launch, bool(v1 or old or switch or estimator))
+    reasons += [why] if why else []
+    world = World(bool(old), v1, keras2, estimator, tuple(reasons))
+    _check_installed(world)
+    return world
+
+
+def _keras(
+    files: Sequence[Evidence], launch: Launch, is_of_v1: bool
+) -> tuple[bool | None, str]:
+    """Which Keras, and why."""
+    if tf_version() <= LAST_WITH_KERAS2:
+        if launch.keras == 3:
+            raise errors.InvalidArgumentError(
+                "Received --keras=3; expected --keras=2 or nothing: the Keras of "
+                f"TensorFlow {'.'.join(map(str, tf_version()))} is Keras 2."
+            )
+        return None, ""
+    if launch.keras is not None:
+        return launch.keras == 2, f"--keras={launch.keras}"
+    if given := os.environ.get(LEGACY_KERAS):
+        return _is_true(given), f"{LEGACY_KERAS}={given}"
+    needs = next((e.keras2 for e in files if e.keras2), None)
+    if needs is None and is_of_v1:
+        needs = next((e.keras or e.estimator for e in files), None)
+        needs = next((e.keras or e.estimator for e in files if e.keras), needs)
+    return (True, f"Keras 2: {needs}") if needs else (None, "")
+
+
+def _check_flags(launch: Launch) -> None:
+    given = os.environ.get(LEGACY_KERAS)
+    if given and launch.keras is not None and _is_true(given) != (launch.keras == 2):
+        raise errors.InvalidArgumentError(
+            f"Received --keras={launch.keras} and the environment variable "
+            f"{LEGACY_KERAS}={given}, which asks for the other Keras; expected one of "
+            "them."
+        )
+
+
+def _is_true(value: str) -> bool:
+    return value.lower() in ("1", "true")
+
+
+def tf_version() -> tuple[int, int]:
+    """The version of the installed TensorFlow, which is not imported.
+
+    Raises:
+      errors.MissingExtraError: TensorFlow is not installed.
+    """
+    for name in DISTRIBUTIONS:
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        match = re.match(r"(\d+)\.(\d+)", found)
+        assert match is not None
+        return int(match[1]), int(match[2])
+    raise errors.MissingExtraError(
+        "TensorFlow is not installed. Install it with `pip install tensorflow`."
+    )
+
+
+def _check_installed(world: World) -> None:
+    if tf_version() <= LAST_WITH_KERAS2:
+        return
+    needs = ["tf_keras"] if world.keras2 or world.estimator else []
+    needs += ["tensorflow_estimator"] if world.estimator else []
+    for module in needs:
+        if importlib.util.find_spec(module) is None:
+            extra = "estimator" if world.estimator else "keras2"
+            raise errors.MissingExtraError(
+                f"The program needs {module} ({'; '.join(world.reasons)}), which is "
+                f'not installed. Install it with `pip install "hookbridge[{extra}]"`.'
+            )
+
+
+def enter(world: World) -> None:
+    """Makes this process the program's world; TensorFlow is imported here.
+
+    Raises:
+      errors.ImportOrderError: TensorFlow was imported before.
+    """
+    check_not_imported()
+    if world.keras2 is not None:
+        os.environ[LEGACY_KERAS] = "1" if world.keras2 else "0"
+    import tensorflow as tf
+
+    from hookbridge import estimator
+
+    if world.v1:
+        logger = tf.get_logger()
+        level = logger.level
+        # The program's author did not write the call that TensorFlow warns of.
+        logger.setLevel("ERROR")
+        tf.compat.v1.disable_v2_behavior()
+        logger.setLevel(level)
+    if world.estimator or _has_estimator():
+        estimator.install()
+
+
+def check_not_imported() -> None:
+    """Makes sure that the choice of Keras and of behaviour still has an effect.
+
+    Raises:
+      errors.ImportOrderError: TensorFlow was imported before.
+    """
+    if "tensorflow" in sys.modules:
+        raise errors.ImportOrderError(
+            "TensorFlow was imported before `hookbridge run` could prepare it, by "
+            "sitecustomize, usercustomize, a .pth file or PYTHONSTARTUP; expected a "
+            "Python that starts without it (`python -X importtime -c pass` shows who "
+            "imports it)."
+        )
+
+
+def _has_estimator() -> bool:
+    """Whether Estimator can be brought back for libraries that look for it."""
+    names = ("tensorflow_estimator", "tf_keras")
+    return all(importlib.util.find_spec(name) is not None for name in names)

@@ -1,0 +1,135 @@
+"""`hookbridge run` runs a program as Python does, in the world that it needs."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launching import PROGRAMS, launch
+
+from hookbridge import compat
+
+TF1 = PROGRAMS / "tf1"
+
+
+def traceback_files(stderr: str) -> list[str]:
+    """The files that the lines of a traceback name."""
+    return [
+        line.split('"')[1]
+        for line in stderr.splitlines()
+        if line.startswith('  File "')
+    ]
+
+
+@pytest.fixture(scope="module")
+def session() -> Any:
+    return launch("session.py", "--steps=3", "--end=error", cwd=TF1, stdin="some input")
+
+
+@pytest.mark.slow
+def test_a_tf1_program_runs_unedited(session: Any) -> None:
+    seen = json.loads(session.stdout)
+    assert seen["losses"] == [9.0, 0.5625, 0.03515625]
+    assert (seen["count"], seen["width"], seen["mode"]) == (3, 2, "train")
+    assert "keras3" not in seen["keras"]
+    assert seen["helper"]  # modules of its own mean TensorFlow 1 too
+    assert seen["library"] == [False, False]  # everybody else sees TensorFlow 2
+    (told,) = [x for x in session.stderr.splitlines() if "hookbridge run:" in x]
+    assert "session.py: `import tensorflow` is tensorflow.compat.v1" in told
+    assert "v1 behaviour" in told
+
+
+@pytest.mark.slow
+def test_the_program_sees_what_python_shows_it(session: Any) -> None:
+    seen = json.loads(session.stdout)
+    assert seen["argv"] == ["session.py", "--steps=3", "--end=error"]
+    assert (seen["file"], seen["name"]) == ("session.py", "__main__")
+    assert seen["path"] == str(TF1)
+    assert seen["main"] and seen["spec"] and seen["pickled"] == 3
+    assert seen["stdin"] == "some input"
+
+
+@pytest.mark.slow
+def test_child_processes_are_in_the_same_world(session: Any) -> None:
+    seen = json.loads(session.stdout)
+    for method in ("spawn", "fork", "forkserver"):
+        assert seen[method] == [method, True, False, True]
+
+
+@pytest.mark.slow
+def test_an_error_shows_no_frame_of_ours(session: Any) -> None:
+    assert session.returncode == 1
+    assert session.stderr.rstrip().endswith("ValueError: of the program")
+    files = traceback_files(session.stderr)
+    assert files[0] == "session.py"
+    assert files[-1].endswith("shared/helper.py")
+    assert not [f for f in files if "/hookbridge/run/" in f or "/cli/" in f]
+
+
+def test_a_module_runs_as_python_m_does() -> None:
+    done = launch("-m", "plain", "-m", "--keras=2")
+    assert done.stdout.split("\n")[0] == (
+        f"__main__ plain plain.__main__ ['-m', '--keras=2'] plain.part {PROGRAMS}"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_program_without_tensorflow_ends_with_its_own_error() -> None:
+    done = launch("--v1", "failing.py", "--v2", "--help")
+    assert (done.returncode, done.stdout) == (1, "['--v2', '--help']\n")
+    assert traceback_files(done.stderr) == ["failing.py"]
+
+
+def test_an_interrupt_ends_the_process_as_a_signal_does(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = launch("program.py", cwd=tmp_path)
+    assert done.returncode == -signal.SIGINT
+    assert traceback_files(done.stderr) == ["program.py"]
+    assert done.stderr.rstrip().endswith("KeyboardInterrupt")
+
+
+BAD = {
+    "no_program": (["--v1"], "no program"),
+    "missing": (["nowhere.py"], "'nowhere.py', which does not exist"),
+    "missing_module": (["-m", "nowhere"], "the module 'nowhere'"),
+    "no_module": (["-m"], "no program"),
+    "no_python": (["binary.py"], "expected Python source"),
+    "syntax": (["syntax.py"], "syntax error in line 1"),
+    "python_2": (["python2.py"], "2to3"),
+    "standard_input": (["-"], "expected a Python file"),
+    "two_behaviours": (["--v1", "--v2", "fine.py"], "--v1 and --v2"),
+    "two_keras": (["--keras=3", "fine.py"], "TF_USE_LEGACY_KERAS=1"),
+    "keras_4": (["--keras=4", "fine.py"], "--keras=4"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_bad_input_is_one_line_and_exit_code_2(case: str, tmp_path: Path) -> None:
+    if case == "two_keras" and compat.tf_version() <= (2, 15):
+        pytest.skip("one Keras only")
+    (tmp_path / "binary.py").write_bytes(b"\x7fELF\x00\x01\xff")
+    (tmp_path / "syntax.py").write_text("x = = 1\n")
+    (tmp_path / "python2.py").write_text("print 'hello'\n")
+    (tmp_path / "fine.py").write_text("import tensorflow\n")
+    words, message = BAD[case]
+    done = launch(*words, cwd=tmp_path, TF_USE_LEGACY_KERAS="1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("hookbridge: run: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+
+
+def test_tensorflow_that_is_there_before_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys, types\nsys.modules['tensorflow'] = types.ModuleType('tensorflow')"
+    )
+    (tmp_path / "fine.py").write_text("import tensorflow\n")
+    paths = f"{tmp_path}:{Path(__file__).resolve().parents[2]}"
+    done = launch("fine.py", cwd=tmp_path, PYTHONPATH=paths)
+    assert done.returncode == 2
+    assert "TensorFlow was imported before" in done.stderr
+    assert done.stderr.count("\n") == 1
