@@ -27,6 +27,8 @@ NAMED_NOT_USED = {
     ),
     "hookbridge/migrate/name_findings.py": "what scanned programs may use",
     "hookbridge/migrate/rules.py": "what scanned programs may use",
+    "hookbridge/run/evidence.py": "what programs that are run may use",
+    "hookbridge/run/views.py": "what programs that are run may import",
 }
 
 

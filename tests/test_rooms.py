@@ -28,6 +28,8 @@ _ATTRIBUTES = {
     "hookbridge/estimator/revive.py": "the builtins of modules that it loads",
     "hookbridge/estimator/stand_ins.py": "fills modules of its own making",
     "hookbridge/loops/group_stop/hook.py": "a field of our own `StepWatch`",
+    "hookbridge/run/execute.py": "the names that Python itself gives to `__main__`",
+    "hookbridge/run/tracebacks.py": "`sys.excepthook`, once the error was shown",
     "hookbridge/testing/spying.py": "the mark of a guest that is spied on",
 }
 Import = tuple[str, str]  # module, name in it
