@@ -30,6 +30,7 @@ class Rule:
       reason: what breaks, in a sentence.
       way_out: what to write; `{rest}` is what follows the prefix, `{last}` the last
         part, `{public}` the first class and what follows it.
+      run: what `hookbridge run` does about it; empty if nothing.
     """
 
     code: str
@@ -37,6 +38,7 @@ class Rule:
     verdict: str
     reason: str
     way_out: str
+    run: str = ""
 
     def match(self, name: str) -> str | None:
         """The prefix that matches a canonical name, or None."""
@@ -67,6 +69,7 @@ RULES: tuple[Rule, ...] = (
         "auto",
         _ESTIMATOR,
         "`hb.estimator.{rest}`, or " + INSTALL,
+        run="brings it back in its place",
     ),
     Rule(
         "ESTIMATOR_INPUTS",
@@ -74,6 +77,7 @@ RULES: tuple[Rule, ...] = (
         "auto",
         _ESTIMATOR,
         "`hb.estimator.v1.inputs.{rest}`",
+        run="brings it back in its place",
     ),
     Rule(
         "ESTIMATOR_PRIVATE",
@@ -85,6 +89,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _ESTIMATOR,
         "the public name: `hb.estimator.{public}`",
+        run="answers with tensorflow_estimator 2.15",
     ),
     Rule(
         "CONTRIB_SLIM",
@@ -92,6 +97,7 @@ RULES: tuple[Rule, ...] = (
         "auto",
         _CONTRIB,
         SLIM + ": `tf_slim.{last}`",
+        run="answers with tf_slim",
     ),
     Rule(
         "CONTRIB_LAYERS",
@@ -99,6 +105,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         SLIM + ": `tf_slim.{last}`; batch_norm's defaults are others",
+        run="answers with tf_slim",
     ),
     Rule(
         "CONTRIB_GLOBAL_STEP",
@@ -110,6 +117,7 @@ RULES: tuple[Rule, ...] = (
         "auto",
         _CONTRIB,
         "`tf.compat.v1.train.{last}`",
+        run="answers with tf.compat.v1.train",
     ),
     Rule(
         "CONTRIB_FRAMEWORK",
@@ -117,6 +125,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         SLIM + ": `tf_slim.{last}`",
+        run="answers with tf_slim and tf.compat.v1",
     ),
     Rule(
         "CONTRIB_METRICS",
@@ -124,6 +133,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         "`tf.compat.v1.metrics`, or " + SLIM + ": `tf_slim.metrics.{last}`",
+        run="answers with tf_slim",
     ),
     Rule(
         "CONTRIB_TOWERS",
@@ -134,6 +144,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         "`hb.replicate_model_fn(model_fn)`; the optimizer is given as it is",
+        run="answers with hb.replicate_model_fn",
     ),
     Rule(
         "CONTRIB_ESTIMATOR",
@@ -142,6 +153,7 @@ RULES: tuple[Rule, ...] = (
         _CONTRIB,
         "`hb.estimator.experimental.{last}`, `hb.estimator.{last}`, or a function of "
         "your own",
+        run="answers with Estimator's own names",
     ),
     Rule(
         "CONTRIB_RUN_CONFIG",
@@ -149,6 +161,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         "`hb.estimator.RunConfig`; `uid` and session options go",
+        run="answers with a RunConfig that takes the old arguments",
     ),
     Rule(
         "CONTRIB_LEARN",
@@ -157,6 +170,7 @@ RULES: tuple[Rule, ...] = (
         _CONTRIB,
         "`TrainSpec`, `EvalSpec` and `hb.estimator.train_and_evaluate` for Experiment "
         "and learn_runner; a canned Estimator of `hb.estimator` for the others",
+        run="answers with train_and_evaluate",
     ),
     Rule(
         "CONTRIB_HPARAMS",
@@ -164,6 +178,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         "`types.SimpleNamespace` or a dataclass",
+        run="answers with a class of the same behaviour",
     ),
     Rule(
         "CONTRIB_LOOKUP",
@@ -171,6 +186,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         "`tf.lookup.StaticHashTable` or `tf.lookup.StaticVocabularyTable`",
+        run="answers with the tables of TensorFlow",
     ),
     Rule(
         "CONTRIB_RNN",
@@ -178,6 +194,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         "`tf.compat.v1.nn.rnn_cell.{last}` with `tf.compat.v1.nn.dynamic_rnn`",
+        run="answers with the cells of Keras 2",
     ),
     Rule(
         "CONTRIB_CRF",
@@ -192,6 +209,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         "`tf.data.{last}` or `tf.data.experimental.{last}`",
+        run="answers with tf.data",
     ),
     Rule(
         "CONTRIB_DISTRIBUTE",
@@ -199,6 +217,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         "`tf.distribute.{last}` or `tf.distribute.cluster_resolver.{last}`",
+        run="answers with tf.distribute",
     ),
     Rule(
         "CONTRIB_TPU",
@@ -213,6 +232,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         "`tf.saved_model.load(folder).signatures[...]`",
+        run="answers with a predictor over a session",
     ),
     Rule(
         "CONTRIB_PROFILER",
@@ -220,6 +240,7 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         _CONTRIB,
         "`tf.compat.v1.profiler.profile`",
+        run="answers with tf.compat.v1.profiler",
     ),
     Rule(
         "CONTRIB",
@@ -235,6 +256,7 @@ RULES: tuple[Rule, ...] = (
         "TensorFlow has these layers with Keras 2 only.",
         "`tf.compat.v1.layers.{rest}`, tf_keras installed and the environment variable "
         "TF_USE_LEGACY_KERAS=1 set before TensorFlow is imported",
+        run="chooses Keras 2 before TensorFlow is imported",
     ),
     Rule(
         "TUTORIALS",
@@ -242,6 +264,7 @@ RULES: tuple[Rule, ...] = (
         "manual",
         "TensorFlow's tutorials are no part of its package since 2.0.",
         "`tf.keras.datasets`, or a reader of your own",
+        run="answers with a reader of local files",
     ),
     Rule(
         "KERAS_PRIVATE",
@@ -249,8 +272,16 @@ RULES: tuple[Rule, ...] = (
         "assisted",
         "tensorflow.python.keras is an old copy of Keras that does not fit tf.keras.",
         "`tf.keras.{rest}`",
+        run="answers with tf_keras",
     ),
-    Rule("PRIVATE", ("tensorflow.python",), "assisted", _PRIVATE, "the public name"),
+    Rule(
+        "PRIVATE",
+        ("tensorflow.python",),
+        "assisted",
+        _PRIVATE,
+        "the public name",
+        run="imports it as it is",
+    ),
 )
 
 # Reason codes of findings that are about more than a name.
@@ -272,6 +303,14 @@ OTHER_CODES = {
     "CALLBACK_SITE": ("fine", "A place that takes callbacks: `hb.as_callbacks` does."),
     "FETCH_RUN": ("bridge", "A run that trains nothing and fires every hook."),
     "STAR_IMPORT": ("manual", "Names of a starred import cannot be followed."),
+}
+
+# Reason code -> what `hookbridge run` does about it; the others are left as they are.
+OTHER_RUN = {
+    "HOOK_NAME": "brings it back in its place",
+    "V1_NAME": "answers with tf.compat.v1",
+    "DEVICE_FUNCTION": "takes functions too",
+    "V1_BEHAVIOUR": "switches the v1 behaviour on",
 }
 
 
