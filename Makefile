@@ -73,7 +73,7 @@ $(NEWEST)/.installed: $(PACKAGING)
 	@echo "Installing the newest TensorFlow into $(NEWEST); takes minutes once."
 	"$(PYTHON_NEWEST)" -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
-	    ".[test,lint,docs,keras2,estimator]" tensorflow
+	    ".[test,lint,docs,keras2,estimator,migrate]" tensorflow
 	@touch $@
 
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra.
@@ -81,7 +81,7 @@ $(TF215)/.installed: $(PACKAGING)
 	@echo "Installing TensorFlow 2.15.1 into $(TF215); takes minutes once."
 	"$(PYTHON_215)" -m venv --clear $(TF215)
 	$(TF215)/bin/python -m pip install $(PIP_FLAGS) --editable \
-	    ".[test]" "tensorflow==2.15.1"
+	    ".[test,migrate]" "tensorflow==2.15.1"
 	@touch $@
 
 clean:

@@ -35,6 +35,9 @@ PACKAGES = [
     "hookbridge.loops.tasks",
     "hookbridge.loops.towers",
     "hookbridge.migrate",
+    "hookbridge.migrate.guest_rewrites",
+    "hookbridge.migrate.rewrites",
+    "hookbridge.migrate.rewriting",
     "hookbridge.run",
     "hookbridge.testing",
 ]
@@ -44,6 +47,8 @@ EXTRAS = {
     # requirements of its own, tf_keras is what it needs beside TensorFlow.
     "estimator": ["tensorflow-estimator==2.15.0", "tf_keras"],
     "keras2": ["tf_keras"],
+    # `hookbridge migrate rewrite`; the scan needs nothing.
+    "migrate": ["libcst>=1.8"],
     "test": [
         "pytest>=8",
         "pytest-timeout>=2.3",
@@ -52,6 +57,8 @@ EXTRAS = {
         # The TensorBoard callback writes with it; TF >= 2.20 does not bring it.
         "tensorboard",
         "pyyaml",
+        # What code with tf.contrib is rewritten to.
+        "tf_slim",
     ],
     # The documentation site: `make docs`.
     "docs": ["mkdocs-material==9.*", "mkdocstrings[python]>=1.0"],

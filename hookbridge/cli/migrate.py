@@ -1,4 +1,4 @@
-"""`hookbridge migrate scan`: what TF1 code needs on a newer TensorFlow."""
+"""`hookbridge migrate`: scans TF1 code, and rewrites it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from absl import flags
 from hookbridge import errors
 from hookbridge.migrate.target import NEWEST
 
-SUMMARY = "Find what TF1 code with hooks and Estimators needs on a newer TensorFlow."
-USAGE = "scan [--flag=value ...] PATH..."
+SUMMARY = "Find, or rewrite, what TF1 code needs on a newer TensorFlow."
+USAGE = "scan|rewrite [--flag=value ...] PATH..."
+NOTE = """\
+`scan` reports and changes nothing. `rewrite` shows what it would do; `--diff` prints
+the change, `--write` makes it. Exit codes: 0; 1 with `--check` if anything is left to
+do (scan) or would be rewritten (rewrite), or if a file could not be written; 2 for a
+wrong argument."""
 FORMATS = ("text", "json", "sarif", "html")
 
 
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
     flags.DEFINE_enum(
-        "format", "text", FORMATS, "How the report is written.", flag_values=values
+        "format", "text", FORMATS, "scan: how the report is written.", values
     )
     flags.DEFINE_string(
         "target",
@@ -26,21 +31,37 @@ def define_flags(values: Any) -> None:
         "The TensorFlow that the code shall run on.",
         flag_values=values,
     )
-    flags.DEFINE_boolean(
-        "check", False, "Exit with 1 if anything is left to do.", flag_values=values
-    )
+    for name, text in (
+        ("check", "Exit with 1 if anything is left to do."),
+        ("write", "rewrite: change the files."),
+        ("diff", "rewrite: print the change."),
+        ("native", "rewrite: hooks become Keras callbacks where that is certain."),
+        ("add-guests", "rewrite: show how a Keras callback joins each training."),
+        ("list-rules", "rewrite: print the rules."),
+    ):
+        flags.DEFINE_boolean(name, False, text, flag_values=values)
+    for name, text in (
+        ("only", "rewrite: apply these rules alone, by name."),
+        ("skip", "rewrite: leave these rules out."),
+    ):
+        flags.DEFINE_list(name, [], text, flag_values=values)
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:
-    """Prints the report; with `--check`, returns 1 if anything is left."""
-    if len(arguments) < 2 or arguments[0] != "scan":
+    """Scans or rewrites, as the first argument says."""
+    verb, *paths = arguments or [""]
+    if verb == "rewrite":
+        from hookbridge.cli import migrate_rewrite
+
+        return migrate_rewrite.run(values, paths)
+    if verb != "scan" or not paths:
         raise errors.InvalidArgumentError(
-            f"Received {' '.join(arguments) or 'no arguments'}; expected `scan` and "
-            "files, notebooks or folders."
+            f"Received {' '.join(arguments) or 'no arguments'}; expected `scan` or "
+            "`rewrite`, and files, notebooks or folders."
         )
     from hookbridge.migrate import formats, html, scan
 
-    report = scan(arguments[1:], target=values.target)
+    report = scan(paths, target=values.target)
     write = {
         "text": formats.as_text,
         "json": formats.as_json,

@@ -6,13 +6,63 @@
     for finding in report.findings:
         print(finding.place, finding.verdict, finding.code, finding.way_out)
 
+    text = migrate.rewrite(source).source
+
 Reading order: `findings` (what comes out), `scanning`, `sources`, `names`, `target`,
 `rules`, then the four that find: `name_findings`, `behaviour_findings`,
-`guest_classes`, `guest_sites`; `formats` and `html` write the report.
+`guest_classes`, `guest_sites`; `formats` and `html` write the report. `new_names` has
+the living name of a dead one; the rooms `rewriting`, `rewrites` and `guest_rewrites`
+change code.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from hookbridge import errors
 from hookbridge.migrate.findings import Finding, Report, Unread
 from hookbridge.migrate.rules import RULES, Rule
 from hookbridge.migrate.scanning import scan
 
-__all__ = ("RULES", "Finding", "Report", "Rule", "Unread", "scan")
+if TYPE_CHECKING:
+    from hookbridge.migrate.rewrites.registry import REWRITES as REWRITES
+    from hookbridge.migrate.rewriting.results import Rewritten as Rewritten
+    from hookbridge.migrate.rewriting.rule import RewriteRule as RewriteRule
+    from hookbridge.migrate.rewriting.source import rewrite as rewrite
+
+__all__ = (
+    "REWRITES",
+    "RULES",
+    "Finding",
+    "Report",
+    "RewriteRule",
+    "Rewritten",
+    "Rule",
+    "Unread",
+    "rewrite",
+    "scan",
+)
+
+# Public name -> module that defines it; these need LibCST.
+_WHERE = {
+    "REWRITES": "hookbridge.migrate.rewrites.registry",
+    "RewriteRule": "hookbridge.migrate.rewriting.rule",
+    "Rewritten": "hookbridge.migrate.rewriting.results",
+    "rewrite": "hookbridge.migrate.rewriting.source",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    try:
+        module = importlib.import_module(_WHERE[name])
+    except ModuleNotFoundError as e:
+        if (e.name or "").partition(".")[0] != "libcst":
+            raise
+        raise errors.MissingExtraError(
+            f"`hookbridge.migrate.{name}` needs LibCST, which is not installed. "
+            'Install it with `pip install "hookbridge[migrate]"`.'
+        ) from e
+    return getattr(module, name)

@@ -19,6 +19,8 @@ _ANYWHERE = frozenset(
     for name in (
         *("Session", "InteractiveSession", "train.start_queue_runners", "FIFOQueue"),
         *("train.batch", "train.shuffle_batch", "train.string_input_producer"),
+        *("train.MonitoredTrainingSession", "train.MonitoredSession"),
+        "train.SingularMonitoredSession",
     )
 )
 _AT_MODULE_LEVEL = frozenset(

@@ -42,6 +42,31 @@ def find(modules: Sequence[Module]) -> Iterator[Finding]:
         for node in module.source.nodes
         if isinstance(node, ast.ClassDef)
     ]
+    known = _known(classes)
+    for module, node in classes:
+        kind = known.of(module.dotted, node.name)
+        if kind is not None:
+            yield _finding(module.source, node, kind)
+
+
+def kinds(modules: Sequence[Module]) -> dict[str, str]:
+    """`{dotted name: "hook", "listener" or "callback"}` of all guest classes."""
+    classes = [
+        (module, node)
+        for module in modules
+        for node in module.source.nodes
+        if isinstance(node, ast.ClassDef)
+    ]
+    known = _known(classes)
+    return {
+        f"{module.dotted}.{node.name}": kind
+        for module, node in classes
+        if (kind := known.of(module.dotted, node.name)) is not None
+    }
+
+
+def _known(classes: Sequence[tuple[Module, ast.ClassDef]]) -> _Kinds:
+    """All guests among the classes: bases are followed until nothing is new."""
     known = _Kinds()
     waiting = classes
     while waiting:
@@ -49,10 +74,7 @@ def find(modules: Sequence[Module]) -> Iterator[Finding]:
         if len(left) == len(waiting):
             break  # what is left derives from no guest
         waiting = left
-    for module, node in classes:
-        kind = known.of(module.dotted, node.name)
-        if kind is not None:
-            yield _finding(module.source, node, kind)
+    return known
 
 
 class _Kinds:

@@ -27,6 +27,8 @@ def canonical(dotted: str) -> str:
     for copy, plain in _COPIES:
         while rest == copy or rest.startswith(f"{copy}."):
             rest = plain + rest[len(copy) :]
+    if rest.startswith("compat.v1.contrib"):
+        rest = rest[len("compat.v1.") :]  # a file whose import became that of v1
     if rest == "compat.v2" or rest.startswith("compat.v2."):
         rest = rest[len("compat.v2.") :]
     return f"tf.{rest}" if rest else "tf"

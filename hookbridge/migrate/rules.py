@@ -65,7 +65,10 @@ _PRIVATE = "tensorflow.python is private: names in it move without notice."
 RULES: tuple[Rule, ...] = (
     Rule(
         "ESTIMATOR",
-        ("tf.estimator", "tf.compat.v1.estimator", "tensorflow_estimator.estimator"),
+        (
+            *("tf.estimator", "tf.compat.v1.estimator", "tf.keras.estimator"),
+            *("tensorflow_estimator.estimator", "tf.compat.v1.keras.estimator"),
+        ),
         "auto",
         _ESTIMATOR,
         "`hb.estimator.{rest}`, or " + INSTALL,

@@ -86,16 +86,21 @@ def read(path: Path) -> list[Source] | Unread:
         else:
             with tokenize.open(path) as file:
                 cells = [(0, file.read())]
-        return [_source(name, cell, text) for cell, text in cells]
+        return [parsed(name, cell, text) for cell, text in cells]
     except SyntaxError as e:
-        return Unread(name, _why(e))
+        return Unread(name, why(e))
     except UnicodeDecodeError as e:
         return Unread(name, f"not text in its encoding ({e.encoding}): {e.reason}")
     except (ValueError, LookupError, OSError, RecursionError, MemoryError) as e:
         return Unread(name, f"{type(e).__name__}: {e}")
 
 
-def _source(file: str, cell: int, text: str) -> Source:
+def parsed(file: str, cell: int, text: str) -> Source:
+    """The source of a text.
+
+    Raises:
+      SyntaxError, ValueError: it is no Python 3.
+    """
     with warnings.catch_warnings():
         # Old code has escapes in strings that newer Pythons warn of.
         warnings.simplefilter("ignore")
@@ -103,7 +108,8 @@ def _source(file: str, cell: int, text: str) -> Source:
     return Source(file, cell, text, tree, tuple(ast.walk(tree)))
 
 
-def _why(error: SyntaxError) -> str:
+def why(error: SyntaxError) -> str:
+    """What is wrong with a file, in a sentence."""
     text = (error.text or "").strip()
     if text.startswith(("print ", "exec ")) or ("except " in text and "," in text):
         return f"Python 2 (line {error.lineno}: {text}); run 2to3 on it first"

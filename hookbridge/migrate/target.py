@@ -20,6 +20,14 @@ def versions() -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda v: [int(n) for n in v.split(".")]))
 
 
+@functools.cache
+def _modules(version: str) -> dict[str, dict[str, list[str] | None]]:
+    """For tf and tf.compat.v1: module -> its names; None: any name may be there."""
+    text = (DATA / f"tensorflow-{version}.json").read_text("utf-8")
+    found: dict[str, dict[str, list[str] | None]] = json.loads(text)
+    return found
+
+
 class Target:
     """A TensorFlow that code shall run on.
 
@@ -37,9 +45,7 @@ class Target:
                 f"{', '.join(versions())}."
             )
         self.version = version
-        text = (DATA / f"tensorflow-{version}.json").read_text("utf-8")
-        # For tf and tf.compat.v1: module -> its names; None: any name may be there.
-        self._modules: dict[str, dict[str, list[str] | None]] = json.loads(text)
+        self._modules = _modules(version)
 
     def has(self, name: str) -> bool:
         """Whether a canonical name (`tf.X`, `tf.compat.v1.X`) is there.

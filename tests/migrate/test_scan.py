@@ -210,6 +210,7 @@ def test_places_that_take_guests_and_runs_that_only_fetch(tmp_path: Path) -> Non
         (3, "HOOK_SITE"),
         (4, "CALLBACK_SITE"),
         (5, "HOOK_SITE"),
+        (5, "V1_BEHAVIOUR"),
         (7, "FETCH_RUN"),
     ]
 
@@ -283,7 +284,7 @@ def test_the_command_without_tensorflow(tmp_path: Path) -> None:
     done = command("scan", "--check", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Nothing found." in done.stdout
-    for words in (["scan"], ["rewrite", tmp_path], ["scan", tmp_path / "no.py"]):
+    for words in (["scan"], ["mend", tmp_path], ["scan", tmp_path / "no.py"]):
         done = command(*words)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1

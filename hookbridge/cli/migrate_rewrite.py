@@ -1,0 +1,104 @@
+"""`hookbridge migrate rewrite`: changes TF1 code, or shows how it would."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from hookbridge import errors, migrate
+from hookbridge.migrate.findings import Unread
+
+INDENT = " " * 6
+
+
+def run(values: Any, paths: Sequence[str]) -> int:
+    """Rewrites the files under the paths; returns the exit code."""
+    if values["list-rules"].value:
+        print(_rules())
+        return 0
+    if not paths:
+        raise errors.InvalidArgumentError(
+            "Received no paths; expected files of Python or folders of them."
+        )
+    # The room below needs LibCST; the name says how to install it.
+    _ = migrate.rewrite
+    from hookbridge.migrate.rewriting import files
+
+    counts: Counter[str] = Counter()
+    failures: list[str] = []
+    options = {
+        "target": values.target,
+        "only": values.only,
+        "skip": values.skip,
+        "native": values.native,
+        "add_guests": values["add-guests"].value,
+    }
+    for done in files.rewrite_files(paths, **options):
+        if isinstance(done, Unread):
+            counts["unread"] += 1
+            failures.append(f"  {done.file}: {done.reason}")
+            continue
+        counts["files"] += 1
+        counts["todos"] += len(done.result.todos)
+        if not done.result.changed:
+            continue
+        counts["changed"] += 1
+        name = os.fspath(done.file.path)
+        _show(name, done.result, values.diff)
+        if values.write:
+            try:
+                files.write(done)
+                counts["written"] += 1
+                files.write_parity_test(done)
+            except errors.UnwritableError as e:
+                counts["unwritten"] += 1
+                failures.append(f"  {e}")
+    _sum_up(counts, failures, sys.stderr if values.diff else sys.stdout)
+    left = values.check and not values.write and (counts["changed"] or counts["unread"])
+    return int(bool(counts["unwritten"] or left))
+
+
+def _show(name: str, result: migrate.Rewritten, diff: bool) -> None:
+    if diff:
+        print(result.diff(name), end="")
+        return
+    print(name)
+    for edit in result.edits:
+        before = " ".join(edit.before.split())
+        after = " ".join(edit.after.split())
+        print(f"  {edit.line}: {edit.rule}: {_short(before)} -> {_short(after)}")
+        if edit.note:
+            print(f"{INDENT}{edit.note}")
+    for todo in result.todos:
+        print(f"  {todo.line}: TODO {todo.code} {todo.reason}")
+
+
+def _short(text: str, length: int = 60) -> str:
+    return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+def _sum_up(counts: Counter[str], failures: Sequence[str], where: Any) -> None:
+    did = "rewritten" if counts["written"] else "would change"
+    changed = counts["written"] or counts["changed"]
+    print(
+        f"{counts['files']} files read, {changed} {did}, {counts['todos']} comments "
+        f"for a person, {counts['unread']} not read, {counts['unwritten']} not written",
+        *failures,
+        sep="\n",
+        file=where,
+    )
+
+
+def _rules() -> str:
+    rules = [(r.name, r.summary, r.option) for r in migrate.REWRITES]
+    width = max(len(name) for name, _, _ in rules)
+    lines = [
+        f"{name:<{width}}  {summary}"
+        + (f" With --{option.replace('_', '-')}." if option else "")
+        for name, summary, option in rules
+    ]
+    text = "Comments above what is left: `# TODO(hookbridge): CODE reason`."
+    return "\n".join([*lines, f"{'todos':<{width}}  {text}"])

@@ -1,0 +1,1 @@
+"""The rules that rewrite hooks, callbacks and the places that take them."""

@@ -1,0 +1,70 @@
+"""All rules of a rewrite, in the order in which they are asked.
+
+To add a rule, write a module like `device_functions`: a docstring that begins with a
+sentence and has a diff, `apply`, and `RULE`. Name it here, add its row to
+docs/migration.md and its cases to tests/migrate/rewrites: tests compare the three. A
+rule of your own program needs none of this: give it to `migrate.rewrite(rules=...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from hookbridge import errors
+from hookbridge.migrate.rewrites import (
+    contrib_calls,
+    contrib_names,
+    device_functions,
+    device_specs,
+    estimator_names,
+    flags,
+    hook_names,
+    hparams,
+    imports,
+    keras2_switch,
+    old_arguments,
+    private_names,
+    v1_behaviour,
+    v1_imports,
+    v1_names,
+)
+from hookbridge.migrate.rewriting.rule import RewriteRule
+
+# `v1-imports` decides what `tf` means, so it comes first.
+REWRITES: tuple[RewriteRule, ...] = (
+    v1_imports.RULE,
+    imports.RULE,
+    estimator_names.RULE,
+    hook_names.RULE,
+    contrib_names.RULE,
+    contrib_calls.RULE,
+    hparams.RULE,
+    private_names.RULE,
+    v1_names.RULE,
+    device_functions.RULE,
+    device_specs.RULE,
+    old_arguments.RULE,
+    flags.RULE,
+    keras2_switch.RULE,
+    v1_behaviour.RULE,
+)
+# The comments of what is left are no rule of the tree, but are chosen like one.
+TODOS = "todos"
+
+
+def chosen(
+    rules: Sequence[RewriteRule], only: Collection[str], skip: Collection[str]
+) -> tuple[list[RewriteRule], bool]:
+    """The rules that `only` and `skip` leave, and whether comments are written.
+
+    Raises:
+      errors.InvalidArgumentError: a name is no rule's.
+    """
+    known = [*(rule.name for rule in rules), TODOS]
+    for name in (*only, *skip):
+        if name not in known:
+            raise errors.InvalidArgumentError(
+                f"Received the rule {name!r}; expected one of {', '.join(known)}."
+            )
+    left = [n for n in known if (not only or n in only) and n not in skip]
+    return [rule for rule in rules if rule.name in left], TODOS in left

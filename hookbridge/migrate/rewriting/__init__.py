@@ -1,0 +1,6 @@
+"""Rewrites one file of Python by rules, without knowing any of them.
+
+Reading order: `results` (what comes out), `rule` (what a rule is), `context` (what a
+rule is given), `tree_names`, `imports`, `engine` (one walk over the tree), `todos`,
+`source` (a whole text), `files` (reading and writing).
+"""

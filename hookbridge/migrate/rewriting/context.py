@@ -1,0 +1,196 @@
+"""What a rule is given: the module, its names, and where to note what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
+
+from hookbridge.migrate.findings import Finding
+from hookbridge.migrate.names import canonical
+from hookbridge.migrate.new_names import new_name
+from hookbridge.migrate.rewriting.imports import Imports, first_code
+from hookbridge.migrate.rewriting.results import Edit
+from hookbridge.migrate.rewriting.tree_names import TreeNames, bindings, dotted
+from hookbridge.migrate.target import NEWEST, Target
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a text is rewritten.
+
+    Attributes:
+      target: the TensorFlow that the code shall run on.
+      native: hooks become callbacks where that is certain.
+      add_guests: trainings with hooks show how a Keras callback joins them.
+      guests: `{dotted name of a class: "hook", "listener" or "callback"}` for the
+        classes of other files.
+    """
+
+    target: str = NEWEST
+    native: bool = False
+    add_guests: bool = False
+    guests: Mapping[str, str] = field(default_factory=dict)
+
+    def has(self, option: str) -> bool:
+        """Whether an option of a rule is set."""
+        return not option or bool(getattr(self, option))
+
+
+class Context:
+    """One rewrite of one module.
+
+    Attributes:
+      text: the old code.
+      module: its syntax tree.
+      names: what its names stand for.
+      imports: what it imports, and shall.
+      target: the names of the target TensorFlow.
+      options: how it is rewritten.
+      codes: reason codes that the rules of this rewrite settle.
+      kept: names bound by imports that keep their name: what is below them stays.
+      v1_root: the name of the import that becomes one of v1; empty for none.
+      early_flags: the statement that reads flags too early, and the flags' name.
+      edits: what was done, in the order of the walk.
+      comments: `{statement of the old tree: [comments above it]}`.
+      parity_test: a test of the classes that became callbacks.
+
+    Args:
+      findings: what the scan found in the text.
+    """
+
+    def __init__(
+        self,
+        wrapper: MetadataWrapper,
+        text: str,
+        options: Options,
+        findings: list[Finding],
+        codes: frozenset[str],
+    ) -> None:
+        self.text = text
+        self.module = wrapper.module
+        self.options = options
+        self.target = Target(options.target)
+        self.codes = codes
+        self.names = TreeNames(wrapper)
+        self._parents = wrapper.resolve(ParentNodeProvider)
+        self._positions = wrapper.resolve(PositionProvider)
+        self._lines = text.splitlines()
+        self._found: dict[tuple[int, int], list[Finding]] = {}
+        for finding in findings:
+            place = finding.line, self._characters(finding.line, finding.column)
+            self._found.setdefault(place, []).append(finding)
+        self.findings = findings
+        self.kept: set[str] = set()
+        self.v1_root = ""
+        self.early_flags: tuple[cst.CSTNode, str] | None = None
+        self.edits: list[Edit] = []
+        self.comments: dict[cst.CSTNode, list[str]] = {}
+        self.parity_test = ""
+        collector = _Collector()
+        self.module.visit(collector)
+        self.chains = tuple(collector.chains)
+        self.imports = Imports(bindings(self.module), frozenset(collector.names))
+        end = first_code(self.module.body)
+        for name, value in self.names.aliases.items():
+            if self.names.alias_places[name] < end:
+                self.imports.bind(name, value)
+
+    def keep_aliases(self) -> None:
+        """Notes the names of modules that become other modules: their uses stay."""
+        for name, value in self.names.aliases.items():
+            new = new_name(canonical(value), self.target)
+            if new is not None and new.code in self.codes:
+                self.kept.add(name)
+
+    def _characters(self, line: int, column: int) -> int:
+        """The 0-based character of a 1-based column in bytes."""
+        if not 0 < line <= len(self._lines):
+            return column - 1
+        return len(self._lines[line - 1].encode()[: column - 1].decode())
+
+    def found(self, node: cst.CSTNode, code: str) -> Finding | None:
+        """The finding of this code that begins where the node does."""
+        start = self._positions[node].start
+        for finding in self._found.get((start.line, start.column), ()):
+            if finding.code == code:
+                return finding
+        return None
+
+    def line(self, node: cst.CSTNode) -> int:
+        """The 1-based line that a node begins in."""
+        return int(self._positions[node].start.line)
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node that holds this one."""
+        return self._parents.get(node)
+
+    def statement(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The line or block of the old tree that a node is in."""
+        kinds = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
+        while not isinstance(node, kinds):
+            above = self.parent(node)
+            if above is None:
+                break
+            node = above
+        return node
+
+    def function(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The function that a node is in, or the module."""
+        above = self.parent(node)
+        while above is not None and not isinstance(
+            above, cst.FunctionDef | cst.Lambda | cst.Module
+        ):
+            above = self.parent(above)
+        return self.module if above is None else above
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The source of a node, without what stands around it."""
+        return self.module.code_for_node(node).strip()
+
+    def edit(
+        self, rule: str, old: cst.CSTNode, new: cst.CSTNode | str, note: str = ""
+    ) -> None:
+        """Notes one change."""
+        after = new if isinstance(new, str) else self.code(new)
+        self.edits.append(Edit(rule, self.line(old), self.code(old), after, note))
+
+    def comment(self, node: cst.CSTNode, text: str) -> None:
+        """Puts a comment above the statement of a node, once."""
+        held = self.comments.setdefault(self.statement(node), [])
+        line = self.line(self.statement(node)) - 2
+        while line >= 0 and self._lines[line].lstrip().startswith("#"):
+            if self._lines[line].strip() == text:
+                return
+            line -= 1
+        if text not in held:
+            held.append(text)
+
+
+class _Collector(cst.CSTVisitor):
+    """The outermost chains of names, and all names that are used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chains: list[cst.Attribute | cst.Name] = []
+        self.names: set[str] = set()
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        chain = dotted(node)
+        if chain is None:
+            return True
+        self.chains.append(node)
+        self.names.add(chain.partition(".")[0])
+        return False
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.chains.append(node)
+        self.names.add(node.value)
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        return False

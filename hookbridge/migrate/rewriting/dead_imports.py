@@ -1,0 +1,127 @@
+"""What takes the place of an import that the target lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from hookbridge.migrate.name_findings import describe
+from hookbridge.migrate.names import canonical
+from hookbridge.migrate.new_names import new_name
+from hookbridge.migrate.rewriting.context import Context
+from hookbridge.migrate.rewriting.imports import module_of
+from hookbridge.migrate.rewriting.renaming import living
+from hookbridge.migrate.rewriting.tree_names import dotted, imported_as
+
+# Handlers that make the body of a `try` an attempt, not a need.
+_GUARDS = ("ImportError", "ModuleNotFoundError", "AttributeError", "Exception")
+# Below these no `from X import` works: Python's import system has no such modules.
+_NO_MODULES = (
+    *("hookbridge.estimator.v1", "hookbridge.estimator.experimental"),
+    "hookbridge.estimator.export",
+)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """One name that an import binds.
+
+    Attributes:
+      node: the import.
+      alias: the part of it that binds the name.
+      bound: the name.
+      full: the canonical dotted name of what is imported.
+    """
+
+    node: cst.Import | cst.ImportFrom
+    alias: cst.ImportAlias
+    bound: str
+    full: str
+
+
+def imported(node: cst.CSTNode) -> Iterator[Imported]:
+    """What an import binds, name by name; nothing for other nodes."""
+    if isinstance(node, cst.Import):
+        for alias in node.names:
+            name = dotted(alias.name) or ""
+            bound = imported_as(alias) or name.partition(".")[0]
+            yield Imported(node, alias, bound, canonical(name))
+    elif (
+        isinstance(node, cst.ImportFrom)
+        and node.module is not None
+        and not node.relative
+        and not isinstance(node.names, cst.ImportStar)
+    ):
+        for alias in node.names:
+            if isinstance(alias.name, cst.Name):
+                bound = imported_as(alias) or alias.name.value
+                full = canonical(f"{dotted(node.module)}.{alias.name.value}")
+                yield Imported(node, alias, bound, full)
+
+
+def is_guarded(node: cst.CSTNode, context: Context) -> bool:
+    """Whether the program has an answer of its own if the import fails."""
+    inside, above = node, context.parent(node)
+    while above is not None:
+        if isinstance(above, cst.Try) and above.body is inside:
+            return any(_catches(handler) for handler in above.handlers)
+        inside, above = above, context.parent(above)
+    return False
+
+
+def _catches(handler: cst.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    kinds = [handler.type]
+    if isinstance(handler.type, cst.Tuple):
+        kinds = [element.value for element in handler.type.elements]
+    return any((dotted(kind) or "").endswith(_GUARDS) for kind in kinds)
+
+
+def lines_for(found: Imported, context: Context) -> list[str] | None:
+    """The lines that take the place of one name of an import; None to leave it."""
+    described = describe(found.full, context.target)
+    if described is None:
+        return None
+    is_contrib = found.full.startswith("tf.contrib")
+    if is_contrib and is_guarded(found.node, context):
+        return None
+    new = new_name(found.full, context.target)
+    if isinstance(found.node, cst.Import) and imported_as(found.alias) is None:
+        # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
+        root = found.bound
+        return [f"import {root}"] if root == "tensorflow" else None
+    if new is not None:
+        return _lines(found.bound, new.dotted, context)
+    return [] if _all_uses_are_renamed(found, context) else None
+
+
+def _lines(bound: str, name: str, context: Context) -> list[str]:
+    """Lines that bind a name to a living one."""
+    parent, _, last = name.rpartition(".")
+    if not parent:
+        return [f"import {name}" if bound == name else f"import {name} as {bound}"]
+    if parent.startswith(_NO_MODULES):
+        hb = context.imports.here("hookbridge")
+        rest = name.partition(".")[2]
+        return [f"import hookbridge as {hb}", f"{bound} = {hb}.{rest}"]
+    root, _, rest = parent.partition(".")
+    parent = f"{module_of(root)}.{rest}" if rest else module_of(root)
+    tail = "" if bound == last else f" as {bound}"
+    return [f"from {parent} import {last}{tail}"]
+
+
+def _all_uses_are_renamed(found: Imported, context: Context) -> bool:
+    """Whether nothing needs the imported name once the rules have renamed its uses."""
+    uses = [
+        chain
+        for chain in context.chains
+        if (dotted(chain) or "").partition(".")[0] == found.bound
+    ]
+    for use in uses:
+        new = living(use, context) if isinstance(use, cst.Attribute) else None
+        if new is None or new.code not in context.codes:
+            return False
+    return bool(uses)

@@ -1,0 +1,167 @@
+"""Reads, rewrites and writes files; a bad one is reported, the others go on."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import tempfile
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.migrate import guest_classes
+from hookbridge.migrate.findings import Unread
+from hookbridge.migrate.names import Names
+from hookbridge.migrate.rewriting.results import Rewritten
+from hookbridge.migrate.rewriting.source import rewrite
+from hookbridge.migrate.sources import MAX_BYTES, find_files, parsed, why
+
+
+@dataclass(frozen=True)
+class FileText:
+    """A file of Python as it was read.
+
+    Attributes:
+      path: where it is.
+      content: its bytes.
+      encoding: their encoding; "utf-8-sig" for a file with a byte order mark.
+      text: the code, with the file's own line ends.
+    """
+
+    path: Path
+    content: bytes
+    encoding: str
+    text: str
+
+
+@dataclass(frozen=True)
+class FileRewrite:
+    """The rewrite of one file.
+
+    Attributes:
+      file: what was read.
+      result: what came out.
+    """
+
+    file: FileText
+    result: Rewritten
+
+
+def read(path: Path) -> FileText | Unread:
+    """Reads a file of Python; what cannot be rewritten is named with its reason."""
+    name = os.fspath(path)
+    if path.suffix == ".ipynb":
+        return Unread(name, "a notebook; `migrate scan` tells what its cells need")
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            return Unread(name, f"{size} bytes; files over {MAX_BYTES} are not read")
+        content = path.read_bytes()
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        text = content.decode(encoding)
+        parsed(name, 0, text)
+        if re.search(r"\r(?!\n)", text):
+            return Unread(name, "its lines end with carriage returns alone")
+    except SyntaxError as e:
+        return Unread(name, why(e))
+    except UnicodeDecodeError as e:
+        return Unread(name, f"not text in its encoding ({e.encoding}): {e.reason}")
+    except (ValueError, LookupError, OSError, RecursionError, MemoryError) as e:
+        return Unread(name, f"{type(e).__name__}: {e}")
+    return FileText(path, content, encoding, text)
+
+
+def rewrite_files(
+    paths: Iterable[str | os.PathLike[str]], **options: Any
+) -> Iterator[FileRewrite | Unread]:
+    """Rewrites files and the Python files of folders; nothing is written.
+
+    Args:
+      paths: files and folders.
+      **options: as for `rewrite`; `guests` are found in the files themselves.
+
+    Yields:
+      The result of each file, in a fixed order.
+
+    Raises:
+      errors.InvalidArgumentError: a path does not exist, or an option is wrong.
+    """
+    rewrite("", **options)  # a wrong option is no fault of a file
+    read_files = [read(path) for path in find_files(paths)]
+    guests = _guests(f for f in read_files if isinstance(f, FileText))
+    for file in read_files:
+        if isinstance(file, Unread):
+            yield file
+            continue
+        try:
+            yield FileRewrite(file, rewrite(file.text, guests=guests, **options))
+        except errors.InvalidArgumentError as e:
+            yield Unread(os.fspath(file.path), str(e))
+
+
+def _guests(files: Iterable[FileText]) -> Mapping[str, str]:
+    """The guest classes of all files, by dotted name."""
+    modules = []
+    for file in files:
+        source = parsed(os.fspath(file.path), 0, file.text)
+        modules.append(guest_classes.Module(source, Names(source)))
+    return guest_classes.kinds(modules)
+
+
+def write_parity_test(done: FileRewrite) -> Path | None:
+    """Writes the test that comes with a rewrite beside the file, if there is one.
+
+    A file of this name stays as it is.
+    """
+    path = done.file.path.with_name(f"test_parity_{done.file.path.stem}.py")
+    if not done.result.parity_test or path.exists():
+        return None
+    path.write_text(done.result.parity_test, "utf-8")
+    return path
+
+
+def write(done: FileRewrite) -> None:
+    """Puts the new text in the place of the file.
+
+    The new text is written beside the file, which it then replaces: nobody sees half
+    a file. Mode, encoding and line ends stay.
+
+    Raises:
+      errors.UnwritableError: the file was changed since it was read, or its folder
+        takes no file.
+    """
+    path = Path(os.path.realpath(done.file.path))
+    name = os.fspath(done.file.path)
+    try:
+        content = done.result.source.encode(done.file.encoding)
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as beside:
+            try:
+                beside.write(content)
+                beside.flush()
+                os.fsync(beside.fileno())
+                shutil.copymode(path, beside.name)
+                if path.read_bytes() != done.file.content:
+                    raise errors.UnwritableError(
+                        f"{name} was changed while it was rewritten; it was left as "
+                        "it is. Run the rewrite again."
+                    )
+                os.replace(beside.name, path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(beside.name)
+                raise
+    except errors.UnwritableError:
+        raise
+    except (OSError, UnicodeEncodeError) as e:
+        raise errors.UnwritableError(
+            f"{name} could not be written ({type(e).__name__}: {e}); it was left as "
+            "it is."
+        ) from e

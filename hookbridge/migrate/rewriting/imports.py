@@ -1,0 +1,207 @@
+"""Imports that rewritten code needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import libcst as cst
+
+from hookbridge.migrate.names import canonical
+from hookbridge.migrate.rewriting.tree_names import dotted
+
+Statement: TypeAlias = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+# Root of a dotted name -> module, and the name it is usually imported as.
+_USUAL = {
+    "tf": ("tensorflow", "tf"),
+    "hookbridge": ("hookbridge", "hb"),
+    "lookup_ops": ("tensorflow.python.ops.lookup_ops", "lookup_ops"),
+}
+
+
+def module_of(root: str) -> str:
+    """The module that the root of a living name stands for."""
+    return _USUAL.get(root, (root, root))[0]
+
+
+class Imports:
+    """What one module has imported at its top level, and what it shall.
+
+    Args:
+      bound: `{name: dotted name}` at the module's top level.
+      names: names that the module uses for anything.
+    """
+
+    def __init__(self, bound: Mapping[str, str], names: frozenset[str]) -> None:
+        self.bound = dict(bound)
+        self._taken = names | frozenset(bound)
+        self._wanted: dict[str, str] = {}  # name -> module
+        self.first: list[str] = []  # lines that stand before every other import
+        self.last: list[str] = []  # lines that stand after them
+
+    def bind(self, name: str, module: str) -> None:
+        """Notes that `name` stands for another module from now on."""
+        self.bound[name] = module
+
+    def forget(self, name: str) -> None:
+        """Notes that an import is gone."""
+        self.bound.pop(name, None)
+
+    def expression(self, living: str) -> str:
+        """How to write a living name (`tf.X`, `hookbridge.X`, ...) in this module."""
+        best, rest = "", ""
+        for name, value in self.bound.items():
+            value = canonical(value)
+            if value in ("tf", "tf.compat.v1") or value.startswith(
+                ("hookbridge", "tf_slim")
+            ):
+                below = living == value or living.startswith(f"{value}.")
+                is_module = value.rpartition(".")[2].islower()
+                if below and is_module and len(value) > len(best):
+                    best, rest = value, living[len(value) :]
+                    found = name
+        if best:
+            return f"{found}{rest}"
+        root, _, rest = living.partition(".")
+        return f"{self.name_of(root)}.{rest}" if rest else self.name_of(root)
+
+    def name_of(self, root: str) -> str:
+        """The name of a module at the top of this one, imported if it is not yet."""
+        module = module_of(root)
+        for name, value in self._wanted.items():
+            if value == module:
+                return name
+        name = self.here(root)
+        if name not in self.bound:
+            self._wanted[name] = module
+        return name
+
+    def here(self, root: str) -> str:
+        """The name of a module for a line that imports it itself."""
+        module, usual = _USUAL.get(root, (root, root))
+        for name, value in self.bound.items():
+            if value == module:
+                return name
+        name = usual
+        while name in self._taken:
+            name = f"{name}_"
+        return name
+
+    def add(self, module: cst.Module) -> cst.Module:
+        """The module with what is wanted."""
+        if not (self._wanted or self.first or self.last):
+            return module
+        body = list(module.body)
+        if self.first:
+            place = _after_future(body)
+            head = _statements(self.first)
+            if place:
+                head[0] = head[0].with_changes(leading_lines=[cst.EmptyLine()])
+            body[place:place] = head
+        place = _after_tensorflow(body)
+        body[place:place] = _statements(
+            [_line(name, wanted) for name, wanted in self._wanted.items()]
+        )
+        if self.last:
+            place = end_of_imports(body)
+            body[place:place] = _statements(self.last)
+        return module.with_changes(body=body)
+
+
+def _line(name: str, module: str) -> str:
+    parent, _, last = module.rpartition(".")
+    if name == module:
+        return f"import {module}"
+    if name == last and parent:
+        return f"from {parent} import {last}"
+    return f"import {module} as {name}"
+
+
+def _statements(lines: Sequence[str]) -> list[Statement]:
+    return [cst.parse_statement(line) for line in lines]
+
+
+def _is_docstring(statement: cst.CSTNode) -> bool:
+    return (
+        isinstance(statement, cst.SimpleStatementLine)
+        and isinstance(statement.body[0], cst.Expr)
+        and isinstance(statement.body[0].value, cst.SimpleString)
+    )
+
+
+def _after_future(body: Sequence[cst.CSTNode]) -> int:
+    """Behind the docstring and the imports from `__future__`."""
+    place = 1 if body and _is_docstring(body[0]) else 0
+    for number, statement in enumerate(body):
+        if isinstance(statement, cst.SimpleStatementLine) and any(
+            isinstance(small, cst.ImportFrom)
+            and small.module is not None
+            and dotted(small.module) == "__future__"
+            for small in statement.body
+        ):
+            place = number + 1
+    return place
+
+
+def _after_tensorflow(body: Sequence[cst.CSTNode]) -> int:
+    """Behind the first import of TensorFlow, also one inside `try`."""
+    for number, statement in enumerate(body):
+        finder = _Finder()
+        if not isinstance(statement, cst.FunctionDef | cst.ClassDef):
+            statement.visit(finder)
+        if finder.found:
+            return number + 1
+    return _after_future(body)
+
+
+def end_of_imports(body: Sequence[cst.CSTNode]) -> int:
+    """The number of the statement behind the imports that a module begins with."""
+    imports = [n for n in range(first_code(body)) if not _is_harmless(body[n])]
+    return max([n + 1 for n in imports], default=0)
+
+
+def first_code(body: Sequence[cst.CSTNode]) -> int:
+    """The number of the first statement that is neither import nor name of one."""
+    start = _after_future(body)
+    for number, statement in enumerate(body[start:], start):
+        plain = isinstance(statement, cst.SimpleStatementLine) and all(
+            isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body
+        )
+        finder = _Finder(any_import=True)
+        if isinstance(statement, cst.Try | cst.If):
+            statement.visit(finder)
+        if not (plain or finder.found or _is_harmless(statement)):
+            return number
+    return len(body)
+
+
+def _is_harmless(statement: cst.CSTNode) -> bool:
+    """An alias or a setting of the environment between imports."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    return all(
+        (isinstance(small, cst.Assign) and isinstance(small.value, cst.Attribute))
+        or "environ" in cst.Module([cst.SimpleStatementLine([small])]).code
+        for small in statement.body
+    )
+
+
+class _Finder(cst.CSTVisitor):
+    """Whether a statement imports TensorFlow, or anything at all."""
+
+    def __init__(self, *, any_import: bool = False) -> None:
+        super().__init__()
+        self._any = any_import
+        self.found = False
+
+    def visit_Import(self, node: cst.Import) -> None:
+        names = [dotted(alias.name) or "" for alias in node.names]
+        self.found |= self._any or any(n.startswith("tensorflow") for n in names)
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
+        name = dotted(node.module) if node.module is not None else ""
+        self.found |= self._any or (name or "").startswith("tensorflow")
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return False

@@ -1,0 +1,49 @@
+"""Writes living names in the place of dead ones; what the rules of names share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from hookbridge.migrate.new_names import NewName, new_name
+from hookbridge.migrate.rewriting.context import Context
+from hookbridge.migrate.rewriting.tree_names import dotted
+
+
+def renaming(rule: str, codes: tuple[str, ...]) -> Callable[[Any, Any, Context], Any]:
+    """The `apply` of a rule that renames what the findings of `codes` tell."""
+
+    def apply(old: cst.Attribute, new: cst.Attribute, context: Context) -> Any:
+        found = living(old, context)
+        if found is None or found.code not in codes:
+            return new
+        text = context.imports.expression(found.dotted)
+        if text == dotted(old):
+            return new
+        after = cst.parse_expression(text)
+        after = after.with_changes(lpar=new.lpar, rpar=new.rpar)
+        context.edit(rule, old, after)
+        return after
+
+    return apply
+
+
+def living(node: cst.Attribute, context: Context) -> NewName | None:
+    """The living name of an outermost chain of names; None if it may stay."""
+    above = context.parent(node)
+    if isinstance(above, cst.Attribute) and above.value is node:
+        return None  # a part of a longer name
+    chain = dotted(node)
+    if chain is None or chain.partition(".")[0] in context.kept:
+        return None
+    if isinstance(above, cst.AssignTarget | cst.Del):
+        return None
+    inside: cst.CSTNode | None = above
+    while isinstance(inside, cst.Attribute | cst.ImportAlias | cst.AsName):
+        inside = context.parent(inside)
+    if isinstance(inside, cst.Import | cst.ImportFrom):
+        return None
+    name = context.names.of(node)
+    return None if name is None else new_name(name, context.target)

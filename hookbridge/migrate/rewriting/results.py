@@ -1,0 +1,77 @@
+"""What a rewrite returns: the new text, and each edit of it."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One place that a rule changed.
+
+    Attributes:
+      rule: the rule's name.
+      line: 1-based line of the old text.
+      before: the old code.
+      after: the new code.
+      note: what acts differently afterwards, or what a person has to check.
+    """
+
+    rule: str
+    line: int
+    before: str
+    after: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Todo:
+    """One comment that says what no rule could do.
+
+    Attributes:
+      line: 1-based line of the new text that the comment stands above.
+      code: reason code.
+      reason: what is to be done.
+    """
+
+    line: int
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The result of one rewrite.
+
+    Attributes:
+      before: the old text.
+      source: the new text; the same object as `before` where nothing is to be done.
+      edits: what was changed, by line.
+      todos: what is left, with comments in the new text.
+      parity_test: a test of the classes that became callbacks; empty without such.
+    """
+
+    before: str
+    source: str
+    edits: tuple[Edit, ...] = ()
+    todos: tuple[Todo, ...] = ()
+    parity_test: str = ""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the new text is another one."""
+        return self.source != self.before
+
+    def diff(self, name: str) -> str:
+        """The change as a unified diff of the file `name`."""
+        lines = difflib.unified_diff(
+            self.before.splitlines(keepends=True),
+            self.source.splitlines(keepends=True),
+            f"a/{name}",
+            f"b/{name}",
+        )
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+            for line in lines
+        )

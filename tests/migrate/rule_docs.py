@@ -1,0 +1,36 @@
+"""The pages of the rules, from the docstrings of their modules."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import textwrap
+from pathlib import Path
+from types import ModuleType
+
+from hookbridge import migrate
+from hookbridge.migrate import guest_rewrites, rewrites
+
+
+def modules() -> dict[str, ModuleType]:
+    """`{name of a rule: its module}`, in the order of the registry."""
+    found = {}
+    for room in (rewrites, guest_rewrites):
+        for info in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            module = importlib.import_module(info.name)
+            if hasattr(module, "RULE"):
+                found[module.RULE.name] = module
+    return {rule.name: found[rule.name] for rule in migrate.REWRITES}
+
+
+def section(name: str, module: ModuleType) -> str:
+    """The part of docs/migration.md about one rule."""
+    # Not `__doc__`: Python 3.13 takes the indentation off, and a diff has some.
+    tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
+    text = (ast.get_docstring(tree, clean=False) or "").strip()
+    first, diff, *after = text.split("\n\n", 2)
+    option = module.RULE.option.replace("_", "-")
+    first += f" With `--{option}`." if option else ""
+    lines = [f"### {name}", "", first, "", "```diff", textwrap.dedent(diff), "```", ""]
+    return "\n".join([*lines, *(f"{part}\n" for part in after)])

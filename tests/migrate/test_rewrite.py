@@ -1,0 +1,247 @@
+"""`migrate.rewrite` and the command: texts, options, files, bad input."""
+
+from __future__ import annotations
+
+import ast
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from hookbridge import errors, migrate
+from hookbridge.migrate.findings import Unread
+from hookbridge.migrate.rewriting import files
+
+OLD = "import tensorflow as tf\nx = tf.estimator.RunConfig()\n"
+NEW = "import tensorflow as tf\nimport hookbridge as hb\nx = hb.estimator.RunConfig()\n"
+
+
+def test_a_result_tells_what_was_done_and_what_is_left() -> None:
+    done = migrate.rewrite(f"{OLD}y = tf.contrib.crf.viterbi_decode(x)\n")
+    (edit,) = done.edits
+    assert (edit.rule, edit.line) == ("estimator-names", 2)
+    assert (edit.before, edit.after) == (
+        "tf.estimator.RunConfig",
+        "hb.estimator.RunConfig",
+    )
+    (todo,) = done.todos
+    assert (todo.line, todo.code) == (4, "CONTRIB_CRF")
+    assert done.source.splitlines()[3].startswith("# TODO(hookbridge): CONTRIB_CRF tf")
+    assert done.diff("a.py").startswith("--- a/a.py\n+++ b/a.py\n")
+    assert migrate.rewrite(done.source).source == done.source
+
+
+def test_comments_stand_above_whole_statements() -> None:
+    text = """\
+import tensorflow as tf
+
+@tf.contrib.decorated
+def f():
+    if a:
+        pass
+    elif tf.contrib.one():
+        x = [
+            "# no comment in here",
+            tf.contrib.two,
+            tf.contrib.two,
+        ]
+    return '''
+    ''' + tf.contrib.three
+"""
+    done = migrate.rewrite(text)
+    lines = done.source.splitlines()
+    below = [lines[todo.line].strip() for todo in done.todos]
+    assert below == [
+        "@tf.contrib.decorated",
+        "elif tf.contrib.one():",
+        "x = [",
+        "return '''",
+    ]
+    assert ast.dump(ast.parse(done.source)) == ast.dump(ast.parse(text))
+
+
+def test_only_and_skip_choose_the_rules() -> None:
+    text = f"{OLD}x = tf.AUTO_REUSE, tf.contrib.crf\n"
+    all_but = migrate.rewrite(text, skip=["estimator-names", "todos", "v1-imports"])
+    assert "tf.estimator.RunConfig" in all_but.source
+    assert "tf.compat.v1.AUTO_REUSE" in all_but.source
+    assert not all_but.todos
+    alone = migrate.rewrite(text, only=["todos"])
+    assert not alone.edits and {t.code for t in alone.todos} == {
+        *("ESTIMATOR", "V1_NAME", "CONTRIB_CRF"),
+    }
+    with pytest.raises(errors.InvalidArgumentError, match=r"'nothing'.*todos"):
+        migrate.rewrite(text, only=["nothing"])
+
+
+def test_the_target_decides() -> None:
+    assert migrate.rewrite(OLD, target="2.15").source == OLD
+    with pytest.raises(errors.InvalidArgumentError, match=r"2\.15, 2\.21"):
+        migrate.rewrite(OLD, target="1.0")
+
+
+def test_a_rule_of_ones_own() -> None:
+    def apply(old: cst.Name, new: cst.Name, context: object) -> cst.Name:
+        return new.with_changes(value="better") if new.value == "worse" else new
+
+    rule = migrate.RewriteRule("better", "No worse names.", (cst.Name,), apply)
+    done = migrate.rewrite("worse = tf  # worse\n", rules=[*migrate.REWRITES, rule])
+    assert done.source == "better = tf  # worse\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["print 'old'\n", "def f(:\n", "x = '\n", "\0", "x = " + "(" * 300]
+)
+def test_what_is_no_python_3_is_refused(text: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="Python 3"):
+        migrate.rewrite(text)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("encoding", "head"),
+    [("utf-8", ""), ("utf-8-sig", ""), ("latin-1", "# -*- coding: latin-1 -*-\n")],
+)
+def test_encoding_line_ends_and_mode_stay(
+    tmp_path: Path, newline: str, encoding: str, head: str
+) -> None:
+    tail = "y = 'é'  # \f\ntf.contrib.crf\n"
+    path = tmp_path / "program.py"
+    path.write_bytes((head + OLD + tail).replace("\n", newline).encode(encoding))
+    path.chmod(0o750)
+    assert command("--write", path).returncode == 0
+    text = path.read_bytes().decode(encoding)
+    assert text.replace(newline, "\n").startswith(head + NEW)
+    assert "y = 'é'  # \f" in text
+    assert "\n" not in text.replace(newline, "")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o750
+    written = path.read_bytes()
+    assert "0 rewritten" not in command("--write", path).stdout
+    assert path.read_bytes() == written
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["program.py"]
+
+
+def test_bad_files_are_reported_and_the_rest_is_rewritten(tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text(OLD)
+    bad = {
+        "two.py": b"print 'old'\n",
+        "wrong.py": b"def f(:\n",
+        "binary.py": b"\x00\x01\xff\xfe",
+        "coded.py": b"# -*- coding: no-such -*-\n",
+        "latin.py": b"x = '\xe9\xff'\n",
+        "book.ipynb": b'{"cells": []}',
+        "huge.py": b"#" * 5_000_001,
+        "mac.py": b"x = 1\ry = 2\r",
+    }
+    for name, content in bad.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
+    done = command("--write", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 files read, 1 rewritten" in done.stdout
+    assert "9 not read" in done.stdout
+    for name in (*bad, "gone.py"):
+        assert f"{name}: " in done.stdout
+    assert "Python 2" in done.stdout
+    assert (tmp_path / "good.py").read_text() == NEW
+    assert {n: (tmp_path / n).read_bytes() for n in bad} == bad
+    assert command("--check", tmp_path).returncode == 1  # nine are left
+
+
+def one(path: Path) -> files.FileRewrite:
+    (done,) = files.rewrite_files([path])
+    assert isinstance(done, files.FileRewrite)
+    return done
+
+
+def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(OLD)
+    done = one(path)
+    path.write_text("x = 1\n")
+    with pytest.raises(errors.UnwritableError, match="changed while"):
+        files.write(done)
+    assert path.read_text() == "x = 1\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["program.py"]
+
+
+def test_a_link_stays_one(tmp_path: Path) -> None:
+    path = tmp_path / "real" / "program.py"
+    path.parent.mkdir()
+    path.write_text(OLD)
+    link = tmp_path / "link.py"
+    link.symlink_to(path)
+    files.write(one(link))
+    assert link.is_symlink()
+    assert path.read_text() == NEW
+
+
+def test_text_that_its_encoding_has_no_letters_for_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_bytes(b"# coding: ascii\n" + OLD.encode())
+    done = one(path)
+    result = migrate.Rewritten(done.result.before, done.result.source + "# \u2192\n")
+    with pytest.raises(errors.UnwritableError, match="Unicode"):
+        files.write(files.FileRewrite(done.file, result))
+    assert path.read_bytes().endswith(OLD.encode())
+
+
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
+    (tmp_path / "pipe.py").mkdir()
+    found = files.read(tmp_path / "pipe.py")
+    assert isinstance(found, Unread) and "IsADirectory" in found.reason
+
+
+def command(*words: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
+    """Runs the command in a process that cannot import TensorFlow."""
+    code = (
+        "import sys; sys.modules['tensorflow'] = None;"
+        "from hookbridge.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, "migrate", "rewrite", *map(str, words)],
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_command_shows_before_it_writes(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(OLD)
+    done = command(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2: estimator-names: tf.estimator.RunConfig -> hb.estim" in done.stdout
+    assert "1 would change" in done.stdout
+    done = command("--diff", "--check", tmp_path)
+    assert done.returncode == 1
+    assert "-x = tf.estimator.RunConfig()\n+import hookbr" in done.stdout
+    assert path.read_text() == OLD
+    done = command("--only=hook-names", "--diff", "--check", tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_command_lists_the_rules_and_refuses_others(tmp_path: Path) -> None:
+    done = command("--list-rules")
+    names = [line.split()[0] for line in done.stdout.splitlines()]
+    assert names == [*(rule.name for rule in migrate.REWRITES), "todos"]
+    for words in ([], [tmp_path / "no.py"], ["--only=nothing", tmp_path]):
+        done = command(*words)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+
+
+def test_without_libcst_the_scan_works_and_the_rewrite_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['libcst'] = None\n"
+        "from hookbridge import errors, migrate\n"
+        "migrate.scan([])\n"
+        "try:\n    migrate.rewrite('')\n"
+        "except errors.MissingExtraError as e:\n    print(e)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert 'pip install "hookbridge[migrate]"' in done.stdout, done.stderr

@@ -1,0 +1,93 @@
+"""Each rule of a rewrite: what it changes, and what it leaves.
+
+The cases of a rule are in a file of its own in `rewrites/`. A text without an import
+stands below `import tensorflow as tf`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from rule_docs import modules, section
+
+from hookbridge import migrate
+
+CASES = Path(__file__).parent / "rewrites"
+HEADER = "import tensorflow as tf\n"
+
+
+class Case(NamedTuple):
+    """Two texts; the same one twice where nothing is to be done."""
+
+    rule: str
+    name: str
+    before: str
+    after: str
+
+
+def cases() -> list[Case]:
+    found = []
+    for path in sorted(CASES.glob("*.txt")):
+        parts = re.split(
+            r"^=== (changed|same): (.+)\n", path.read_text("utf-8"), flags=re.M
+        )
+        for kind, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+            before, _, after = text.partition("---\n")
+            assert bool(after) is (kind == "changed"), f"{path.stem}: {name}"
+            has_import = re.search(r"^\s*(import|from) ", before, re.M)
+            header = "" if has_import else HEADER
+            before, after = header + before.strip("\n"), header + after.strip("\n")
+            before += "\n"
+            after = f"{after}\n" if kind == "changed" else before
+            found.append(Case(path.stem.replace("_", "-"), name, before, after))
+    return found
+
+
+def is_changed(case: Case) -> bool:
+    return case.before != case.after
+
+
+def options(rule: str) -> dict[str, Any]:
+    (option,) = [r.option for r in migrate.REWRITES if r.name == rule]
+    return {option: True} if option else {}
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda c: f"{c.rule}: {c.name}")
+def test_the_rule_does_this_and_nothing_else(case: Case) -> None:
+    done = migrate.rewrite(case.before, only=[case.rule], **options(case.rule))
+    assert done.source == case.after
+    assert bool(done.edits) is is_changed(case)
+    for edit in done.edits:
+        assert edit.rule == case.rule
+    again = migrate.rewrite(done.source, only=[case.rule], **options(case.rule))
+    assert again.source == done.source
+
+
+def test_each_rule_has_cases_and_more_that_it_leaves_than_it_changes() -> None:
+    for rule in migrate.REWRITES:
+        own = [case for case in cases() if case.rule == rule.name]
+        changed = sum(map(is_changed, own))
+        assert 0 < changed < len(own) - changed, rule.name
+    assert {c.rule for c in cases()} == {rule.name for rule in migrate.REWRITES}
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda c: f"{c.rule}: {c.name}")
+def test_all_rules_together_are_done_after_one_time(case: Case) -> None:
+    first = migrate.rewrite(case.before)
+    second = migrate.rewrite(first.source)
+    assert second.source == first.source
+    assert second.todos == first.todos
+    assert not second.edits
+
+
+def test_the_documented_rules_are_those_of_the_registry(repo_root: Path) -> None:
+    text = (repo_root / "docs" / "migration.md").read_text("utf-8")
+    begin = text.index("## The rules of a rewrite")
+    page = text[begin : text.index("## Reason codes")]
+    written = {name: section(name, m) for name, m in modules().items()}
+    assert re.findall(r"^### (\S+)$", page, re.M) == list(written)
+    for name, own in written.items():
+        assert own in page, f"{name} is not documented as its module says"
