@@ -1,0 +1,112 @@
+"""The whole programs of this folder, how they are run, and the losses they print.
+
+This file also runs on Python 3.7, with which TensorFlow 1.15 records its losses.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS_DIR = HERE / "programs"
+RECORDED = HERE.parent / "data" / "tf1_program_losses.json"
+UNTOUCHED, TOUCHED = "1.15", "2.15"
+
+
+class Program(NamedTuple):
+    """A program and the TensorFlow that it was written for.
+
+    Attributes:
+      file: its main file, below `programs/`; `FOLDER: MODULE` for `-m MODULE`.
+      arguments: its command line. It writes into the working directory only.
+      native: the TensorFlow that runs it as it stands, `UNTOUCHED` or `TOUCHED`.
+    """
+
+    file: str
+    arguments: str
+    native: str = UNTOUCHED
+
+    def command(self) -> list[str]:
+        """What follows `python`, or `hookbridge run`."""
+        _, colon, module = self.file.partition(": ")
+        main = ["-m", module] if colon else [str(PROGRAMS_DIR / self.file)]
+        return main + self.arguments.split()
+
+    def python_path(self) -> str:
+        """The folder that `-m` is run in; empty for a file."""
+        folder, colon, _ = self.file.partition(": ")
+        return str(PROGRAMS_DIR / folder) if colon else ""
+
+
+PROGRAMS = {
+    # Premade Estimators of iris.
+    "iris": Program("iris/premade_estimator.py", "--model_dir=m"),
+    # Wide and deep, with feature columns, over CSV.
+    "census": Program(
+        "census/wide_deep.py", "--data_dir=d --model_dir=m --export_dir=e", TOUCHED
+    ),
+    # A custom Estimator, train_and_evaluate, hooks of its own, exporters.
+    "custom_estimator": Program("custom_estimator.py", "--model_dir=m", TOUCHED),
+    # `replicate_model_fn` and `TowerOptimizer`, MNIST's own files.
+    "mnist_towers": Program(
+        "mnist_towers/mnist.py",
+        "--multi_gpu --data_dir=d --model_dir=m --export_dir=e",
+    ),
+    # The same without towers: `TowerOptimizer` is not in it.
+    "mnist": Program("mnist_towers/mnist.py", "--data_dir=d --model_dir=m"),
+    # Hand-made towers and an examples-per-second hook.
+    "cifar": Program("cifar/cifar_main.py", "--data-dir=d --job-dir=m"),
+    # Queues into a MonitoredTrainingSession.
+    "queue_fed": Program("queue_fed/pictures_train.py", "--data_dir=d --train_dir=m"),
+    # A hook feeds the learning rate.
+    "resnet": Program("resnet/resnet_main.py", "--log_root=m --train_dir=t"),
+    # `contrib.learn.Experiment` and `learn_runner`.
+    "experiment": Program("experiment/task.py", "--job-dir=m"),
+    # Two train ops in a plain session, all at module level.
+    "gan": Program("gan.py", ""),
+    # Nets of slim under `slim.learning.train`.
+    "slim_nets": Program("slim_nets/train_image_classifier.py", "--train_dir=m"),
+    # A sequence model with a conditional random field.
+    "tagger": Program("tagger/main.py", "data"),
+    # A recurrent language model under a Supervisor, as a package.
+    "language": Program("language: lm.train", "--save_path=m/", TOUCHED),
+    # MonitoredSession and SingularMonitoredSession.
+    "autoencoder": Program("autoencoder.py", "--output=o", TOUCHED),
+    # Keras of TensorFlow 1.
+    "keras_fit": Program("keras_fit.py", ""),
+    # Parameter servers and `Model.fit`.
+    "ps_fit": Program("ps_fit.py", "", TOUCHED),
+}
+
+# One process for each task: SyncReplicasOptimizer, by flags.
+REPLICA = Program("mnist_replica.py", "--sync_replicas")
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
+_LOSS = re.compile(r"(\w*loss\w*)\s*[=:]\s*(" + _NUMBER + ")", re.IGNORECASE)
+# What the loggers of TensorFlow and absl put in front.
+_PREFIX = re.compile(r"^(?:INFO:tensorflow:|[IWEF]\d{4} [^\]]*\] )")
+_STEP = re.compile(r"global step: (\d+)\), loss: (" + _NUMBER + ")")
+
+
+def losses_of(*outputs: str) -> list[tuple[str, str]]:
+    """All losses that a program printed, with their names, as it printed them.
+
+    Two loggers may show the same line; it counts once.
+    """
+    found: list[tuple[str, str]] = []
+    for output in outputs:
+        last = ""
+        for line in output.splitlines():
+            line = _PREFIX.sub("", line)
+            if line != last:
+                found += _LOSS.findall(line)
+            last = line
+    return found
+
+
+def losses_by_step(output: str) -> list[tuple[str, str]]:
+    """The losses of the replica program, each step once, whoever printed it."""
+    steps = {int(step): loss for step, loss in _STEP.findall(output)}
+    return [(str(step), steps[step]) for step in sorted(steps)]

@@ -1,0 +1,75 @@
+"""Small networks in the way of slim's own."""
+from __future__ import absolute_import
+from __future__ import division
+from __future__ import print_function
+
+import functools
+
+import tensorflow as tf
+from tensorflow.contrib import layers as contrib_layers
+
+slim = tf.contrib.slim
+
+
+def _initializer(seed):
+  return tf.truncated_normal_initializer(stddev=0.1, seed=seed)
+
+
+def lenet(images, num_classes=10, is_training=False,
+          dropout_keep_prob=1.0, prediction_fn=slim.softmax, scope='LeNet'):
+  """Creates a variant of the LeNet model."""
+  end_points = {}
+  with tf.variable_scope(scope, 'LeNet', [images]):
+    net = end_points['conv1'] = slim.conv2d(
+        images, 4, [5, 5], scope='conv1', weights_initializer=_initializer(1))
+    net = end_points['pool1'] = slim.max_pool2d(net, [2, 2], 2, scope='pool1')
+    net = end_points['conv2'] = slim.conv2d(
+        net, 6, [3, 3], scope='conv2', normalizer_fn=slim.batch_norm,
+        normalizer_params={'is_training': is_training, 'decay': 0.9,
+                           'epsilon': 1e-3},
+        weights_initializer=_initializer(2))
+    net = slim.max_pool2d(net, [2, 2], 2, scope='pool2')
+    net = slim.flatten(net)
+    end_points['Flatten'] = net
+    net = end_points['fc3'] = slim.fully_connected(
+        net, 16, scope='fc3', weights_initializer=_initializer(3))
+    net = end_points['dropout3'] = slim.dropout(
+        net, dropout_keep_prob, is_training=is_training, scope='dropout3')
+    logits = end_points['Logits'] = slim.fully_connected(
+        net, num_classes, activation_fn=None, scope='fc4',
+        weights_initializer=_initializer(4))
+  end_points['Predictions'] = prediction_fn(logits, scope='Predictions')
+  return logits, end_points
+
+
+lenet.default_image_size = 12
+
+
+def lenet_arg_scope(weight_decay=0.0):
+  """Defines the default lenet argument scope."""
+  with slim.arg_scope(
+      [slim.conv2d, slim.fully_connected],
+      weights_regularizer=contrib_layers.l2_regularizer(weight_decay),
+      activation_fn=tf.nn.relu) as sc:
+    return sc
+
+
+networks_map = {'lenet': lenet}
+arg_scopes_map = {'lenet': lenet_arg_scope}
+
+
+def get_network_fn(name, num_classes, weight_decay=0.0, is_training=False):
+  """Returns a network_fn such as `logits, end_points = network_fn(images)`."""
+  if name not in networks_map:
+    raise ValueError('Name of network unknown %s' % name)
+  func = networks_map[name]
+
+  @functools.wraps(func)
+  def network_fn(images, **kwargs):
+    arg_scope = arg_scopes_map[name](weight_decay=weight_decay)
+    with slim.arg_scope(arg_scope):
+      return func(images, num_classes, is_training=is_training, **kwargs)
+
+  if hasattr(func, 'default_image_size'):
+    network_fn.default_image_size = func.default_image_size
+  return network_fn

@@ -1,0 +1,108 @@
+"""Generic training script that trains a model of slim."""
+from __future__ import absolute_import
+from __future__ import division
+from __future__ import print_function
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.contrib import slim
+
+import nets
+
+tf.app.flags.DEFINE_string('train_dir', '/tmp/slim_model',
+                           'Where checkpoints and events are written.')
+tf.app.flags.DEFINE_string('model_name', 'lenet', 'Architecture to train.')
+tf.app.flags.DEFINE_integer('max_number_of_steps', 10, 'Number of steps.')
+tf.app.flags.DEFINE_integer('batch_size', 16, 'Samples in each batch.')
+tf.app.flags.DEFINE_float('weight_decay', 0.0004, 'Weight decay.')
+tf.app.flags.DEFINE_float('learning_rate', 0.05, 'Initial learning rate.')
+tf.app.flags.DEFINE_string('optimizer', 'rmsprop', 'One of "sgd", "rmsprop".')
+tf.app.flags.DEFINE_float('label_smoothing', 0.1, 'Label smoothing.')
+
+FLAGS = tf.app.flags.FLAGS
+
+
+def _configure_learning_rate(global_step):
+  return tf.train.exponential_decay(
+      FLAGS.learning_rate, global_step, 4, 0.9, staircase=True,
+      name='exponential_decay_learning_rate')
+
+
+def _configure_optimizer(learning_rate):
+  if FLAGS.optimizer == 'rmsprop':
+    return tf.train.RMSPropOptimizer(
+        learning_rate, decay=0.9, momentum=0.9, epsilon=1.0)
+  elif FLAGS.optimizer == 'sgd':
+    return tf.train.GradientDescentOptimizer(learning_rate)
+  raise ValueError('Optimizer [%s] was not recognized' % FLAGS.optimizer)
+
+
+def _batches(network_fn, num_classes):
+  random = np.random.RandomState(3)
+  size = network_fn.default_image_size
+  labels = np.arange(64) % num_classes
+  images = random.rand(64, size, size, 1).astype(np.float32)
+  images[np.arange(64), labels] += 1.
+  image, label = tf.train.slice_input_producer(
+      [tf.constant(images), tf.constant(labels)], shuffle=False)
+  images, labels = tf.train.batch([image, label], FLAGS.batch_size,
+                                  num_threads=1)
+  labels = slim.one_hot_encoding(labels, num_classes)
+  batch_queue = slim.prefetch_queue.prefetch_queue([images, labels],
+                                                   capacity=2)
+  return batch_queue.dequeue()
+
+
+def main(_):
+  tf.logging.set_verbosity(tf.logging.INFO)
+  with tf.Graph().as_default():
+    global_step = slim.create_global_step()
+    network_fn = nets.get_network_fn(
+        FLAGS.model_name, num_classes=10, weight_decay=FLAGS.weight_decay,
+        is_training=True)
+    images, labels = _batches(network_fn, 10)
+    logits, end_points = network_fn(images)
+    slim.losses.softmax_cross_entropy(
+        logits, labels, label_smoothing=FLAGS.label_smoothing, weights=1.0)
+    regularization = tf.add_n(tf.losses.get_regularization_losses())
+    total_loss = slim.losses.get_total_loss(
+        add_regularization_losses=False) + regularization
+
+    summaries = set(tf.get_collection(tf.GraphKeys.SUMMARIES))
+    for end_point in end_points:
+      x = end_points[end_point]
+      summaries.add(tf.summary.histogram('activations/' + end_point, x))
+      summaries.add(tf.summary.scalar('sparsity/' + end_point,
+                                      tf.nn.zero_fraction(x)))
+    for variable in slim.get_model_variables():
+      summaries.add(tf.summary.histogram(variable.op.name, variable))
+
+    learning_rate = _configure_learning_rate(global_step)
+    optimizer = _configure_optimizer(learning_rate)
+    summaries.add(tf.summary.scalar('learning_rate', learning_rate))
+    update_ops = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    train_op = slim.learning.create_train_op(
+        total_loss, optimizer, global_step=global_step, update_ops=update_ops,
+        clip_gradient_norm=4.0, summarize_gradients=False)
+    summary_op = tf.summary.merge(list(summaries), name='summary_op')
+
+    def train_step_fn(session, *args, **kwargs):
+      loss_value, should_stop = slim.learning.train_step(
+          session, *args, **kwargs)
+      print('total_loss: %.7f' % loss_value)
+      return loss_value, should_stop
+
+    final = slim.learning.train(
+        train_op,
+        logdir=FLAGS.train_dir,
+        train_step_fn=train_step_fn,
+        summary_op=summary_op,
+        number_of_steps=FLAGS.max_number_of_steps,
+        log_every_n_steps=5,
+        save_summaries_secs=600,
+        save_interval_secs=600)
+    print('final_loss: %.7f' % final)
+
+
+if __name__ == '__main__':
+  tf.app.run()

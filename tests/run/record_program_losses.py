@@ -1,0 +1,108 @@
+"""Records the losses of the programs in `programs/` on the TensorFlow they are for.
+
+Most were never touched by `tf_upgrade_v2`; they run as they stand on TensorFlow 1.15.5
+with Python 3.7, tf.contrib included:
+
+    python3.7 -m venv tf115
+    tf115/bin/pip install tensorflow==1.15.5 protobuf==3.20.3 numpy==1.18.5 "h5py<3"
+    tf115/bin/python tests/run/record_program_losses.py
+
+The others are recorded the same way with the Python of TensorFlow 2.15.1. Each call
+replaces the rows of the TensorFlow that runs it; nothing of hookbridge is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from program_table import (
+    PROGRAMS,
+    RECORDED,
+    REPLICA,
+    TOUCHED,
+    UNTOUCHED,
+    Program,
+    losses_by_step,
+    losses_of,
+)
+
+
+def run(program: Program, *more: str) -> subprocess.Popen[str]:
+    """Starts a program in a folder of its own, with its output in pipes."""
+    return subprocess.Popen(
+        [sys.executable, *program.command(), *more],
+        cwd=tempfile.mkdtemp(),
+        env={
+            **os.environ,
+            "PYTHONPATH": program.python_path(),
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "CUDA_VISIBLE_DEVICES": "",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+    )
+
+
+def losses(program: Program) -> list[tuple[str, str]]:
+    """What it prints, run alone."""
+    process = run(program)
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    return losses_of(out, err)
+
+
+def replica_losses() -> list[tuple[str, str]]:
+    """Those of two synchronous workers and a parameter server."""
+    with socket.socket() as one, socket.socket() as two, socket.socket() as three:
+        for probe in (one, two, three):
+            probe.bind(("localhost", 0))
+        hosts = [f"localhost:{p.getsockname()[1]}" for p in (one, two, three)]
+    flags = [f"--ps_hosts={hosts[0]}", f"--worker_hosts={hosts[1]},{hosts[2]}"]
+    server = run(REPLICA, *flags, "--job_name=ps", "--task_index=0")
+    workers = [
+        run(REPLICA, *flags, "--job_name=worker", f"--task_index={i}") for i in (0, 1)
+    ]
+    printed = ""
+    for worker in workers:
+        out, err = worker.communicate()
+        assert worker.returncode == 0, err
+        printed += out
+    server.kill()  # it never ends by itself
+    server.communicate()
+    return losses_by_step(printed)
+
+
+def main() -> None:
+    """Records the programs of this TensorFlow."""
+    import tensorflow as tf
+
+    version = str(tf.__version__)
+    recorded: dict[str, Any] = {}
+    if RECORDED.exists():
+        recorded = json.loads(RECORDED.read_text())
+    mine = [name for name in PROGRAMS if version.startswith(PROGRAMS[name].native)]
+    assert mine, f"TensorFlow {version}; expected {UNTOUCHED} or {TOUCHED}"
+    rows = {name: losses(PROGRAMS[name]) for name in mine}
+    if version.startswith(UNTOUCHED):
+        rows["mnist_replica"] = replica_losses()
+    for name, found in rows.items():
+        print(name, len(found))
+        recorded[name] = {
+            "tensorflow": version,
+            "python": platform.python_version(),
+            "losses": found,
+        }
+    lines = [f'"{name}": {json.dumps(recorded[name])}' for name in sorted(recorded)]
+    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()
