@@ -31,7 +31,8 @@ def load_data():
 def train_input_fn(features, labels, batch_size):
     """An input function for training"""
     dataset = tf.data.Dataset.from_tensor_slices((dict(features), labels))
-    dataset = dataset.shuffle(1000, seed=11).repeat().batch(batch_size)
+    dataset = dataset.shuffle(1000, seed=11, reshuffle_each_iteration=False)
+    dataset = dataset.repeat().batch(batch_size)
     return dataset
 
 

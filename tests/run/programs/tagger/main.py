@@ -59,8 +59,9 @@ def input_fn(count, seed, params=None, shuffle_and_repeat=False):
         functools.partial(generator_fn, count, seed),
         output_shapes=shapes, output_types=types)
     if shuffle_and_repeat:
-        dataset = dataset.shuffle(params['buffer'], seed=21).repeat(
-            params['epochs'])
+        dataset = dataset.shuffle(
+            params['buffer'], seed=21,
+            reshuffle_each_iteration=False).repeat(params['epochs'])
     return (dataset
             .padded_batch(params.get('batch_size', 10), shapes, defaults)
             .prefetch(1))

@@ -1,0 +1,88 @@
+"""Whole TF1 programs run unedited, with the losses of the TensorFlow they are for.
+
+`record_program_losses.py` has recorded those without hookbridge.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launching import ROOT, launch
+from program_table import PROGRAMS, RECORDED, Program, losses_of
+
+Done = subprocess.CompletedProcess[str]
+RELATIVE = 1e-5
+AT_A_TIME = 2
+# Their names of tf.contrib are not back yet.
+WAITING = ("mnist_towers", "mnist", "cifar", "resnet", "experiment", "slim_nets")
+WAITING += ("tagger",)
+
+
+def run(program: Program, folder: Path) -> Done:
+    folder.mkdir()
+    return launch(
+        *program.command(),
+        cwd=folder,
+        PYTHONPATH=f"{ROOT}:{program.python_path()}".rstrip(":"),
+        CUDA_VISIBLE_DEVICES="",
+        TF_CPP_MIN_LOG_LEVEL="3",
+    )
+
+
+@pytest.fixture(scope="module")
+def runs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Future[Done]]]:
+    """The runs of the programs that were asked for, some at a time."""
+    folder = tmp_path_factory.mktemp("programs")
+    asked = [
+        item.callspec.params["name"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and item.path == Path(__file__)
+        and hasattr(item, "callspec")
+    ]
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        yield {
+            name: pool.submit(run, PROGRAMS[name], folder / name)
+            for name in dict.fromkeys(asked)
+        }
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(RECORDED.read_text())
+    return found
+
+
+def same(printed: str, expected: str) -> bool:
+    """Whether two numbers are equal, as far as the digits that were printed say."""
+    places = len(expected.partition(".")[2])
+    return math.isclose(
+        float(printed), float(expected), rel_tol=RELATIVE, abs_tol=1.01 * 10**-places
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in WAITING])
+def test_program_has_the_losses_of_its_tensorflow(
+    name: str, runs: dict[str, Future[Done]], recorded: dict[str, Any]
+) -> None:
+    done = runs[name].result()
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = losses_of(done.stdout, done.stderr)
+    expected = recorded[name]["losses"]
+    assert [key for key, _ in found] == [key for key, _ in expected]
+    differing = [
+        (key, printed, loss)
+        for (key, printed), (_, loss) in zip(found, expected, strict=True)
+        if not same(printed, loss)
+    ]
+    assert not differing
