@@ -21,7 +21,15 @@ Done = subprocess.CompletedProcess[str]
 RELATIVE = 1e-5
 AT_A_TIME = 2
 # Their names of tf.contrib are not back yet.
-WAITING = "mnist_towers mnist cifar resnet experiment slim_nets tagger".split()
+WAITING = [
+    "mnist_towers",
+    "mnist",
+    "cifar",
+    "resnet",
+    "experiment",
+    "slim_nets",
+    "tagger",
+]
 
 
 def run(program: Program, folder: Path) -> Done:
