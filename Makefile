@@ -6,12 +6,13 @@
 #   make test-fast  the tests for daily work: newest TF, one Keras, no processes
 #   make lint       ruff, mypy and the import contracts
 #   make docs       the documentation site, built strictly into build/site
+#   make release    build and check the packages, and try the wheel on both TFs
 #   make clean      remove the environments and what was built
 #
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-fast lint docs clean
+.PHONY: help demo test test-fast lint docs release clean
 .DEFAULT_GOAL := help
 
 NEWEST := .venv/newest
@@ -64,6 +65,14 @@ test-fast: $(NEWEST)/.installed
 	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
 	    -- --fast $(PYTEST_FLAGS)
 
+# Each wheel goes into an environment that has nothing else.
+release: $(NEWEST)/.installed
+	rm -rf build/lib dist
+	$(NEWEST)/bin/python -m build --no-isolation --outdir dist .
+	$(NEWEST)/bin/twine check --strict dist/*
+	.ci/try_wheel.sh "$(PYTHON_NEWEST)" tensorflow
+	$(if $(PYTHON_215),.ci/try_wheel.sh "$(PYTHON_215)" tensorflow==2.15.1)
+
 $(NEWEST)/.installed: $(PACKAGING)
 	@if [ -z "$(PYTHON_NEWEST)" ]; then \
 	    echo "No working Python 3.10 to 3.13 with venv and pip was found"; \
@@ -73,7 +82,7 @@ $(NEWEST)/.installed: $(PACKAGING)
 	@echo "Installing the newest TensorFlow into $(NEWEST); takes minutes once."
 	"$(PYTHON_NEWEST)" -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
-	    ".[test,lint,docs,keras2,estimator,migrate]" tensorflow
+	    ".[test,lint,docs,release,keras2,estimator,migrate]" tensorflow
 	@touch $@
 
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra.

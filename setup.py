@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from setuptools import setup
 
 HERE = Path(__file__).parent
+INIT = (HERE / "hookbridge" / "__init__.py").read_text(encoding="utf-8")
 
 # Listed by hand: automatic discovery would follow the link
 # `hookbridge/adapters` or miss `adapters/`; tests/test_packaging.py holds this
@@ -65,11 +67,12 @@ EXTRAS = {
     "bench": ["matplotlib>=3.8"],
     # Held to one release each: a new one may format or judge otherwise.
     "lint": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2.1"],
+    "release": ["build>=1.2", "twine>=6"],
 }
 
 setup(
     name="hookbridge",
-    version="0.1.0",
+    version=re.findall(r'^__version__ = "(.+)"$', INIT, re.M)[0],
     description=(
         "One set of SessionRunHooks and Keras Callbacks for MonitoredTrainingSession,"
         " Estimator and Model.fit"

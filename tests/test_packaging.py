@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+import hookbridge as hb
+
 pytestmark = pytest.mark.slow
 
 
@@ -68,6 +70,11 @@ def test_link_and_map_lead_to_the_same_folder(repo_root: Path) -> None:
     assert os.readlink(link) == os.path.join("..", "adapters")
     assert mapped == {"hookbridge.adapters": "adapters"}
     assert link.resolve() == (repo_root / mapped["hookbridge.adapters"]).resolve()
+
+
+def test_version_is_that_of_the_package(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    assert wheel.name.startswith(f"hookbridge-{hb.__version__}-py3-")
 
 
 def test_wheel_holds_every_module_once(repo_root: Path, built: Path) -> None:

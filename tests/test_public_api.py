@@ -81,7 +81,3 @@ def test_help_does_not_import_tensorflow(repo_root: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "demo" in done.stdout + done.stderr
-
-
-def test_version_is_that_of_the_package(repo_root: Path) -> None:
-    assert f'version="{hb.__version__}"' in (repo_root / "setup.py").read_text("utf-8")

@@ -104,3 +104,8 @@ def test_the_site_has_every_page() -> None:
 def test_the_command_line_is_documented_as_it_is() -> None:
     text = write_command_line.PAGE.read_text("utf-8")
     assert text == write_command_line.page(), "run tests/helpers/write_command_line.py"
+
+
+def test_the_citation_has_the_version() -> None:
+    citation = yaml.safe_load((DOCS.parent / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == hb.__version__

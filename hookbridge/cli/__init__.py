@@ -1,7 +1,7 @@
 """The `hookbridge` command.
 
-Reading order: `command`, `flag_table`, then one module for each sub-command: `demo`,
-`explain`, `migrate`, `run`, `cluster`, `train` (with `estimator_cluster` and
+Reading order: `command`, `version`, `flag_table`, then one module for each sub-command:
+`demo`, `explain`, `migrate`, `run`, `cluster`, `train` (with `estimator_cluster` and
 `estimator_job`); `user_file` loads a user's Python file.
 """
 

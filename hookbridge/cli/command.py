@@ -18,6 +18,7 @@ from typing import Any
 from absl import flags
 
 from hookbridge import errors
+from hookbridge.cli import version
 
 # Name -> module with SUMMARY, USAGE, perhaps NOTE, define_flags(values) and
 # run(values, args), perhaps split(words) into its own flags and the words of others.
@@ -49,6 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in ("-h", "--help", "help"):
         print(usage())
+        return 0
+    if words and words[0] == "--version":
+        print(version.text())
         return 0
     if not words or words[0] not in COMMANDS:
         got = f"unknown command {words[0]!r}" if words else "no command given"
@@ -111,6 +115,7 @@ def usage() -> str:
     for name, where in COMMANDS.items():
         lines.append(f"  {name:<10} {importlib.import_module(where).SUMMARY}")
     lines += ["", "`hookbridge COMMAND --help` lists the flags of a command."]
+    lines += ["`hookbridge --version` prints what a report of a fault needs."]
     return "\n".join(lines)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+import hookbridge as hb
 from hookbridge.cli import COMMANDS, main
 
 BAD = {
@@ -92,6 +95,14 @@ def test_help_lists_every_command_and_flag(capsys: pytest.CaptureFixture[str]) -
     text = capsys.readouterr().out
     for flag in ("epochs", "batch_size", "num_towers", "model_dir", "[no]json"):
         assert f"--{flag}" in text
+
+
+def test_version_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    told = dict(line.split(" ", 1) for line in capsys.readouterr().out.splitlines())
+    assert told["hookbridge"] == hb.__version__
+    assert told["tensorflow"] == metadata.version("tensorflow")
+    assert told["Python"] == platform.python_version()
 
 
 def test_flags_of_one_run_are_not_seen_by_the_next(
