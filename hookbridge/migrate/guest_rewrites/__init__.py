@@ -1,1 +1,6 @@
-"""The rules that rewrite hooks, callbacks and the places that take them."""
+"""The rules that rewrite hooks, callbacks and the places that take them.
+
+Reading order: `kinds` (what an expression is), `places` (where guests go), then one
+rule in each file: `guest_lists`, `keras_fit`, `added_guests`, and with `--native`
+`native_hooks` and `native_classes` (with `hook_methods` and `parity`).
+"""

@@ -11,6 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from hookbridge import errors
+from hookbridge.migrate.guest_rewrites import (
+    added_guests,
+    guest_lists,
+    keras_fit,
+    native_classes,
+    native_hooks,
+)
 from hookbridge.migrate.rewrites import (
     contrib_calls,
     contrib_names,
@@ -45,6 +52,11 @@ REWRITES: tuple[RewriteRule, ...] = (
     device_specs.RULE,
     old_arguments.RULE,
     flags.RULE,
+    keras_fit.RULE,
+    native_hooks.RULE,
+    native_classes.RULE,
+    guest_lists.RULE,
+    added_guests.RULE,
     keras2_switch.RULE,
     v1_behaviour.RULE,
 )

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 import libcst as cst
 from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
 
+from hookbridge.migrate import guest_classes
 from hookbridge.migrate.findings import Finding
-from hookbridge.migrate.names import canonical
+from hookbridge.migrate.names import Names, canonical
 from hookbridge.migrate.new_names import new_name
 from hookbridge.migrate.rewriting.imports import Imports, first_code
 from hookbridge.migrate.rewriting.results import Edit
 from hookbridge.migrate.rewriting.tree_names import TreeNames, bindings, dotted
+from hookbridge.migrate.sources import parsed
 from hookbridge.migrate.target import NEWEST, Target
 
 
@@ -52,7 +54,12 @@ class Context:
       codes: reason codes that the rules of this rewrite settle.
       kept: names bound by imports that keep their name: what is below them stays.
       v1_root: the name of the import that becomes one of v1; empty for none.
+      values: `{name: [what it is given]}`; None for what is no plain value.
+      fits: `{name of an Estimator: name of its Keras model}` where `fit` takes over.
       early_flags: the statement that reads flags too early, and the flags' name.
+      chains: the outermost chains of names, such as `tf.train.Server`.
+      own_guests: `{name: "hook", "listener" or "callback"}` of the file's classes.
+      became_callbacks: names of the classes among them that this rewrite makes ones.
       edits: what was done, in the order of the walk.
       comments: `{statement of the old tree: [comments above it]}`.
       parity_test: a test of the classes that became callbacks.
@@ -92,6 +99,13 @@ class Context:
         collector = _Collector()
         self.module.visit(collector)
         self.chains = tuple(collector.chains)
+        self.values = collector.values
+        self.own_guests = {
+            dotted.rpartition(".")[2]: kind
+            for dotted, kind in guest_classes.kinds([_as_module(text)]).items()
+        }
+        self.became_callbacks: set[str] = set()
+        self.fits: dict[str, str] = {}
         self.imports = Imports(bindings(self.module), frozenset(collector.names))
         end = first_code(self.module.body)
         for name, value in self.names.aliases.items():
@@ -122,6 +136,11 @@ class Context:
     def line(self, node: cst.CSTNode) -> int:
         """The 1-based line that a node begins in."""
         return int(self._positions[node].start.line)
+
+    def value_of(self, name: str) -> cst.BaseExpression | None:
+        """What a name is given, if it is given one value in the whole file."""
+        values = self.values.get(name, [])
+        return values[0] if len(values) == 1 else None
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds this one."""
@@ -169,6 +188,11 @@ class Context:
             held.append(text)
 
 
+def _as_module(text: str) -> guest_classes.Module:
+    source = parsed("module.py", 0, text)
+    return guest_classes.Module(source, Names(source))
+
+
 class _Collector(cst.CSTVisitor):
     """The outermost chains of names, and all names that are used."""
 
@@ -176,6 +200,36 @@ class _Collector(cst.CSTVisitor):
         super().__init__()
         self.chains: list[cst.Attribute | cst.Name] = []
         self.names: set[str] = set()
+        self.values: dict[str, list[cst.BaseExpression | None]] = {}
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in node.targets:
+            self._bind(target.target, node.value)
+
+    def _bind(self, target: cst.CSTNode, value: cst.BaseExpression | None) -> None:
+        if isinstance(target, cst.Name):
+            self.values.setdefault(target.value, []).append(value)
+        elif isinstance(target, cst.Tuple | cst.List):
+            for element in target.elements:
+                self._bind(element.value, None)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._bind(node.target, None)
+
+    def visit_For(self, node: cst.For) -> None:
+        self._bind(node.target, None)
+
+    def visit_Param(self, node: cst.Param) -> None:
+        self._bind(node.name, None)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        # `hooks.append(...)`: what the list holds is not certain any more.
+        if (
+            isinstance(node.func, cst.Attribute)
+            and isinstance(node.func.value, cst.Name)
+            and node.func.attr.value in ("append", "extend", "insert")
+        ):
+            self._bind(node.func.value, None)
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         chain = dotted(node)

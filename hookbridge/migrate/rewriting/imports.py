@@ -88,6 +88,10 @@ class Imports:
             name = f"{name}_"
         return name
 
+    def everything(self) -> dict[str, str]:
+        """`{name: dotted name}` of what is bound, and will be."""
+        return {**self.bound, **self._wanted}
+
     def add(self, module: cst.Module) -> cst.Module:
         """The module with what is wanted."""
         if not (self._wanted or self.first or self.last):

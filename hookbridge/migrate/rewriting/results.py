@@ -12,7 +12,8 @@ class Edit:
 
     Attributes:
       rule: the rule's name.
-      line: 1-based line of the old text.
+      line: 1-based line of the old text; of the text so far for what follows from
+        another edit.
       before: the old code.
       after: the new code.
       note: what acts differently afterwards, or what a person has to check.

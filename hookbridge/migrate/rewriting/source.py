@@ -16,9 +16,11 @@ from hookbridge.migrate.rewrites.registry import REWRITES, chosen
 from hookbridge.migrate.rewriting import todos
 from hookbridge.migrate.rewriting.context import Context, Options
 from hookbridge.migrate.rewriting.engine import Walk
-from hookbridge.migrate.rewriting.results import Rewritten
+from hookbridge.migrate.rewriting.results import Edit, Rewritten
 from hookbridge.migrate.sources import parsed, why
 from hookbridge.migrate.target import NEWEST, Target
+
+MAX_WALKS = 4
 
 if TYPE_CHECKING:
     from hookbridge.migrate.rewriting.rule import RewriteRule
@@ -60,10 +62,21 @@ def rewrite(
     """
     kept, comments = chosen(rules, only, skip)
     options = Options(target, native, add_guests, guests or {})
-    active = [r for r in kept if r.concerns(source) and options.has(r.option)]
+    edits: list[Edit] = []
+    parity = ""
+    text = source
     try:
-        findings = scanned(source, target)
-        text, context = _walked(source, active, options, findings)
+        parsed("", 0, source)
+        # What one walk has written may let a rule do more; the last changes nothing.
+        for _ in range(MAX_WALKS):
+            active = [r for r in kept if r.concerns(text) and options.has(r.option)]
+            before = text
+            text, context = _walked(text, active, options)
+            if context is not None:
+                edits += sorted(context.edits, key=lambda edit: edit.line)
+                parity = parity or context.parity_test
+            if text == before:
+                break
         if comments:
             text = todos.add(text, scanned(text, target))
     except (SyntaxError, cst.ParserSyntaxError, ValueError, RecursionError) as e:
@@ -71,21 +84,17 @@ def rewrite(
         raise errors.InvalidArgumentError(
             f"Received code that cannot be parsed; expected Python 3: {reason}."
         ) from e
-    edits = sorted(context.edits, key=lambda edit: edit.line) if context else []
-    parity = "" if context is None else context.parity_test
     return Rewritten(source, text, tuple(edits), todos.found(text), parity)
 
 
 def _walked(
-    source: str,
-    rules: Sequence[RewriteRule],
-    options: Options,
-    findings: list[Finding],
+    source: str, rules: Sequence[RewriteRule], options: Options
 ) -> tuple[str, Context | None]:
     if not rules:
         return source, None
     wrapper = MetadataWrapper(cst.parse_module(source))
     codes = frozenset(code for rule in rules for code in rule.codes)
+    findings = scanned(source, options.target)
     context = Context(wrapper, source, options, findings, codes)
     for rule in rules:
         if rule.prepare is not None:

@@ -1,0 +1,61 @@
+"""Whether an expression is a hook, a callback or a listener."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hookbridge.migrate.rewriting.context import Context
+
+_FUNCTIONS = ("_hook", "Hook")
+
+
+def kind_of(node: cst.BaseExpression, context: Context) -> str | None:
+    """ "hook", "listener", "callback", or None where it is not certain."""
+    if isinstance(node, cst.Name):
+        value = context.value_of(node.value)
+        return None if value is None else kind_of(value, context)
+    if not isinstance(node, cst.Call):
+        return None
+    return _kind_of_class(node.func, context)
+
+
+def _kind_of_class(node: cst.BaseExpression, context: Context) -> str | None:
+    if isinstance(node, cst.Name) and node.value in context.own_guests:
+        return context.own_guests[node.value]
+    raw = context.names.raw(node)
+    if raw is None:
+        return None
+    for dotted, kind in context.options.guests.items():
+        if dotted == raw or dotted.endswith(f".{raw.lstrip('.')}"):
+            return kind
+    root = raw.partition(".")[0]
+    place, _, last = raw.rpartition(".")
+    if root in ("tensorflow", "keras", "tf_keras") and "callbacks" in place.split("."):
+        return "callback"
+    if root in ("tensorflow", "hookbridge", "tensorflow_estimator"):
+        return "hook" if last.endswith(_FUNCTIONS) else None
+    return None
+
+
+def items(
+    node: cst.BaseExpression, context: Context
+) -> list[cst.BaseExpression] | None:
+    """The items of a list of guests; None where it is no list that can be seen."""
+    if isinstance(node, cst.Name):
+        value = context.value_of(node.value)
+        if isinstance(value, cst.List | cst.Tuple | cst.BinaryOperation):
+            return items(value, context)
+        return None
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        parts = [items(side, context) for side in (node.left, node.right)]
+        return [item for part in parts for item in part or []]
+    if isinstance(node, cst.List | cst.Tuple):
+        return list(_values(node))
+    return None
+
+
+def _values(node: cst.List | cst.Tuple) -> Iterator[cst.BaseExpression]:
+    for element in node.elements:
+        yield element.value

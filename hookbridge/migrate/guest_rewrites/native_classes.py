@@ -1,0 +1,134 @@
+"""Hook classes of pure Python become callbacks.
+
+    -class StopAfter(tf.compat.v1.train.SessionRunHook):
+    +class StopAfter(tf.keras.callbacks.Callback):
+    -    def after_run(self, run_context, run_values):
+    +    def on_train_batch_end(self, batch, logs=None):
+             self.steps += 1
+             if self.steps == 10:
+    -            run_context.request_stop()
+    +            self.model.stop_training = True
+
+A class is, if it makes no ops, fetches and feeds nothing, and uses neither session nor
+values; if all its uses are in this file, in lists that trainings take; and if no run of
+a session in this file only fetches, for a callback is called for training steps alone.
+Any other class stays a hook. A test that holds the callback to the hook in both loops
+comes with the change: `test_parity_FILE.py` beside the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import libcst as cst
+
+from hookbridge.migrate import guest_sites
+from hookbridge.migrate.guest_rewrites import parity
+from hookbridge.migrate.guest_rewrites.hook_methods import as_callback, is_simple
+from hookbridge.migrate.guest_rewrites.places import bridge, is_training
+from hookbridge.migrate.rewriting.context import Context
+from hookbridge.migrate.rewriting.rule import RewriteRule
+from hookbridge.migrate.rewriting.tree_names import dotted
+from hookbridge.migrate.sources import parsed
+
+NAME = "native-classes"
+_Test: TypeAlias = Callable[[cst.CSTNode, Context], bool]
+_BASE = "tf.keras.callbacks.Callback"
+
+
+def prepare(context: Context) -> None:
+    """Chooses the classes, before their uses are looked at."""
+    source = parsed("module.py", 0, context.text)
+    if any(f.code == "FETCH_RUN" for f in guest_sites.find(source)):
+        return
+    for node in context.module.body:
+        if not isinstance(node, cst.ClassDef) or not is_simple(node, context):
+            continue
+        name = node.name.value
+        uses = [c for c in context.chains if (dotted(c) or "").split(".")[0] == name]
+        uses = [use for use in uses if not _is_inside(use, node, context)]
+        if uses and all(_goes_to_training(use, context) for use in uses):
+            context.became_callbacks.add(name)
+            context.own_guests[name] = "callback"
+
+
+def _is_inside(node: cst.CSTNode, outer: cst.ClassDef, context: Context) -> bool:
+    above: cst.CSTNode | None = node
+    while above is not None and above is not outer:
+        above = context.parent(above)
+    return above is outer
+
+
+def _goes_to_training(node: cst.CSTNode, context: Context) -> bool:
+    """Whether a use makes an item of a list that a training takes."""
+    call = context.parent(node)
+    if not isinstance(call, cst.Call) or call.func is not node:
+        return False
+    return _is_item(call, context)
+
+
+def _is_item(node: cst.CSTNode, context: Context) -> bool:
+    above = context.parent(node)
+    if isinstance(above, cst.Assign) and len(above.targets) == 1:
+        target = above.targets[0].target
+        return isinstance(target, cst.Name) and _all_uses(target, context, _is_item)
+    if not isinstance(above, cst.Element):
+        return False
+    held = context.parent(above)
+    return held is not None and _is_guest_list(held, context)
+
+
+def _is_guest_list(node: cst.CSTNode, context: Context) -> bool:
+    above = context.parent(node)
+    if isinstance(above, cst.BinaryOperation):
+        return _is_guest_list(above, context)
+    if isinstance(above, cst.Assign) and len(above.targets) == 1:
+        target = above.targets[0].target
+        return isinstance(target, cst.Name) and _all_uses(
+            target, context, _is_guest_list
+        )
+    if not isinstance(above, cst.Arg):
+        return False
+    call = context.parent(above)
+    if not isinstance(call, cst.Call):
+        return False
+    if bridge(call, context):
+        return _is_guest_list(call, context)
+    return is_training(call, above)
+
+
+def _all_uses(target: cst.Name, context: Context, goes: _Test) -> bool:
+    """Whether a name is given one value, and all its uses go where they should."""
+    if context.value_of(target.value) is None:
+        return False
+    uses = [
+        chain
+        for chain in context.chains
+        if (dotted(chain) or "").split(".")[0] == target.value
+        and not isinstance(context.parent(chain), cst.AssignTarget)
+    ]
+    return bool(uses) and all(goes(use, context) for use in uses)
+
+
+def apply(old: cst.ClassDef, new: cst.ClassDef, context: Context) -> cst.ClassDef:
+    """Changes a class that `prepare` has chosen."""
+    if old.name.value not in context.became_callbacks:
+        return new
+    base = context.imports.expression(_BASE)
+    after = as_callback(new, base)
+    note = "is called for training steps alone; a parity test comes with it"
+    context.edit(NAME, old.bases[0].value, base, note)
+    context.parity_test = parity.with_class(new, after, context)
+    return after
+
+
+RULE = RewriteRule(
+    name=NAME,
+    summary="Hook classes of pure Python become callbacks.",
+    nodes=(cst.ClassDef,),
+    apply=apply,
+    words=("SessionRunHook",),
+    option="native",
+    prepare=prepare,
+)
