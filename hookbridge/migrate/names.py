@@ -19,10 +19,10 @@ def canonical(dotted: str) -> str:
     """One spelling for a dotted name: `tf.X`, `tf.compat.v1.X`, or as it is.
 
     `tensorflow`, `tensorflow.compat.v2` and `tensorflow.contrib` come out below
-    `tf`; `tensorflow.python` and all other packages stay as they are.
+    `tf`; `tensorflow.python`, `tensorflow.core` and other packages stay as they are.
     """
     root, _, rest = dotted.partition(".")
-    if root != "tensorflow" or rest.startswith("python."):
+    if root != "tensorflow" or rest.startswith(("python.", "core.")):
         return dotted
     for copy, plain in _COPIES:
         while rest == copy or rest.startswith(f"{copy}."):
@@ -31,7 +31,17 @@ def canonical(dotted: str) -> str:
         rest = rest[len("compat.v1.") :]  # a file whose import became that of v1
     if rest == "compat.v2" or rest.startswith("compat.v2."):
         rest = rest[len("compat.v2.") :]
+    if rest.startswith("contrib.") and ".python." in rest:
+        rest = _public_contrib(rest)
     return f"tf.{rest}" if rest else "tf"
+
+
+def _public_contrib(rest: str) -> str:
+    """`contrib.learn.RunConfig` for `contrib.learn.python.learn...RunConfig`."""
+    package, _, inside = rest.partition(".python.")
+    parts = inside.split(".")
+    classes = [number for number, part in enumerate(parts) if part[:1].isupper()]
+    return f"{package}.{'.'.join(parts[classes[0] :])}" if classes else rest
 
 
 class Names:

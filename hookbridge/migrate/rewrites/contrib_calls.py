@@ -32,6 +32,19 @@ _RUN_CONFIG_WORDS = frozenset(
 )
 
 
+def prepare(context: Context) -> None:
+    """Chooses the configurations, so that their imports go."""
+    for chain in context.chains:
+        call = context.parent(chain)
+        if (
+            isinstance(call, cst.Call)
+            and call.func is chain
+            and context.names.of(chain) == _RUN_CONFIG
+            and all(_word(a) in (*_RUN_CONFIG_WORDS, "uid") for a in call.args)
+        ):
+            context.taken.add(chain)
+
+
 def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
     """Changes the arguments; the names are changed by other rules but for RunConfig."""
     name = context.names.of(old.func)
@@ -85,9 +98,9 @@ def _index_table(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
 
 
 def _run_config(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
-    kept = [argument for argument in new.args if _word(argument) != "uid"]
-    if any(_word(argument) not in _RUN_CONFIG_WORDS for argument in kept):
+    if old.func not in context.taken:
         return new
+    kept = [argument for argument in new.args if _word(argument) != "uid"]
     if kept:
         kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
     text = context.imports.expression("hookbridge.estimator.RunConfig")
@@ -103,4 +116,5 @@ RULE = RewriteRule(
     apply=apply,
     codes=("CONTRIB_RUN_CONFIG",),
     words=("contrib",),
+    prepare=prepare,
 )

@@ -21,15 +21,26 @@ _OLD = "tf.contrib.training.HParams"
 _METHODS = re.compile(
     r"\.(parse|parse_json|values|add_hparam|set_hparam|del_hparam|get|keys|to_json"
     r"|override_from_dict|set_from_map|from_proto|to_proto)\("
-    r"|\*\*|params\s*\[| in h?params"
+    r"|params\s*\[| in h?params"
 )
+
+
+def prepare(context: Context) -> None:
+    """Chooses the calls."""
+    if _METHODS.search(context.text):
+        return
+    for chain in context.chains:
+        call = context.parent(chain)
+        if context.names.of(chain) != _OLD or not isinstance(call, cst.Call):
+            continue
+        positional = [a for a in call.args if a.keyword is None and a.star != "**"]
+        if call.func is chain and not positional:
+            context.taken.add(chain)
 
 
 def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
     """Changes the class that is called."""
-    if context.names.of(old.func) != _OLD or _METHODS.search(context.text):
-        return new
-    if any(argument.keyword is None for argument in new.args):
+    if context.names.of(old.func) != _OLD or old.func not in context.taken:
         return new
     text = context.imports.expression("types.SimpleNamespace")
     context.edit(NAME, old.func, text, "has no methods of HParams")
@@ -43,4 +54,5 @@ RULE = RewriteRule(
     apply=apply,
     codes=("CONTRIB_HPARAMS",),
     words=("HParams",),
+    prepare=prepare,
 )

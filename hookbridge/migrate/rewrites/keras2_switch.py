@@ -6,7 +6,7 @@
 
 `tf.compat.v1.layers`, the cells of `tf.compat.v1.nn.rnn_cell` and `tf.compat.v1.keras`
 are made by Keras 2 only; from TF 2.16 on that is the package tf_keras. The models and
-layers of an Estimator are Keras 2, too.
+layers of an Estimator or of a file that is TF1 throughout are Keras 2, too.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def apply(old: cst.Module, new: cst.Module, context: Context) -> cst.Module:
     if context.target.has_estimator or VARIABLE in context.text:
         return new
     names = [n for c in context.chains if (n := context.names.of(c)) is not None]
-    in_estimator = any(n.startswith("tf.keras.") for n in names) and any(
-        f.code == "ESTIMATOR" for f in context.findings
-    )
-    if not in_estimator and not any(_needs_keras_2(n, context) for n in names):
+    is_v1 = context.v1_root or "disable_v2_behavior" in context.text
+    is_v1 = is_v1 or any(f.code == "ESTIMATOR" for f in context.findings)
+    keras_in_graphs = is_v1 and any(f"{n}.".startswith("tf.keras.") for n in names)
+    if not keras_in_graphs and not any(_needs_keras_2(n, context) for n in names):
         return new
     switch = f'os.environ.setdefault("{VARIABLE}", "1")'
     context.imports.first += ["import os", switch]

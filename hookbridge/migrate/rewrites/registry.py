@@ -31,21 +31,24 @@ from hookbridge.migrate.rewrites import (
     keras2_switch,
     old_arguments,
     private_names,
+    profiler,
     v1_behaviour,
     v1_imports,
     v1_names,
 )
 from hookbridge.migrate.rewriting.rule import RewriteRule
 
-# `v1-imports` decides what `tf` means, so it comes first.
+# `v1-imports` decides what `tf` means; an import goes if the rules of calls before it
+# have taken all that it is used for.
 REWRITES: tuple[RewriteRule, ...] = (
     v1_imports.RULE,
+    contrib_calls.RULE,
+    hparams.RULE,
     imports.RULE,
     estimator_names.RULE,
     hook_names.RULE,
     contrib_names.RULE,
-    contrib_calls.RULE,
-    hparams.RULE,
+    profiler.RULE,
     private_names.RULE,
     v1_names.RULE,
     device_functions.RULE,

@@ -4,8 +4,8 @@
     +tf.disable_v2_behavior()
 
 It is written into files that run: with `__name__ == "__main__"`, or with the session,
-queue or placeholder outside of functions. In other files the finding gets a comment:
-the program decides, not its libraries.
+queue or placeholder outside of functions. Other files stay as they are: the program
+decides, not its libraries.
 """
 
 from __future__ import annotations

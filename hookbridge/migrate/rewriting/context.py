@@ -55,6 +55,7 @@ class Context:
       kept: names bound by imports that keep their name: what is below them stays.
       v1_root: the name of the import that becomes one of v1; empty for none.
       values: `{name: [what it is given]}`; None for what is no plain value.
+      taken: chains of names that a rule of calls replaces, imports or not.
       fits: `{name of an Estimator: name of its Keras model}` where `fit` takes over.
       early_flags: the statement that reads flags too early, and the flags' name.
       chains: the outermost chains of names, such as `tf.train.Server`.
@@ -105,6 +106,7 @@ class Context:
             for dotted, kind in guest_classes.kinds([_as_module(text)]).items()
         }
         self.became_callbacks: set[str] = set()
+        self.taken: set[cst.CSTNode] = set()
         self.fits: dict[str, str] = {}
         self.imports = Imports(bindings(self.module), frozenset(collector.names))
         end = first_code(self.module.body)

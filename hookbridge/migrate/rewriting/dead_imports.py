@@ -121,6 +121,8 @@ def _all_uses_are_renamed(found: Imported, context: Context) -> bool:
         if (dotted(chain) or "").partition(".")[0] == found.bound
     ]
     for use in uses:
+        if use in context.taken:
+            continue
         new = living(use, context) if isinstance(use, cst.Attribute) else None
         if new is None or new.code not in context.codes:
             return False

@@ -12,8 +12,9 @@ from hookbridge.migrate.rewriting.results import Todo
 MARK = "# TODO(hookbridge):"
 # What runs on the target as it is, or is carried by hookbridge.
 _SILENT = frozenset({"fine", "bridge"})
-# `tensorflow.python` is private but may well be there: the scan tells, no comment.
-_UNCERTAIN = frozenset({"PRIVATE"})
+# `tensorflow.python` is private but may well be there; the behaviour of v1 is for the
+# program to choose, not for its libraries, or they are called inside a graph.
+_UNCERTAIN = frozenset({"PRIVATE", "V1_BEHAVIOUR"})
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
