@@ -82,7 +82,7 @@ $(NEWEST)/.installed: $(PACKAGING)
 	@echo "Installing the newest TensorFlow into $(NEWEST); takes minutes once."
 	"$(PYTHON_NEWEST)" -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
-	    ".[test,lint,docs,release,keras2,estimator,migrate]" tensorflow
+	    ".[test,lint,docs,release,keras2,estimator,migrate,contrib]" tensorflow
 	@touch $@
 
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra.

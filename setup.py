@@ -41,6 +41,7 @@ PACKAGES = [
     "hookbridge.migrate.rewrites",
     "hookbridge.migrate.rewriting",
     "hookbridge.run",
+    "hookbridge.run.contrib",
     "hookbridge.testing",
 ]
 
@@ -51,6 +52,8 @@ EXTRAS = {
     "keras2": ["tf_keras"],
     # `hookbridge migrate rewrite`; the scan needs nothing.
     "migrate": ["libcst>=1.8"],
+    # What stands behind tf.contrib's slim, layers, framework, losses and metrics.
+    "contrib": ["tf_slim>=1.1"],
     "test": [
         "pytest>=8",
         "pytest-timeout>=2.3",

@@ -72,6 +72,13 @@ class CheckpointMismatchError(HookBridgeError, ValueError):
     """Raised when a checkpoint has nothing that fits a weight of the model."""
 
 
+class GoneNameError(HookBridgeError, NotImplementedError):
+    """Raised when a program uses a name of TensorFlow 1 that nothing stands for.
+
+    The message names the place of the use and the way out.
+    """
+
+
 class MissingExtraError(HookBridgeError, ImportError):
     """Raised when an optional dependency is needed; names the `pip install`."""
 

@@ -32,6 +32,10 @@ class PrivateName(NamedTuple):
 
 
 PRIVATE: dict[str, PrivateName] = {
+    "lookup_ops": PrivateName(
+        "tensorflow.python.ops.lookup_ops",
+        "lookup tables of `tf.contrib.lookup` that have no public name today",
+    ),
     "add_control_inputs": PrivateName(
         "tensorflow.python.framework.ops:Operation._add_control_inputs",
         "make a tower's deferred update wait for the update with averaged gradients",

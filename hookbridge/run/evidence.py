@@ -31,6 +31,10 @@ _KERAS2 = (
     *(f"tf.compat.v1.{name}" for name in _KERAS2_BELOW),
     *("tf.compat.v1.keras", "tensorflow.python.keras", "tf_slim"),
 )
+_SLIM = tuple(
+    f"tf.contrib.{area}"
+    for area in ("slim", "layers", "framework", "losses", "metrics")
+)
 _STRATEGIES = (
     "tf.distribute.ParameterServerStrategy",
     "tf.distribute.experimental.ParameterServerStrategy",
@@ -62,6 +66,7 @@ class Evidence(NamedTuple):
       estimator: a name of Estimator.
       keras: any name of Keras.
       keras2: what Keras 3 does not have.
+      slim: a name of tf.contrib that tf_slim stands for.
     """
 
     file: str
@@ -74,6 +79,7 @@ class Evidence(NamedTuple):
     estimator: Use | None = None
     keras: Use | None = None
     keras2: Use | None = None
+    slim: Use | None = None
 
 
 def examine(module: Module) -> Evidence:
@@ -124,6 +130,8 @@ def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, i
         yield "keras", name, line
     if name.startswith((*_KERAS2, *_STRATEGIES)):
         yield "keras2", name, line
+    if name.startswith(_SLIM):
+        yield "slim", name, line
     if name.endswith((".disable_v2_behavior", ".disable_eager_execution")):
         yield "switch", name, line
     is_v1 = name.startswith("tf.compat.v1")

@@ -90,11 +90,18 @@ class OwnCode:
         self._installed = tuple({os.path.realpath(p) + os.sep for p in places})
 
     def __contains__(self, file: str) -> bool:
+        if self.is_slim(file):
+            return True
         path = os.path.realpath(file)
         parts = Path(path).parts
         if "site-packages" in parts or "dist-packages" in parts:
             return False
         return not path.startswith(self._installed)
+
+    @staticmethod
+    def is_slim(file: str) -> bool:
+        """Whether it is one of tf_slim, which is old code that nobody maintains."""
+        return "tf_slim" in Path(file).parts
 
     def is_inside(self, file: str) -> bool:
         """Whether a file is in the program's folder."""

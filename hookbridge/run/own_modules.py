@@ -63,6 +63,8 @@ class Program:
 
         The world is entered if it does.
         """
+        if self.own.is_slim(file):
+            return True
         evidence = self.evidence(file)
         if not evidence.tensorflow:
             return None

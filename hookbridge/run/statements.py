@@ -7,6 +7,7 @@ same place in the file, so that tracebacks show the right lines.
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
 import sys
 from typing import Any
@@ -23,25 +24,36 @@ class Imports:
 
     Args:
       old: whether `tensorflow` in it means TensorFlow 1.
+      strict: whether a name that nothing stands behind cannot be imported. It can
+        elsewhere, and raises when it is used; a program that catches `ImportError`
+        has another way.
     """
 
-    def __init__(self, old: bool) -> None:
-        self._old = old
+    def __init__(self, old: bool, strict: bool = False) -> None:
+        self._old, self._is_strict = old, strict
+
+    @property
+    def strict(self) -> Imports:
+        """What answers imports whose `ImportError` the file catches."""
+        return Imports(self._old, strict=True)
 
     def module(self, dotted: str) -> Any:
         """`import dotted as ...`."""
-        return views.find(self._old, dotted)
+        return self._checked(views.find(self._old, dotted), dotted)
 
     def root(self, dotted: str) -> Any:
         """`import dotted`, which binds the first part."""
-        views.find(self._old, dotted)
+        self.module(dotted)
         return views.find(self._old, ROOT)
 
     def name(self, dotted: str, name: str) -> Any:
         """`from dotted import name`."""
-        module = views.find(self._old, dotted)
+        module = self.module(dotted)
         try:
-            return getattr(module, name)
+            found = self._checked(getattr(module, name), f"{dotted}.{name}")
+            if dotted.startswith(f"{ROOT}.python") and inspect.ismodule(found):
+                return views.find(self._old, f"{dotted}.{name}")
+            return found
         except AttributeError as missing:
             try:
                 return views.find(self._old, f"{dotted}.{name}")
@@ -49,6 +61,11 @@ class Imports:
                 raise ImportError(
                     f"cannot import name '{name}' from '{dotted}'"
                 ) from missing
+
+    def _checked(self, found: Any, dotted: str) -> Any:
+        if self._is_strict and views.is_gone(found):
+            raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
+        return found
 
     def star(self, dotted: str, namespace: dict[str, Any]) -> None:
         """`from dotted import *`."""
@@ -90,6 +107,19 @@ def _comes_first(statement: ast.stmt) -> bool:
 class _Rewriting(ast.NodeTransformer):
     """Replaces the imports of TensorFlow in a syntax tree."""
 
+    def __init__(self) -> None:
+        self._strict = False
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        """Imports whose errors are caught here are strict."""
+        before = self._strict
+        self._strict = before or any(map(_catches_imports, node.handlers))
+        node.body = [made for one in node.body for made in _listed(self.visit(one))]
+        self._strict = before
+        for part in (node.handlers, node.orelse, node.finalbody):
+            part[:] = [made for one in part for made in _listed(self.visit(one))]
+        return node
+
     def visit_Import(self, node: ast.Import) -> Any:
         """Each alias becomes a statement, in order."""
         if not any(_is_tensorflow(alias.name) for alias in node.names):
@@ -99,9 +129,9 @@ class _Rewriting(ast.NodeTransformer):
             if not _is_tensorflow(alias.name):
                 made.append(ast.Import([alias]))
             elif alias.asname:
-                made.append(_bind(alias.asname, _call("module", alias.name)))
+                made.append(_bind(alias.asname, self._call("module", alias.name)))
             else:
-                made.append(_bind(ROOT, _call("root", alias.name)))
+                made.append(_bind(ROOT, self._call("root", alias.name)))
         return [ast.copy_location(m, node) for m in made]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
@@ -111,22 +141,36 @@ class _Rewriting(ast.NodeTransformer):
         made: list[ast.stmt] = []
         for alias in node.names:
             if alias.name == "*":
-                call = _call("star", node.module)
+                call = self._call("star", node.module)
                 call.args.append(ast.Call(ast.Name("globals", ast.Load()), [], []))
                 made.append(ast.Expr(call))
             else:
-                call = _call("name", node.module, alias.name)
+                call = self._call("name", node.module, alias.name)
                 made.append(_bind(alias.asname or alias.name, call))
         return [ast.copy_location(m, node) for m in made]
+
+    def _call(self, method: str, *words: str) -> ast.Call:
+        helper: ast.expr = ast.Name(HELPER, ast.Load())
+        if self._strict:
+            helper = ast.Attribute(helper, "strict", ast.Load())
+        function = ast.Attribute(helper, method, ast.Load())
+        return ast.Call(function, [ast.Constant(word) for word in words], [])
 
 
 def _is_tensorflow(name: str) -> bool:
     return name == ROOT or name.startswith(f"{ROOT}.")
 
 
-def _call(method: str, *words: str) -> ast.Call:
-    function = ast.Attribute(ast.Name(HELPER, ast.Load()), method, ast.Load())
-    return ast.Call(function, [ast.Constant(word) for word in words], [])
+def _listed(made: Any) -> list[Any]:
+    return made if isinstance(made, list) else [made]
+
+
+def _catches_imports(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler catches `ImportError`."""
+    if handler.type is None:
+        return True
+    caught = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)}
+    return bool(caught & {"ImportError", "ModuleNotFoundError", "Exception"})
 
 
 def _bind(name: str, value: ast.expr) -> ast.Assign:

@@ -12,12 +12,23 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-# Name in TensorFlow 1 -> where it is today, for modules that the private part of
-# TensorFlow lost. The longest matching prefix counts.
+from hookbridge.run.contrib import namespace
+from hookbridge.run.contrib.gone import Gone
+
+# Private modules of TensorFlow 1 -> where their names are today, for modules that are
+# gone. `tf.X` is a public module.
 MOVED = {
     "tensorflow.python.estimator": "tensorflow_estimator.python.estimator",
     "tensorflow.python.keras": "tf_keras",
 }
+# The same for modules that are there, but ask for another Keras than the program's.
+LAYERS = frozenset(
+    f"tensorflow.python.layers.{name}"
+    for name in ("base", "convolutional", "core", "layers", "normalization", "pooling")
+)
+# A part of the name of a private module, and where public names for it are.
+PUBLIC = ((".training.", "train"), (".ops.nn", "nn"), (".summary", "summary"))
+MNIST = "tensorflow.examples.tutorials.mnist"
 
 
 class View(types.ModuleType):
@@ -62,6 +73,11 @@ class View(types.ModuleType):
         return sorted({*names, *self._view_own, *self.__dict__} - {"__all__"})
 
 
+def is_gone(found: Any) -> bool:
+    """Whether nothing stands behind what was found."""
+    return isinstance(found, Gone)
+
+
 def device(name_or_function: Any) -> Any:
     """`tf.device` of version 2 that takes functions as well."""
     import tensorflow as tf
@@ -82,8 +98,8 @@ def tensorflow(old: bool) -> View:
 
     v1 = tf.compat.v1
     if old:
-        return View("tensorflow", (v1, tf), _shared(v1))
-    own = _shared(tf)
+        return View("tensorflow", (v1, tf), _shared())
+    own = _shared()
     own["device"] = lambda: device
     for name in ("train", "summary", "nn", "metrics", "losses", "saved_model", "data"):
         both = (getattr(tf, name), getattr(v1, name))
@@ -91,9 +107,22 @@ def tensorflow(old: bool) -> View:
     return View("tensorflow", (tf, v1), own)
 
 
-def _shared(first: Any) -> dict[str, Callable[[], Any]]:
+def _shared() -> dict[str, Callable[[], Any]]:
     """The names that both views have and TensorFlow has not."""
-    return {}
+    return {"contrib": namespace.root, "examples": _examples}
+
+
+def _examples() -> View:
+    """`tensorflow.examples`, as far as there is something behind it."""
+    from hookbridge.run.contrib import mnist
+
+    *above, last = MNIST.split(".")
+    found = View(MNIST, (mnist,), {"input_data": lambda: mnist})
+    while len(above) > 1:
+        name = ".".join(above)
+        inner = {last: functools.partial(lambda value: value, found)}
+        found, last = View(name, (types.ModuleType(name),), inner), above.pop()
+    return found
 
 
 def find(old: bool, dotted: str) -> Any:
@@ -108,6 +137,8 @@ def find(old: bool, dotted: str) -> Any:
     """
     if dotted.startswith("tensorflow.python."):
         return _private(dotted)
+    if dotted == "tensorflow.python":
+        return importlib.import_module(dotted)
     found: Any = tensorflow(old)
     place = "tensorflow"
     for part in dotted.split(".")[1:]:
@@ -119,11 +150,24 @@ def find(old: bool, dotted: str) -> Any:
     return found
 
 
+@functools.cache
 def _private(dotted: str) -> Any:
+    """A private module, with public names for those that it lost.
+
+    Many functions were defined elsewhere in TensorFlow 1 than they are today, under
+    the same name, and most have a public one.
+    """
+    v1 = importlib.import_module("tensorflow").compat.v1
     try:
-        return importlib.import_module(dotted)
+        real = importlib.import_module(dotted)
     except ModuleNotFoundError:
         for prefix, place in MOVED.items():
             if dotted == prefix or dotted.startswith(f"{prefix}."):
                 return importlib.import_module(place + dotted[len(prefix) :])
         raise
+    if hasattr(real, "__path__"):
+        return real  # what it holds are modules
+    if dotted in LAYERS:
+        return View(dotted, (v1.layers, real))
+    public = [getattr(v1, name) for part, name in PUBLIC if part in dotted]
+    return View(dotted, (real, *public, v1))

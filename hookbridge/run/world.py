@@ -37,6 +37,7 @@ class World:
       v1: whether the v1 behaviour of TensorFlow is switched on.
       keras2: whether `tf.keras` is to be Keras 2; None leaves it as it is.
       estimator: the first use of Estimator in the program, if any.
+      slim: the first use of a name that tf_slim stands for, if any.
       reasons: what the decisions rest on, for the line that tells them.
     """
 
@@ -44,6 +45,7 @@ class World:
     v1: bool = False
     keras2: bool | None = None
     estimator: Use | None = None
+    slim: Use | None = None
     reasons: tuple[str, ...] = field(default=())
 
     def told(self) -> str:
@@ -94,7 +96,8 @@ def decide(files: Sequence[Evidence], launch: Launch) -> World:
         reasons.append("--v1" if v1 else "--v2")
     keras2, why = _keras(files, launch, bool(v1 or old or switch or estimator))
     reasons += [why] if why else []
-    world = World(bool(old), v1, keras2, estimator, tuple(reasons))
+    slim = next((e.slim for e in files if e.slim), None)
+    world = World(bool(old), v1, keras2, estimator, slim, tuple(reasons))
     _check_installed(world)
     return world
 
@@ -155,16 +158,22 @@ def tf_version() -> tuple[int, int]:
 
 
 def _check_installed(world: World) -> None:
-    if tf_version() <= LAST_WITH_KERAS2:
-        return
-    needs = ["tf_keras"] if world.keras2 or world.estimator else []
-    needs += ["tensorflow_estimator"] if world.estimator else []
-    for module in needs:
-        if importlib.util.find_spec(module) is None:
-            extra = "estimator" if world.estimator else "keras2"
+    """Makes sure that what the program needs is there.
+
+    Raises:
+      errors.MissingExtraError: it is not.
+    """
+    needs: list[tuple[str, str, object]] = [("tf_slim", "contrib", world.slim)]
+    if tf_version() > LAST_WITH_KERAS2:
+        needs.append(("tensorflow_estimator", "estimator", world.estimator))
+        needs.append(("tf_keras", "estimator", world.estimator))
+        last = world.reasons[-1] if world.keras2 and world.reasons else None
+        needs.append(("tf_keras", "keras2", last))
+    for module, extra, why in needs:
+        if why and importlib.util.find_spec(module) is None:
             raise errors.MissingExtraError(
-                f"The program needs {module} ({'; '.join(world.reasons)}), which is "
-                f'not installed. Install it with `pip install "hookbridge[{extra}]"`.'
+                f"The program needs {module} ({why}), which is not installed. Install "
+                f'it with `pip install "hookbridge[{extra}]"`.'
             )
 
 

@@ -1,0 +1,190 @@
+"""`tf.contrib.rnn`: cells that run over a whole sequence at once."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+
+@functools.cache
+def _lstm_block_fused_cell() -> Any:
+    import tensorflow as tf
+
+    v1: Any = tf.compat.v1
+
+    class LSTMBlockFusedCell(v1.layers.Layer):  # type: ignore[misc]
+        """An LSTM over inputs `[time, batch, depth]`, by TensorFlow's `BlockLSTM`.
+
+        Variables have the names that TensorFlow 1 gave them.
+        """
+
+        def __init__(
+            self,
+            num_units: int,
+            forget_bias: float = 1.0,
+            cell_clip: float | None = None,
+            use_peephole: bool = False,
+            reuse: Any = None,
+            dtype: Any = None,
+            name: str = "lstm_fused_cell",
+        ) -> None:
+            super().__init__(_reuse=reuse, name=name, dtype=dtype)
+            self.num_units = num_units
+            self._forget_bias = forget_bias
+            self._clip = -1.0 if cell_clip is None else cell_clip
+            self._use_peephole = use_peephole
+            self.input_spec = v1.layers.InputSpec(ndim=3)
+
+        def build(self, input_shape: Any) -> None:
+            depth = tf.TensorShape(input_shape).as_list()[2]
+            units = self.num_units
+            self._kernel = self.add_weight("kernel", [depth + units, units * 4])
+            zeros = v1.constant_initializer(0.0)
+            self._bias = self.add_weight("bias", [units * 4], initializer=zeros)
+            if self._use_peephole:
+                self._diagonals = [
+                    self.add_weight(f"w_{gate}_diag", [units]) for gate in "ifo"
+                ]
+            self.built = True
+
+        def call(
+            self,
+            inputs: Any,
+            initial_state: Any = None,
+            dtype: Any = None,
+            sequence_length: Any = None,
+        ) -> Any:
+            is_list = isinstance(inputs, list)
+            inputs = tf.stack(inputs) if is_list else inputs
+            time_len, batch_size = tf.shape(inputs)[0], tf.shape(inputs)[1]
+            if initial_state is None:
+                if dtype is None:
+                    raise ValueError("Either initial_state or dtype is needed")
+                zero = tf.zeros([batch_size, self.num_units], dtype)
+                initial_state = zero, zero
+            cell, output = initial_state
+            dtype = cell.dtype
+            longest = time_len
+            if sequence_length is not None:
+                sequence_length = tf.convert_to_tensor(sequence_length)
+                longest = tf.reduce_max(sequence_length)
+            none = tf.zeros([self.num_units], dtype)
+            peephole = self._diagonals if self._use_peephole else [none] * 3
+            found = tf.raw_ops.BlockLSTM(
+                seq_len_max=tf.cast(longest, tf.int64),
+                x=inputs,
+                cs_prev=cell,
+                h_prev=output,
+                w=self._kernel,
+                wci=peephole[0],
+                wcf=peephole[1],
+                wco=peephole[2],
+                b=self._bias,
+                forget_bias=self._forget_bias,
+                cell_clip=self._clip,
+                use_peephole=self._use_peephole,
+            )
+            cells, outputs = found.cs, found.h
+            if sequence_length is None:
+                last_cell, last_output = cells[-1], outputs[-1]
+            else:
+                mask = tf.sequence_mask(sequence_length, time_len, dtype)
+                outputs *= tf.transpose(mask)[:, :, None]
+                lengths = tf.cast(sequence_length, tf.int32)
+                place = tf.stack([lengths, tf.range(batch_size)], axis=1)
+                last_cell, last_output = (
+                    tf.gather_nd(tf.concat([first[None], rest], 0), place)
+                    for first, rest in ((cell, cells), (output, outputs))
+                )
+            state = v1.nn.rnn_cell.LSTMStateTuple(last_cell, last_output)
+            return (tf.unstack(outputs) if is_list else outputs), state
+
+    return LSTMBlockFusedCell
+
+
+class FusedRNNCell:
+    """Runs over a whole sequence; see `FusedRNNCellAdaptor`."""
+
+
+class FusedRNNCellAdaptor(FusedRNNCell):
+    """An `RNNCell` as a cell that runs over a whole sequence.
+
+    Args:
+      cell: the cell.
+      use_dynamic_rnn: whether to use the dynamic or the static RNN.
+    """
+
+    def __init__(self, cell: Any, use_dynamic_rnn: bool = False) -> None:
+        self._cell, self._dynamic = cell, use_dynamic_rnn
+
+    def __call__(
+        self,
+        inputs: Any,
+        initial_state: Any = None,
+        dtype: Any = None,
+        sequence_length: Any = None,
+        scope: Any = None,
+    ) -> Any:
+        import tensorflow as tf
+
+        nn, is_list = tf.compat.v1.nn, isinstance(inputs, list)
+        options: Any = {
+            "sequence_length": sequence_length,
+            "initial_state": initial_state,
+            "dtype": dtype,
+            "scope": scope,
+        }
+        if self._dynamic:
+            stacked = tf.stack(inputs) if is_list else inputs
+            outputs, state = nn.dynamic_rnn(
+                self._cell, stacked, time_major=True, **options
+            )
+            return (tf.unstack(outputs) if is_list else outputs), state
+        steps = inputs if is_list else tf.unstack(inputs)
+        outputs, state = nn.static_rnn(self._cell, steps, **options)
+        return (outputs if is_list else tf.stack(outputs)), state
+
+
+class TimeReversedFusedRNN(FusedRNNCell):
+    """A cell that runs over the sequence from its end.
+
+    Args:
+      cell: a cell that runs over a whole sequence.
+    """
+
+    def __init__(self, cell: Any) -> None:
+        self._cell = cell
+
+    def __call__(
+        self,
+        inputs: Any,
+        initial_state: Any = None,
+        dtype: Any = None,
+        sequence_length: Any = None,
+        scope: Any = None,
+    ) -> Any:
+        outputs, state = self._cell(
+            _reversed(inputs, sequence_length),
+            initial_state=initial_state,
+            dtype=dtype,
+            sequence_length=sequence_length,
+            **({"scope": scope} if scope is not None else {}),
+        )
+        return _reversed(outputs, sequence_length), state
+
+
+def _reversed(sequence: Any, lengths: Any) -> Any:
+    import tensorflow as tf
+
+    if isinstance(sequence, list):
+        return sequence[::-1]
+    if lengths is None:
+        return tf.reverse(sequence, [0])
+    return tf.reverse_sequence(sequence, lengths, 0, 1)
+
+
+def __getattr__(name: str) -> Any:
+    # The class derives from a layer of Keras 2, which is loaded when it is needed.
+    if name == "LSTMBlockFusedCell":
+        return _lstm_block_fused_cell()
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

@@ -1,0 +1,61 @@
+"""Names of TensorFlow 1 behind which nothing stands: using one raises."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, NoReturn
+
+from hookbridge import errors
+from hookbridge.migrate.rules import rule_for
+
+_RUN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Gone:
+    """A name without anything behind it.
+
+    It can be imported, looked at and passed on. Calling it, deriving from it,
+    iterating or entering it raises.
+
+    Args:
+      name: the full name, such as `tf.contrib.gan.GANModel`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _used(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise errors.GoneNameError(f"{self._name}{_place()}: {way_out(self._name)}")
+
+    __call__ = __getitem__ = __iter__ = __enter__ = __mro_entries__ = _used
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"`{self._name}` has no attribute `{name}`")
+        return Gone(f"{self._name}.{name}")
+
+    def __exit__(self, *error: Any) -> None:
+        """Is there only so that `with` asks for `__enter__`."""
+
+    def __instancecheck__(self, item: Any) -> bool:
+        # Nothing can be of a class that nothing stands behind.
+        return False
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, which is gone from TensorFlow>"
+
+
+def way_out(name: str) -> str:
+    """What a person can do about a name."""
+    found = rule_for(name)
+    said = found[0].written(name, found[1]) if found else "see docs/migration.md"
+    return f"TensorFlow 1 had it; nothing stands for it. Way out: {said}."
+
+
+def _place() -> str:
+    """The file and line of the program that uses a name, for a message."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_RUN):
+        frame = frame.f_back
+    return f" was used in {frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""

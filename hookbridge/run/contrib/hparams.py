@@ -1,0 +1,223 @@
+"""`tf.contrib.training.HParams`: hyperparameters that a string can override."""
+
+from __future__ import annotations
+
+import json
+import numbers
+import re
+from collections.abc import Mapping
+from typing import Any
+
+# A name, perhaps an index, and a value or a list of values.
+_PAIR = re.compile(
+    r"\s*(?P<name>[a-zA-Z][\w\.]*)\s*(\[\s*(?P<index>\d+)\s*\])?\s*=\s*"
+    r"((?P<value>[^,\[]*)|\[(?P<values>[^\]]*)\])(,|$)"
+)
+
+
+def parse_values(
+    values: str, type_map: Mapping[str, type], ignore_unknown: bool = False
+) -> dict[str, Any]:
+    """Reads `name=value,list=[1,2],list[1]=3`.
+
+    Args:
+      values: the string.
+      type_map: the type of each name; of its elements for a list.
+      ignore_unknown: whether names without a type are left out.
+
+    Returns:
+      A value, a list, or for indices a dict, for each name.
+
+    Raises:
+      ValueError: the string cannot be read, a name is unknown or given twice.
+    """
+    found: dict[str, Any] = {}
+    place = 0
+    while place < len(values):
+        match = _PAIR.match(values, place)
+        if match is None:
+            raise ValueError(f"Malformed hyperparameter value: {values[place:]}")
+        place = match.end()
+        name, index = match["name"], match["index"]
+        if name not in type_map:
+            if ignore_unknown:
+                continue
+            raise ValueError(f"Unknown hyperparameter type for {name}")
+        of = type_map[name]
+        if match["values"] is not None:
+            if index is not None:
+                raise ValueError(f"Assignment of a list to a list index: {values}")
+            words = [word for word in re.split(r"[ ,]", match["values"]) if word]
+            value: Any = [_parsed(name, of, word, values) for word in words]
+        else:
+            value = _parsed(name, of, match["value"], values)
+        if index is None:
+            if name in found:
+                raise ValueError(
+                    f"Multiple assignments to variable '{name}' in {values}"
+                )
+            found[name] = value
+        else:
+            items = found.setdefault(name, {})
+            if not isinstance(items, dict) or int(index) in items:
+                raise ValueError(
+                    f"Multiple assignments to variable '{name}' in {values}"
+                )
+            items[int(index)] = value
+    return found
+
+
+def _parsed(name: str, of: type, word: str, values: str) -> Any:
+    try:
+        if of is bool:
+            known = {"true": True, "True": True, "false": False, "False": False}
+            return known[word] if word in known else bool(int(word))
+        return of(word)
+    except ValueError:
+        raise ValueError(
+            f"Could not parse hyperparameter '{name}' of type '{of.__name__}' with "
+            f"value '{word}' in {values}"
+        ) from None
+
+
+class HParams:
+    """Hyperparameters as attributes; types are those of the first values.
+
+    Args:
+      hparam_def: not supported: the protocol buffer is gone from TensorFlow.
+      model_structure: kept for `get_model_structure`.
+      **kwargs: names and values.
+
+    Raises:
+      ValueError: `hparam_def` is given, or a name or value is bad.
+    """
+
+    def __init__(
+        self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any
+    ) -> None:
+        if hparam_def is not None:
+            raise ValueError(
+                "Received `hparam_def`; expected keyword arguments: TensorFlow has no "
+                "HParamDef any more."
+            )
+        self._hparam_types: dict[str, tuple[type, bool]] = {}
+        self._model_structure = model_structure
+        for name, value in kwargs.items():
+            self.add_hparam(name, value)
+
+    def add_hparam(self, name: str, value: Any) -> None:
+        """Adds a hyperparameter.
+
+        Raises:
+          ValueError: the name is taken, or the value is an empty list.
+        """
+        if getattr(self, name, None) is not None:
+            raise ValueError(f"Hyperparameter name is reserved: {name}")
+        if isinstance(value, list | tuple):
+            if not value:
+                raise ValueError(
+                    f"Multi-valued hyperparameters cannot be empty: {name}"
+                )
+            self._hparam_types[name] = (type(value[0]), True)
+        else:
+            self._hparam_types[name] = (type(value), False)
+        setattr(self, name, value)
+
+    def set_hparam(self, name: str, value: Any) -> None:
+        """Sets a hyperparameter that is there.
+
+        Raises:
+          KeyError: there is none of this name.
+          ValueError: the value is of another type.
+        """
+        of, is_list = self._hparam_types[name]
+        if isinstance(value, list) != is_list:
+            expected = "Must pass" if is_list else "Must not pass"
+            kind = "multi" if is_list else "single"
+            raise ValueError(f"{expected} a list for {kind}-valued parameter: {name}")
+        if is_list:
+            setattr(self, name, [_cast(name, of, one) for one in value])
+        else:
+            setattr(self, name, _cast(name, of, value))
+
+    def del_hparam(self, name: str) -> None:
+        """Removes a hyperparameter, if it is there."""
+        if hasattr(self, name):
+            delattr(self, name)
+            del self._hparam_types[name]
+
+    def parse(self, values: str) -> HParams:
+        """Overrides values by a string; see `parse_values`."""
+        types = {name: of for name, (of, _) in self._hparam_types.items()}
+        return self.override_from_dict(parse_values(values, types))
+
+    def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
+        """Overrides values by those of a dict."""
+        for name, value in values_dict.items():
+            self.set_hparam(name, value)
+        return self
+
+    set_from_map = override_from_dict
+
+    def parse_json(self, values_json: str) -> HParams:
+        """Overrides values by those of a JSON object."""
+        return self.override_from_dict(json.loads(values_json))
+
+    def to_json(
+        self,
+        indent: int | None = None,
+        separators: tuple[str, str] | None = None,
+        sort_keys: bool = False,
+    ) -> str:
+        """The values as a JSON object."""
+        return json.dumps(
+            self.values(), indent=indent, separators=separators, sort_keys=sort_keys
+        )
+
+    def values(self) -> dict[str, Any]:
+        """Names and values."""
+        return {name: getattr(self, name) for name in self._hparam_types}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of `key`, or the default."""
+        if key not in self._hparam_types:
+            return default
+        of, is_list = self._hparam_types[key]
+        if default is not None:
+            if isinstance(default, list) != is_list:
+                raise ValueError(f"Hparam '{key}' is incompatible with {default=}")
+            for one in default if is_list else [default]:
+                _cast(key, of, one)
+        return getattr(self, key)
+
+    def set_model_structure(self, model_structure: Any) -> None:
+        """Keeps an object for `get_model_structure`."""
+        self._model_structure = model_structure
+
+    def get_model_structure(self) -> Any:
+        """The object that was kept."""
+        return self._model_structure
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._hparam_types
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={value}" for name, value in self.values().items())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({sorted(self.values().items())})"
+
+
+def _cast(name: str, of: type, value: Any) -> Any:
+    """The value as the type of its hyperparameter, if nothing is lost."""
+    failure = f"Could not cast hparam '{name}' of type '{of}' from value {value!r}"
+    if of is type(None):
+        return value
+    kinds: tuple[Any, ...] = (numbers.Number,)
+    for kind in (str, bytes, bool, numbers.Integral):
+        if issubclass(of, kind):
+            kinds = (str, bytes) if kind in (str, bytes) else (kind,)
+            break
+    if not isinstance(value, kinds) or (isinstance(value, bool) and of is not bool):
+        raise ValueError(failure)
+    return of(value)

@@ -1,0 +1,328 @@
+"""`tf.contrib.learn.Experiment` and `learn_runner`, on `train_and_evaluate`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def _estimator() -> Any:
+    from hookbridge.estimator import revive
+
+    return revive.namespaces().v1
+
+
+class Experiment:
+    """An Estimator with its data, hooks and exports.
+
+    Training and evaluation are those of `train_and_evaluate`: each new checkpoint is
+    evaluated; in a cluster each process plays its role in `TF_CONFIG`, and all end
+    together. The arguments are those of TensorFlow 1.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        train_input_fn: Any,
+        eval_input_fn: Any,
+        eval_metrics: Any = None,
+        train_steps: int | None = None,
+        eval_steps: int | None = 100,
+        train_monitors: Any = None,
+        eval_hooks: Any = None,
+        local_eval_frequency: int | None = None,
+        eval_delay_secs: float = 120,
+        continuous_eval_throttle_secs: float = 60,
+        min_eval_frequency: int | None = None,
+        delay_workers_by_global_step: bool = False,
+        export_strategies: Any = None,
+        train_steps_per_iteration: int | None = None,
+        checkpoint_and_export: bool = False,
+        saving_listeners: Any = None,
+        check_interval_secs: float = 5,
+    ) -> None:
+        if not isinstance(estimator, _estimator().Estimator):
+            raise ValueError(
+                f"Received {estimator!r}; expected a `tf.estimator.Estimator`."
+            )
+        if eval_metrics is not None:
+            raise ValueError(
+                "`eval_metrics` must be `None` with `tf.estimator.Estimator`. Use "
+                "`eval_metric_ops` in `tf.estimator.EstimatorSpec` instead."
+            )
+        self.estimator = estimator
+        self.eval_metrics = eval_metrics
+        self.train_steps = train_steps
+        self.eval_steps = eval_steps
+        self._train_input_fn = train_input_fn
+        self._eval_input_fn = eval_input_fn
+        self._train_hooks = list(train_monitors or ())
+        self._eval_hooks = list(eval_hooks or ())
+        self._listeners = list(saving_listeners or ())
+        self._delay_secs = eval_delay_secs
+        self._throttle_secs = continuous_eval_throttle_secs
+        self._frequency = 1 if min_eval_frequency is None else min_eval_frequency
+        self._local_frequency = local_eval_frequency
+        self._per_iteration = train_steps_per_iteration
+        self._exports = _exporters(export_strategies)
+
+    def extend_train_hooks(self, additional_hooks: Any) -> None:
+        """Adds hooks to the training."""
+        self._train_hooks.extend(additional_hooks)
+
+    def reset_export_strategies(self, new_export_strategies: Any = None) -> Any:
+        """Replaces the exports; returns the old ones."""
+        old, self._exports = self._exports, _exporters(new_export_strategies)
+        return old
+
+    def train(self, delay_secs: float | None = None) -> Any:
+        """Trains for `train_steps`; in a cluster, in this process's role."""
+        if _is_distributed(self.estimator.config):
+            return self._train_and_evaluate()
+        time.sleep(delay_secs or 0)
+        return self.estimator.train(
+            self._train_input_fn,
+            hooks=self._train_hooks,
+            max_steps=self.train_steps,
+            saving_listeners=self._listeners,
+        )
+
+    def evaluate(self, delay_secs: float | None = None, name: str | None = None) -> Any:
+        """Evaluates the newest checkpoint."""
+        time.sleep(self._delay_secs if delay_secs is None else delay_secs)
+        return self._evaluate(name or "one_pass")
+
+    def _evaluate(self, name: str | None = None) -> Any:
+        return self.estimator.evaluate(
+            self._eval_input_fn, self.eval_steps, self._eval_hooks, name=name
+        )
+
+    def train_and_evaluate(self) -> Any:
+        """Trains, and evaluates each new checkpoint and the last one.
+
+        Returns:
+          The metrics of the last evaluation, and what the exports returned.
+        """
+        if self._frequency or _is_distributed(self.estimator.config):
+            return self._train_and_evaluate()
+        self.train(delay_secs=0)
+        metrics = self._evaluate()
+        return metrics, [self._export(exporter, metrics) for exporter in self._exports]
+
+    def _train_and_evaluate(self) -> Any:
+        from hookbridge.loops.clusters.train_and_evaluate import train_and_evaluate
+
+        estimator = _estimator()
+        return train_and_evaluate(
+            self.estimator,
+            estimator.TrainSpec(
+                self._train_input_fn,
+                self.train_steps,
+                self._train_hooks,
+                self._listeners,
+            ),
+            estimator.EvalSpec(
+                self._eval_input_fn,
+                self.eval_steps,
+                hooks=self._eval_hooks,
+                exporters=self._exports,
+                start_delay_secs=0,
+                throttle_secs=0,
+            ),
+        )
+
+    def _export(self, exporter: Any, metrics: Any) -> Any:
+        folder = os.path.join(self.estimator.model_dir, "export", exporter.name)
+        newest = self.estimator.latest_checkpoint()
+        return exporter.export(self.estimator, folder, newest, metrics, True)
+
+    def local_run(self) -> Any:
+        """`train_and_evaluate` that evaluates as `local_eval_frequency` says."""
+        before, self._frequency = self._frequency, self._local_frequency or 0
+        try:
+            return self.train_and_evaluate()
+        finally:
+            self._frequency = before
+
+    def continuous_train_and_eval(
+        self, continuous_eval_predicate_fn: Callable[[Any], bool] | None = None
+    ) -> Any:
+        """Trains a part and evaluates it, in turns."""
+        metrics: Any = None
+        steps = self._per_iteration or self.train_steps or 1000
+        while continuous_eval_predicate_fn is None or (
+            continuous_eval_predicate_fn(metrics)
+        ):
+            before = _global_step(self.estimator)
+            if self.train_steps is not None and before >= self.train_steps:
+                break
+            goal = before + steps
+            goal = min(goal, self.train_steps) if self.train_steps else goal
+            self.estimator.train(
+                self._train_input_fn, hooks=self._train_hooks, max_steps=goal
+            )
+            metrics = self._evaluate()
+            if _global_step(self.estimator) < goal:
+                break  # a hook or the end of the data stopped the training
+        return metrics, [self._export(exporter, metrics) for exporter in self._exports]
+
+    def continuous_eval(
+        self,
+        evaluate_checkpoint_only_once: bool = True,
+        continuous_eval_predicate_fn: Callable[..., bool] | None = None,
+        name: str = "continuous",
+    ) -> Any:
+        """Evaluates each new checkpoint until the one of the last step."""
+        done, metrics = None, None
+        time.sleep(self._delay_secs)
+        while True:
+            start, newest = time.time(), self.estimator.latest_checkpoint()
+            if newest and not (evaluate_checkpoint_only_once and newest == done):
+                metrics, done = self._evaluate(name), newest
+            step = (metrics or {}).get("global_step", 0)
+            if self.train_steps is not None and step >= self.train_steps:
+                return metrics
+            wants = continuous_eval_predicate_fn
+            if wants is not None and not wants(metrics):
+                return metrics
+            time.sleep(max(0.0, self._throttle_secs - (time.time() - start)))
+
+    def test(self) -> Any:
+        """Trains one step, evaluates one and exports."""
+        self.estimator.train(self._train_input_fn, hooks=self._train_hooks, steps=1)
+        metrics = self.estimator.evaluate(
+            self._eval_input_fn, 1, self._eval_hooks, name="one_pass"
+        )
+        return metrics, [self._export(exporter, metrics) for exporter in self._exports]
+
+    def run_std_server(self) -> Any:
+        """Plays this process's role in the cluster."""
+        return self._train_and_evaluate()
+
+
+def run(
+    experiment_fn: Callable[..., Any],
+    output_dir: str | None = None,
+    schedule: str | None = None,
+    run_config: Any = None,
+    hparams: Any = None,
+) -> Any:
+    """`tf.contrib.learn.learn_runner.run`: makes an experiment and runs it.
+
+    Raises:
+      ValueError: both or neither of `output_dir` and `run_config` are given, or the
+        experiment has no such schedule.
+      TypeError: `experiment_fn` returns no `Experiment`.
+    """
+    if (output_dir is None) == (run_config is None):
+        both = "Cannot provide both" if output_dir is not None else "Must set one of"
+        raise ValueError(f"{both} `output_dir` and `run_config`")
+    if run_config is None:
+        experiment = experiment_fn(output_dir=output_dir)
+    else:
+        if not run_config.model_dir:
+            raise ValueError("Must specify a model directory in `run_config`.")
+        experiment = experiment_fn(run_config=run_config, hparams=hparams)
+    if not isinstance(experiment, Experiment):
+        raise TypeError(
+            f"Received {experiment!r} from `experiment_fn`; expected an `Experiment`."
+        )
+    task = getattr(experiment, schedule or "train_and_evaluate", None)
+    if not callable(task) or (schedule or "").startswith("_"):
+        known = [n for n in dir(Experiment) if not n.startswith("_")]
+        raise ValueError(f"Schedule {schedule!r} is none of {', '.join(known)}")
+    return task()
+
+
+class ExportStrategy:
+    """An exporter that is a function, as `tf.contrib.learn` has it.
+
+    Args:
+      name: the folder below `export/`.
+      export_fn: `(estimator, export_dir_base, checkpoint_path[, eval_result])`.
+      strip_default_attrs: kept; SavedModels are always written without defaults.
+    """
+
+    def __init__(
+        self, name: str, export_fn: Callable[..., Any], strip_default_attrs: Any = None
+    ) -> None:
+        self.name, self.export_fn = name, export_fn
+        self.strip_default_attrs = strip_default_attrs
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str | None = None,
+        eval_result: Any = None,
+        is_the_final_export: bool = False,
+    ) -> Any:
+        """Calls the function."""
+        if "eval_result" in inspect.signature(self.export_fn).parameters:
+            return self.export_fn(estimator, export_path, checkpoint_path, eval_result)
+        return self.export_fn(estimator, export_path, checkpoint_path)
+
+
+def make_export_strategy(
+    serving_input_fn: Any,
+    default_output_alternative_key: str | None = None,
+    assets_extra: Any = None,
+    as_text: bool = False,
+    exports_to_keep: int | None = 5,
+    strip_default_attrs: Any = None,
+) -> Any:
+    """`tf.contrib.learn.make_export_strategy`: the newest SavedModels are kept."""
+    return _estimator().LatestExporter(
+        "Servo", serving_input_fn, assets_extra, as_text, exports_to_keep
+    )
+
+
+def build_parsing_serving_input_fn(
+    feature_spec: Any, default_batch_size: int | None = None
+) -> Any:
+    """`tf.contrib.learn.build_parsing_serving_input_fn`."""
+    make = _estimator().export.build_parsing_serving_input_receiver_fn
+    return make(feature_spec, default_batch_size)
+
+
+@functools.cache
+def _exporter_of_function() -> Any:
+    class OfFunction(_estimator().Exporter):  # type: ignore[misc]
+        """An `ExportStrategy` as Estimator wants exporters."""
+
+        def __init__(self, strategy: ExportStrategy) -> None:
+            self._strategy = strategy
+
+        @property
+        def name(self) -> str:
+            return self._strategy.name
+
+        def export(self, *args: Any, **kwargs: Any) -> Any:
+            return self._strategy.export(*args, **kwargs)
+
+    return OfFunction
+
+
+def _exporters(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    if isinstance(given, ExportStrategy | _estimator().Exporter):
+        given = [given]
+    made = _exporter_of_function()
+    return [made(one) if isinstance(one, ExportStrategy) else one for one in given]
+
+
+def _is_distributed(config: Any) -> bool:
+    cluster = config.cluster_spec
+    return (
+        sum(len(tasks) for tasks in (cluster.as_dict() if cluster else {}).values()) > 1
+    )
+
+
+def _global_step(estimator: Any) -> int:
+    newest = estimator.latest_checkpoint()
+    return int(estimator.get_variable_value("global_step")) if newest else 0

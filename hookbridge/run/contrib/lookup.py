@@ -1,0 +1,134 @@
+"""Tables of `tf.contrib.lookup` whose arguments have other names today."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hookbridge import compat
+
+
+def HashTable(
+    initializer: Any, default_value: Any, shared_name: Any = None, name: Any = None
+) -> Any:
+    """`tf.contrib.lookup.HashTable`: a table that never changes."""
+    import tensorflow as tf
+
+    table = tf.compat.v1.lookup.StaticHashTable
+    # Two sessions of a cluster share a table by its name.
+    return table(initializer, default_value, name=shared_name or name)
+
+
+def MutableHashTable(
+    key_dtype: Any,
+    value_dtype: Any,
+    default_value: Any,
+    name: str = "MutableHashTable",
+    checkpoint: bool = True,
+) -> Any:
+    """`tf.contrib.lookup.MutableHashTable`."""
+    make = compat.private("lookup_ops").MutableHashTable
+    return make(key_dtype, value_dtype, default_value, name, checkpoint)
+
+
+def MutableDenseHashTable(
+    key_dtype: Any,
+    value_dtype: Any,
+    default_value: Any,
+    empty_key: Any,
+    deleted_key: Any,
+    initial_num_buckets: int | None = None,
+    name: str = "MutableDenseHashTable",
+    checkpoint: bool = True,
+) -> Any:
+    """`tf.contrib.lookup.MutableDenseHashTable`."""
+    return compat.private("lookup_ops").DenseHashTable(
+        key_dtype,
+        value_dtype,
+        default_value,
+        empty_key,
+        deleted_key,
+        initial_num_buckets,
+        name,
+        checkpoint,
+    )
+
+
+def index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.contrib.lookup.index_table_from_tensor`."""
+    import tensorflow as tf
+
+    ops = compat.private("lookup_ops")
+    return ops.index_table_from_tensor(
+        vocabulary_list=mapping,
+        num_oov_buckets=num_oov_buckets,
+        default_value=default_value,
+        hasher_spec=hasher_spec or ops.FastHashSpec,
+        dtype=dtype or tf.string,
+        name=name,
+    )
+
+
+def index_to_string_table_from_tensor(
+    mapping: Any, default_value: str = "UNK", name: str | None = None
+) -> Any:
+    """`tf.contrib.lookup.index_to_string_table_from_tensor`."""
+    return compat.private("lookup_ops").index_to_string_table_from_tensor(
+        vocabulary_list=mapping, default_value=default_value, name=name
+    )
+
+
+def string_to_index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.contrib.lookup.string_to_index_table_from_tensor`."""
+    return index_table_from_tensor(
+        mapping, num_oov_buckets, default_value, hasher_spec, name=name
+    )
+
+
+def string_to_index_table_from_file(
+    vocabulary_file: Any = None,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    hasher_spec: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.contrib.lookup.string_to_index_table_from_file`."""
+    ops = compat.private("lookup_ops")
+    return ops.index_table_from_file(
+        vocabulary_file,
+        num_oov_buckets,
+        vocab_size,
+        default_value,
+        hasher_spec or ops.FastHashSpec,
+        name=name,
+    )
+
+
+def string_to_index(
+    tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None
+) -> Any:
+    """`tf.contrib.lookup.string_to_index`."""
+    table = index_table_from_tensor(mapping, default_value=default_value, name=name)
+    return table.lookup(tensor)
+
+
+def index_to_string(
+    tensor: Any, mapping: Any, default_value: str = "UNK", name: str | None = None
+) -> Any:
+    """`tf.contrib.lookup.index_to_string`."""
+    return index_to_string_table_from_tensor(mapping, default_value, name).lookup(
+        tensor
+    )

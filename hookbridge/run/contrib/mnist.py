@@ -1,0 +1,149 @@
+"""`tensorflow.examples.tutorials.mnist.input_data`, from files that are there."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hookbridge import errors
+
+TRAIN_IMAGES = "train-images-idx3-ubyte"
+TRAIN_LABELS = "train-labels-idx1-ubyte"
+TEST_IMAGES = "t10k-images-idx3-ubyte"
+TEST_LABELS = "t10k-labels-idx1-ubyte"
+_IMAGES_MAGIC, _LABELS_MAGIC = 2051, 2049
+
+
+class Datasets(NamedTuple):
+    """The three parts."""
+
+    train: Any
+    validation: Any
+    test: Any
+
+
+class DataSet:
+    """Images and labels that are handed out in batches, shuffled in each epoch.
+
+    The order is that of TensorFlow 1: NumPy's global generator is seeded here.
+    """
+
+    def __init__(
+        self,
+        images: Any,
+        labels: Any,
+        dtype: Any = "float32",
+        reshape: bool = True,
+        seed: int | None = None,
+    ) -> None:
+        import tensorflow as tf
+
+        graph_seed, op_seed = tf.compat.v1.get_seed(seed)
+        np.random.seed(graph_seed if seed is None else op_seed)
+        if reshape:
+            images = images.reshape(images.shape[0], -1)
+        if tf.as_dtype(dtype) == tf.float32:
+            images = np.multiply(images.astype(np.float32), 1.0 / 255.0)
+        self.images, self.labels = images, labels
+        self.num_examples = len(images)
+        self.epochs_completed = 0
+        self._place = 0
+
+    def next_batch(
+        self, batch_size: int, fake_data: bool = False, shuffle: bool = True
+    ) -> tuple[Any, Any]:
+        """The next images and labels; a batch may reach into the next epoch."""
+        start = self._place
+        if self.epochs_completed == 0 and start == 0 and shuffle:
+            self._shuffle()
+        end = start + batch_size
+        if end <= self.num_examples:
+            self._place = end
+            return self.images[start:end], self.labels[start:end]
+        self.epochs_completed += 1
+        images, labels = self.images[start:], self.labels[start:]
+        if shuffle:
+            self._shuffle()
+        self._place = end - self.num_examples
+        return (
+            np.concatenate([images, self.images[: self._place]]),
+            np.concatenate([labels, self.labels[: self._place]]),
+        )
+
+    def _shuffle(self) -> None:
+        order = np.arange(self.num_examples)
+        np.random.shuffle(order)
+        self.images, self.labels = self.images[order], self.labels[order]
+
+
+def read_data_sets(
+    train_dir: str,
+    fake_data: bool = False,
+    one_hot: bool = False,
+    dtype: Any = "float32",
+    reshape: bool = True,
+    validation_size: int = 5000,
+    seed: int | None = None,
+    source_url: str | None = None,
+) -> Datasets:
+    """Reads the four files of MNIST from a folder; nothing is downloaded.
+
+    Raises:
+      errors.InvalidArgumentError: a file is missing or is no such file.
+      ValueError: `validation_size` is larger than the training data.
+    """
+    images, labels = _images(train_dir, TRAIN_IMAGES), _labels(train_dir, TRAIN_LABELS)
+    if not 0 <= validation_size <= len(images):
+        raise ValueError(
+            f"Validation size should be between 0 and {len(images)}. Received: "
+            f"{validation_size}."
+        )
+    test_labels = _labels(train_dir, TEST_LABELS)
+    if one_hot:
+        labels, test_labels = np.eye(10)[labels], np.eye(10)[test_labels]
+
+    def part(of_images: Any, of_labels: Any) -> DataSet:
+        return DataSet(of_images, of_labels, dtype=dtype, reshape=reshape, seed=seed)
+
+    return Datasets(
+        train=part(images[validation_size:], labels[validation_size:]),
+        validation=part(images[:validation_size], labels[:validation_size]),
+        test=part(_images(train_dir, TEST_IMAGES), test_labels),
+    )
+
+
+load_mnist = read_data_sets
+
+
+def _images(folder: str, name: str) -> Any:
+    numbers, data = _read(folder, name, _IMAGES_MAGIC, 4)
+    return data.reshape(numbers[1], numbers[2], numbers[3], 1)
+
+
+def _labels(folder: str, name: str) -> Any:
+    return _read(folder, name, _LABELS_MAGIC, 2)[1]
+
+
+def _read(folder: str, name: str, magic: int, count: int) -> tuple[Any, Any]:
+    """The numbers at the head of a file, and the bytes after them."""
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        path += ".gz"
+    if not os.path.exists(path):
+        raise errors.InvalidArgumentError(
+            f"There is no {path}, and nothing is downloaded; expected {TRAIN_IMAGES}, "
+            f"{TRAIN_LABELS}, {TEST_IMAGES} and {TEST_LABELS} in {folder}, as they are "
+            "or with `.gz`."
+        )
+    print("Extracting", path)
+    with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+        content = file.read()
+    numbers = np.frombuffer(content, ">u4", count)
+    if numbers[0] != magic:
+        raise errors.InvalidArgumentError(
+            f"{path} begins with {numbers[0]}; expected {magic}, as MNIST's files do."
+        )
+    return numbers, np.frombuffer(content, np.uint8, offset=4 * count)

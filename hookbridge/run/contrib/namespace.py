@@ -1,0 +1,138 @@
+"""`tf.contrib` and its modules, as a program that is run sees them."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import types
+from typing import Any
+
+from hookbridge import compat, errors
+from hookbridge.run.contrib import table
+from hookbridge.run.contrib.gone import Gone
+
+_MISSING: Any = object()
+# Between an area and its files, as in `contrib.layers.python.layers.initializers`.
+_FILES = "python"
+
+
+class Contrib(types.ModuleType):
+    """A module of `tf.contrib`.
+
+    Args:
+      path: the dotted path below `tf.contrib`.
+      real: a module that answers first, if there is one.
+    """
+
+    def __init__(self, path: str, real: types.ModuleType | None = None) -> None:
+        name = ".".join(filter(None, ("tensorflow.contrib", path)))
+        super().__init__(
+            name, "What stands behind tf.contrib; see docs/running-tf1.md."
+        )
+        self.__dict__.update(_contrib_path=path, _contrib_real=real, __path__=[])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        value = getattr(self._contrib_real, name, _MISSING)
+        if value is _MISSING:
+            value = _below(self._contrib_path, name)
+        self.__dict__[name] = value
+        return value
+
+
+@functools.cache
+def root() -> Contrib:
+    """`tf.contrib`."""
+    return Contrib("")
+
+
+def find(path: str) -> Any:
+    """What stands behind a path below `tf.contrib`, or `None`.
+
+    Raises:
+      errors.MissingExtraError: tf_slim is needed and not installed.
+    """
+    if path in table.NAMES:
+        return _resolve(table.NAMES[path])
+    area, _, name = path.rpartition(".")
+    for source in table.AREAS.get(area, ()):
+        value = _attribute(_resolve(source), name)
+        if value is not _MISSING:
+            return value
+    return Contrib(path) if table.areas_above(path) else None
+
+
+def _below(path: str, name: str) -> Any:
+    """The attribute `name` of the module `path`."""
+    area, has_files, files = path.partition(f".{_FILES}")
+    if not has_files:
+        full = f"{path}.{name}" if path else name
+        value = find(full)
+        if value is not None:
+            return value
+        is_files = name == _FILES and path in table.AREAS
+        return Contrib(full) if is_files else Gone(f"tf.contrib.{full}")
+    # A name of any file of an area is looked for in the whole area.
+    last = files.rpartition(".")[2]
+    value = find(f"{area}.{last}.{name}") if f"{area}.{last}" in table.AREAS else None
+    if value is not None and not isinstance(value, Contrib):
+        return value
+    value = find(f"{area}.{name}")
+    if value is not None and not isinstance(value, types.ModuleType):
+        return value
+    if value is not None or name.islower():
+        real = None if isinstance(value, Contrib) else value
+        return Contrib(f"{path}.{name}", real)
+    return Gone(f"tf.contrib.{area}.{name}")
+
+
+def _resolve(source: str) -> Any:
+    """The object of a source; see `table`."""
+    root, *parts = source.split(".")
+    found: Any
+    if root == "tf":
+        found = importlib.import_module("tensorflow")
+    elif root == "ours":
+        found = importlib.import_module("hookbridge.run.contrib")
+    elif root == "estimator":
+        from hookbridge.estimator import revive
+
+        found = revive.namespaces().v1
+    elif root == "private":
+        found, parts = compat.private(parts[0]), parts[1:]
+    else:
+        return _slim(source)
+    for part in parts:
+        found = _attribute(found, part)
+        if found is _MISSING:
+            raise errors.PrivateNameMovedError(f"`{source}` is not in this TensorFlow.")
+    return found
+
+
+def _slim(source: str) -> Any:
+    """A module of tf_slim, or a name in one."""
+    try:
+        importlib.import_module("tf_slim")
+    except ModuleNotFoundError as e:
+        raise errors.MissingExtraError(
+            "What the program uses of tf.contrib needs tf_slim, which is not "
+            'installed. Install it with `pip install "hookbridge[contrib]"`.'
+        ) from e
+    try:
+        # Its packages bind other modules under the names of their own.
+        return importlib.import_module(source)
+    except ModuleNotFoundError:
+        module, _, name = source.rpartition(".")
+        return getattr(importlib.import_module(module), name)
+
+
+def _attribute(module: Any, name: str) -> Any:
+    """An attribute of a module, or a module in it that nobody has imported yet."""
+    value = getattr(module, name, _MISSING)
+    if value is _MISSING and hasattr(module, "__path__"):
+        try:
+            value = importlib.import_module(f"{module.__name__}.{name}")
+        except ModuleNotFoundError:
+            return _MISSING
+    return value

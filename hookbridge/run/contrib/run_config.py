@@ -1,0 +1,120 @@
+"""`tf.contrib.learn.RunConfig`: Estimator's, with the old arguments."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from typing import Any
+
+# What a program may change without another `uid`, as in TensorFlow 1.
+_FREE = (
+    *("tf_random_seed", "save_summary_steps", "save_checkpoints_steps"),
+    *("save_checkpoints_secs", "session_config", "keep_checkpoint_max"),
+    *("keep_checkpoint_every_n_hours", "log_step_count_steps"),
+)
+
+
+class TaskType:
+    """`tf.contrib.learn.TaskType`."""
+
+    MASTER = "master"
+    PS = "ps"
+    WORKER = "worker"
+
+
+class Environment:
+    """`tf.contrib.learn.python.learn.estimators.run_config.Environment`."""
+
+    CLOUD = "cloud"
+    GOOGLE = "google"
+    LOCAL = "local"
+
+
+@functools.cache
+def _run_config() -> Any:
+    from hookbridge.estimator import revive
+
+    class RunConfig(revive.namespaces().v1.RunConfig):  # type: ignore[misc]
+        """Estimator's `RunConfig` with the arguments of `tf.contrib.learn`."""
+
+        def __init__(
+            self,
+            master: str | None = None,
+            num_cores: int = 0,
+            log_device_placement: bool = False,
+            gpu_memory_fraction: float = 1,
+            tf_random_seed: int | None = None,
+            save_summary_steps: int = 100,
+            save_checkpoints_secs: int | None = 0,
+            save_checkpoints_steps: int | None = None,
+            keep_checkpoint_max: int = 5,
+            keep_checkpoint_every_n_hours: int = 10000,
+            log_step_count_steps: int = 100,
+            protocol: str | None = None,
+            evaluation_master: str = "",
+            model_dir: str | None = None,
+            session_config: Any = None,
+            session_creation_timeout_secs: int = 7200,
+        ) -> None:
+            import tensorflow as tf
+
+            if save_checkpoints_secs == 0:  # "not given", in TensorFlow 1
+                save_checkpoints_secs = None if save_checkpoints_steps else 600
+            super().__init__(
+                model_dir=model_dir,
+                tf_random_seed=tf_random_seed,
+                save_summary_steps=save_summary_steps,
+                save_checkpoints_secs=save_checkpoints_secs,
+                save_checkpoints_steps=save_checkpoints_steps,
+                session_config=session_config,
+                keep_checkpoint_max=keep_checkpoint_max,
+                keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
+                log_step_count_steps=log_step_count_steps,
+                protocol=protocol,
+                session_creation_timeout_secs=session_creation_timeout_secs,
+            )
+            if master is not None:
+                self._master = master
+            if evaluation_master:
+                self._evaluation_master = evaluation_master
+            # Estimators never read it: `session_config` is what they take.
+            self._tf_config = tf.compat.v1.ConfigProto(
+                log_device_placement=log_device_placement,
+                inter_op_parallelism_threads=num_cores,
+                intra_op_parallelism_threads=num_cores,
+                gpu_options=tf.compat.v1.GPUOptions(
+                    per_process_gpu_memory_fraction=gpu_memory_fraction
+                ),
+            )
+
+        @property
+        def tf_config(self) -> Any:
+            """The session's configuration that the old arguments ask for."""
+            return self._tf_config
+
+        @property
+        def environment(self) -> str:
+            """`TF_CONFIG`'s environment."""
+            given = json.loads(os.environ.get("TF_CONFIG") or "{}")
+            return str(given.get("environment", Environment.LOCAL))
+
+        def uid(self, whitelist: Any = _FREE) -> str:
+            """A string that tells whether two objects configure the same run."""
+            left_out = {f"_{name}" for name in whitelist or ()}
+            state = {k: v for k, v in vars(self).items() if k not in left_out}
+            if "_cluster_spec" in state:
+                state["_cluster_spec"] = sorted(
+                    state["_cluster_spec"].as_dict().items()
+                )
+            return ", ".join(f"{k}={v!r}" for k, v in sorted(state.items()))
+
+    RunConfig.__qualname__ = "RunConfig"
+    return RunConfig
+
+
+def __getattr__(name: str) -> Any:
+    # The class derives from one of a package that is imported when it is needed.
+    if name == "RunConfig":
+        return _run_config()
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

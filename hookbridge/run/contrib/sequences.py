@@ -1,0 +1,173 @@
+"""`tf.contrib.crf`, and the loss of `tf.contrib.seq2seq`, in TensorFlow's own ops.
+
+Shapes: inputs and potentials are `[batch, time, tags]`, indices `[batch, time]`,
+lengths `[batch]` and transitions `[tags, tags]`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def crf_log_likelihood(
+    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
+) -> tuple[Any, Any]:
+    """The log-likelihood of each sequence of tags, and the transitions.
+
+    The transitions are a new variable, `transitions`, if none are given.
+    """
+    import tensorflow as tf
+
+    if transition_params is None:
+        tags = tf.TensorShape(inputs.shape).as_list()[2]
+        transition_params = tf.compat.v1.get_variable("transitions", [tags, tags])
+    score = crf_sequence_score(inputs, tag_indices, sequence_lengths, transition_params)
+    norm = crf_log_norm(inputs, sequence_lengths, transition_params)
+    return score - norm, transition_params
+
+
+def crf_sequence_score(
+    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any
+) -> Any:
+    """The score of each sequence of tags, not normalised."""
+    unary = crf_unary_score(tag_indices, sequence_lengths, inputs)
+    return unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
+
+
+def crf_multitag_sequence_score(
+    inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any
+) -> Any:
+    """The score of all sequences that a bitmap `[batch, time, tags]` allows."""
+    import tensorflow as tf
+
+    allowed = tf.where(tag_bitmap, inputs, tf.fill(tf.shape(inputs), float("-inf")))
+    return crf_log_norm(allowed, sequence_lengths, transition_params)
+
+
+def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
+    """The sum of the potentials of the tags."""
+    import tensorflow as tf
+
+    scores = tf.gather(inputs, tag_indices, axis=2, batch_dims=2)
+    mask = tf.sequence_mask(sequence_lengths, tf.shape(tag_indices)[1], inputs.dtype)
+    return tf.reduce_sum(scores * mask, 1)
+
+
+def crf_binary_score(
+    tag_indices: Any, sequence_lengths: Any, transition_params: Any
+) -> Any:
+    """The sum of the transitions between the tags."""
+    import tensorflow as tf
+
+    pairs = tf.stack([tag_indices[:, :-1], tag_indices[:, 1:]], 2)
+    scores = tf.gather_nd(transition_params, pairs)
+    length = tf.shape(tag_indices)[1]
+    mask = tf.sequence_mask(sequence_lengths, length, scores.dtype)
+    return tf.reduce_sum(scores * mask[:, 1:], 1)
+
+
+def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
+    """The logarithm of the sum over all sequences of tags."""
+    import tensorflow as tf
+
+    def forward(alphas: Any, step: Any) -> Any:
+        time, logits = step
+        scores = alphas[:, :, None] + transition_params[None]
+        new = logits + tf.reduce_logsumexp(scores, 1)
+        return tf.where((time < sequence_lengths)[:, None], new, alphas)
+
+    logits = tf.transpose(inputs, [1, 0, 2])
+    times = tf.range(1, tf.shape(logits)[0])
+    times = tf.cast(times, sequence_lengths.dtype)
+    alphas = tf.foldl(forward, (times, logits[1:]), initializer=logits[0])
+    norm = tf.reduce_logsumexp(alphas, 1)
+    return tf.where(sequence_lengths <= 0, tf.zeros_like(norm), norm)
+
+
+def crf_decode(
+    potentials: Any, transition_params: Any, sequence_length: Any
+) -> tuple[Any, Any]:
+    """The best sequences of tags, int32, and their scores."""
+    import tensorflow as tf
+
+    def forward(carried: Any, step: Any) -> Any:
+        state, _ = carried
+        time, logits = step
+        scores = state[:, :, None] + transition_params[None]
+        alive = ((time > 0) & (time < sequence_length))[:, None]
+        best = tf.argmax(scores, 1, output_type=tf.int32)
+        new = logits + tf.reduce_max(scores, 1)
+        return tf.where(alive, new, state), tf.where(alive, best, stay)
+
+    def backward(tags: Any, before: Any) -> Any:
+        return tf.gather(before, tags, axis=1, batch_dims=1)
+
+    logits = tf.transpose(potentials, [1, 0, 2])
+    shape = tf.shape(logits)
+    # Where a sequence is over, the tag before is the tag itself.
+    stay = tf.tile(tf.range(shape[2])[None], [shape[1], 1])
+    times = tf.cast(tf.range(shape[0]), sequence_length.dtype)
+    states, befores = tf.scan(forward, (times, logits), (logits[0], stay))
+    last = states[-1]
+    tags = tf.argmax(last, 1, output_type=tf.int32)
+    # The tag before the last step, the step before that, and so on to the first.
+    earlier = tf.scan(backward, befores, tags, reverse=True)[1:]
+    tags = tf.transpose(tf.concat([earlier, tags[None]], 0))
+    mask = tf.sequence_mask(tf.maximum(sequence_length, 1), shape[0], tf.int32)
+    return tags * mask, tf.reduce_max(last, 1)
+
+
+def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[Any], Any]:
+    """The best tags of one sequence `[time, tags]`, outside of TensorFlow."""
+    best = np.zeros_like(score)
+    before = np.zeros_like(score, dtype=np.int32)
+    best[0] = score[0]
+    for time in range(1, score.shape[0]):
+        scores = best[time - 1][:, None] + transition_params
+        best[time] = score[time] + np.max(scores, 0)
+        before[time] = np.argmax(scores, 0)
+    tags = [np.argmax(best[-1])]
+    for row in reversed(before[1:]):
+        tags.append(row[tags[-1]])
+    return tags[::-1], np.max(best[-1])
+
+
+def sequence_loss(
+    logits: Any,
+    targets: Any,
+    weights: Any,
+    average_across_timesteps: bool = True,
+    average_across_batch: bool = True,
+    sum_over_timesteps: bool = False,
+    sum_over_batch: bool = False,
+    softmax_loss_function: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.contrib.seq2seq.sequence_loss`: the weighted cross-entropy of sequences.
+
+    Raises:
+      ValueError: an average and a sum are asked for at once.
+    """
+    import tensorflow as tf
+
+    for average, total in (
+        (average_across_timesteps, sum_over_timesteps),
+        (average_across_batch, sum_over_batch),
+    ):
+        if average and total:
+            raise ValueError("An average and a sum cannot be asked for at once.")
+    with tf.name_scope(name or "sequence_loss"):
+        loss = softmax_loss_function or tf.nn.sparse_softmax_cross_entropy_with_logits
+        flat = tf.reshape(logits, [-1, tf.shape(logits)[2]])
+        found = loss(labels=tf.reshape(targets, [-1]), logits=flat)
+        found = tf.reshape(found, tf.shape(logits)[:2]) * weights
+        axes = [0] if average_across_batch or sum_over_batch else []
+        axes += [1] if average_across_timesteps or sum_over_timesteps else []
+        if not axes:
+            return found
+        averages = average_across_batch or average_across_timesteps
+        size: Any = weights if averages else tf.cast(weights != 0, found.dtype)
+        total = tf.reduce_sum(found, axes)
+        return tf.math.divide_no_nan(total, tf.reduce_sum(size, axes))

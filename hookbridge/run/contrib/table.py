@@ -1,0 +1,94 @@
+"""Where each name of `tf.contrib` comes from today.
+
+A source begins with `tf` (TensorFlow's public names), `tf_slim`, `estimator` (what
+`tf.compat.v1.estimator` had), `private` (a row of `hookbridge.compat`) or `ours` (a
+module of this room). Nothing here is put into TensorFlow's own modules.
+"""
+
+from __future__ import annotations
+
+# Area -> where its names are looked for, in this order.
+AREAS: dict[str, tuple[str, ...]] = {
+    "autograph": ("tf.autograph",),
+    "cluster_resolver": ("tf.distribute.cluster_resolver",),
+    "crf": ("ours.sequences",),
+    "data": ("ours.datasets", "tf.compat.v1.data", "tf.compat.v1.data.experimental"),
+    "distribute": (
+        "ours.strategies",
+        "tf.compat.v1.distribute",
+        "tf.distribute",
+        "tf.compat.v1.distribute.experimental",
+    ),
+    "estimator": ("ours.estimators", "estimator.experimental", "estimator"),
+    "feature_column": ("tf.compat.v1.feature_column",),
+    "framework": ("tf_slim", "tf_slim.ops", "tf_slim.ops.framework_ops"),
+    "framework.nest": ("tf.nest",),
+    "hooks": ("tf.compat.v1.train",),
+    "layers": ("tf_slim.layers",),
+    "learn": ("ours.learn", "ours.run_config"),
+    "learn.learn_runner": ("ours.learn",),
+    "learn.utils.input_fn_utils": ("ours.learn",),
+    "learn.utils.saved_model_export_utils": ("ours.learn",),
+    "lookup": ("ours.lookup", "private.lookup_ops"),
+    "losses": ("tf_slim.losses",),
+    "metrics": ("tf_slim.metrics",),
+    "predictor": ("ours.predictor",),
+    "rnn": (
+        "ours.fused_cells",
+        "ours.cells",
+        "tf.compat.v1.nn.rnn_cell",
+        "tf.compat.v1.nn",
+    ),
+    "saved_model": ("tf.compat.v1.saved_model",),
+    "slim": ("tf_slim",),
+    "slim.nets": ("tf_slim.nets",),
+    "tfprof": ("ours.profiling",),
+    "tfprof.model_analyzer": ("ours.profiling",),
+    "tpu": ("estimator.tpu", "tf.compat.v1.tpu"),
+    "training": ("ours.hparams", "tf_slim.training", "tf.compat.v1.train"),
+    "training.hparam": ("ours.hparams",),
+}
+
+# Names that are not where the rest of their area is.
+NAMES: dict[str, str] = {
+    "cluster_resolver.UnionClusterResolver": (
+        "tf.distribute.cluster_resolver.UnionResolver"
+    ),
+    "framework.TensorSpec": "tf.TensorSpec",
+    "framework.argsort": "tf.argsort",
+    "framework.assert_same_float_dtype": "tf.debugging.assert_same_float_dtype",
+    "framework.assert_scalar": "tf.debugging.assert_scalar",
+    "framework.get_global_step": "tf.compat.v1.train.get_global_step",
+    "framework.init_from_checkpoint": "tf.compat.v1.train.init_from_checkpoint",
+    "framework.is_tensor": "tf.is_tensor",
+    "framework.list_variables": "tf.train.list_variables",
+    "framework.load_checkpoint": "tf.train.load_checkpoint",
+    "framework.load_variable": "tf.train.load_variable",
+    "framework.py_func": "tf.compat.v1.py_func",
+    "framework.smart_cond": "tf.__internal__.smart_cond.smart_cond",
+    "framework.sort": "tf.sort",
+    "layers.fc": "tf_slim.layers.fully_connected",
+    "layers.safe_embedding_lookup_sparse": (
+        "tf.compat.v1.nn.safe_embedding_lookup_sparse"
+    ),
+    "learn.ModeKeys": "estimator.ModeKeys",
+    "learn.NanLossDuringTrainingError": "tf.compat.v1.train.NanLossDuringTrainingError",
+    "learn.datasets.mnist": "ours.mnist",
+    "metrics.confusion_matrix": "tf.compat.v1.confusion_matrix",
+    "metrics.set_difference": "tf.sets.difference",
+    "metrics.set_intersection": "tf.sets.intersection",
+    "metrics.set_size": "tf.sets.size",
+    "metrics.set_union": "tf.sets.union",
+    "seq2seq.sequence_loss": "ours.sequences.sequence_loss",
+    "training.bucket_by_sequence_length": (
+        "tf.compat.v1.data.experimental.bucket_by_sequence_length"
+    ),
+    "training.get_or_create_eval_step": "tf_slim.evaluation.get_or_create_eval_step",
+}
+
+
+def areas_above(path: str) -> bool:
+    """Whether a path is an area, or a module on the way to one or to a name."""
+    return path == "" or any(
+        known == path or known.startswith(f"{path}.") for known in (*AREAS, *NAMES)
+    )

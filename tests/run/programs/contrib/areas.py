@@ -1,0 +1,347 @@
+"""Uses each living area of tf.contrib; prints what came out as JSON."""
+from __future__ import print_function
+
+import gzip
+import json
+import os
+import struct
+import sys
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+import tensorflow.contrib.slim as slim
+from tensorflow.contrib import learn
+from tensorflow.contrib.framework.python.ops import arg_scope
+from tensorflow.contrib.layers.python.layers import initializers
+from tensorflow.contrib.learn.python.learn import learn_runner
+from tensorflow.contrib.training.python.training import hparam
+from tensorflow.examples.tutorials.mnist import input_data
+
+found = {}
+ONES = tf.constant_initializer(0.1)
+RNG = np.random.RandomState(1)
+
+
+def numbers(value):
+    """Anything as rounded Python numbers."""
+    if isinstance(value, dict):
+        return {str(k): numbers(v) for k, v in sorted(value.items())}
+    if isinstance(value, (list, tuple)):
+        return [numbers(v) for v in value]
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return numbers(value.tolist())
+    if isinstance(value, (np.ndarray, np.generic, float)):
+        return np.round(np.asarray(value, "float64"), 4).tolist()
+    return value
+
+
+def part(function):
+    with tf.Graph().as_default() as graph:
+        result = function()
+        if result is not None:
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                session.run(tf.local_variables_initializer())
+                session.run(tf.tables_initializer())
+                for op in graph.get_collection("first"):
+                    session.run(op)
+                found[function.__name__] = numbers(session.run(result))
+    return function
+
+
+IMAGES = RNG.rand(2, 8, 8, 3).astype("float32")
+SEQUENCE = RNG.rand(2, 4, 3).astype("float32")
+
+
+@part
+def slim_net():
+    with arg_scope(
+        [slim.conv2d, slim.fully_connected],
+        weights_initializer=ONES,
+        weights_regularizer=slim.l2_regularizer(0.01),
+    ):
+        with slim.arg_scope(
+            [slim.conv2d],
+            normalizer_fn=slim.batch_norm,
+            normalizer_params={"is_training": True, "decay": 0.9},
+        ):
+            net = slim.conv2d(tf.constant(IMAGES), 4, [3, 3], scope="conv")
+        net = slim.max_pool2d(net, [2, 2])
+        net = slim.repeat(net, 2, slim.conv2d, 4, [3, 3], scope="more")
+        net = slim.flatten(net)
+        logits = slim.fully_connected(net, 3, activation_fn=None, scope="logits")
+    labels = slim.one_hot_encoding(tf.constant([0, 2]), 3)
+    slim.losses.softmax_cross_entropy(logits, labels)
+    total = slim.losses.get_total_loss()
+    step = slim.get_or_create_global_step()
+    op = slim.learning.create_train_op(total, tf.train.GradientDescentOptimizer(0.1))
+    tf.add_to_collection("first", op)
+    names = [v.op.name for v in slim.get_model_variables()]
+    found["slim_names"] = sorted(names)
+    return [total, logits, step]
+
+
+@part
+def slim_resnet():
+    from tensorflow.contrib.slim.nets import resnet_v1
+    from tensorflow.contrib.slim.python.slim.nets import resnet_utils
+
+    with slim.arg_scope(resnet_v1.resnet_arg_scope()):
+        net, ends = resnet_v1.resnet_v1_50(tf.zeros([1, 33, 33, 3]), 5, is_training=False)
+    found["resnet"] = [net.shape.as_list(), len(ends), resnet_utils.Block.__name__]
+
+
+@part
+def contrib_layers():
+    layers = tf.contrib.layers
+    init = initializers.xavier_initializer(seed=3)
+    x = tf.constant(IMAGES)
+    y = layers.conv2d(x, 2, 3, weights_initializer=ONES, activation_fn=tf.nn.elu)
+    y = layers.batch_norm(y, is_training=True, scale=True, updates_collections=None)
+    y = layers.flatten(layers.avg_pool2d(y, 2))
+    y = layers.fully_connected(y, 2, weights_initializer=ONES)
+    y = layers.layer_norm(y, begin_norm_axis=1)
+    loss = tf.reduce_sum(tf.square(y - 1.0))
+    step = tf.contrib.framework.get_or_create_global_step()
+    op = layers.optimize_loss(loss, step, 0.1, "SGD", clip_gradients=5.0)
+    shape = tf.get_variable("xavier", [2, 2], initializer=init).shape.as_list()
+    return [y, op, layers.l1_regularizer(0.5)(x), tf.constant(shape)]
+
+
+@part
+def framework():
+    contrib = tf.contrib.framework
+    a = contrib.model_variable("a", [2], initializer=ONES)
+    names = [v.op.name for v in contrib.get_variables_to_restore()]
+    found["framework_names"] = names
+    nested = contrib.nest.map_structure(lambda v: v + 1, {"a": [1, 2]})
+    return [a, tf.constant(nested["a"]), contrib.sort(tf.constant([3, 1, 2]))]
+
+
+@part
+def losses_and_metrics():
+    a, b = tf.constant([1.0, 2.0, 3.0]), tf.constant([1.0, 4.0, 3.0])
+    loss = tf.contrib.losses.mean_squared_error(a, b)
+    names, updates = tf.contrib.metrics.aggregate_metric_map(
+        {
+            "mean": tf.contrib.metrics.streaming_mean(a),
+            "accuracy": tf.contrib.metrics.streaming_accuracy(a, b),
+        }
+    )
+    return [loss, updates, tf.contrib.metrics.accuracy(
+        tf.constant([1, 2]), tf.constant([1, 3])
+    )]
+
+
+@part
+def lookup():
+    contrib = tf.contrib.lookup
+    words = tf.constant(["b", "a", "x"])
+    ids = contrib.index_table_from_tensor(tf.constant(["a", "b"]), default_value=7)
+    oov = contrib.index_table_from_tensor(mapping=["a", "b"], num_oov_buckets=2)
+    back = contrib.index_to_string_table_from_tensor(["a", "b"], default_value="?")
+    path = os.path.join(tempfile.mkdtemp(), "words")
+    with open(path, "w") as file:
+        file.write("x\na\n")
+    of_file = contrib.index_table_from_file(path, num_oov_buckets=1)
+    init = contrib.KeyValueTensorInitializer(["k"], [5], tf.string, tf.int64)
+    table = contrib.HashTable(init, -1)
+    return [
+        ids.lookup(words),
+        oov.lookup(words),
+        back.lookup(tf.constant([1, 5], tf.int64)),
+        of_file.lookup(words),
+        table.lookup(tf.constant(["k", "l"])),
+    ]
+
+
+@part
+def rnn():
+    rnn = tf.contrib.rnn
+    x = tf.constant(SEQUENCE)
+    major = tf.transpose(x, [1, 0, 2])
+    lengths = tf.constant([4, 2])
+    with tf.variable_scope("all", initializer=ONES):
+        fused = rnn.LSTMBlockFusedCell(3)
+        out, state = fused(major, dtype=tf.float32, sequence_length=lengths)
+        back = rnn.TimeReversedFusedRNN(rnn.LSTMBlockFusedCell(2, name="back"))
+        reverse, _ = back(major, dtype=tf.float32, sequence_length=lengths)
+        cells = rnn.MultiRNNCell([rnn.LSTMBlockCell(2), rnn.BasicLSTMCell(2)])
+        many, _ = tf.nn.dynamic_rnn(cells, x, lengths, dtype=tf.float32)
+        gru, _ = rnn.static_rnn(rnn.GRUCell(2), tf.unstack(x, axis=1), dtype=tf.float32)
+        both, _, _ = rnn.stack_bidirectional_dynamic_rnn(
+            [rnn.GRUCell(2)], [rnn.GRUCell(2)], x, dtype=tf.float32
+        )
+    found["rnn_names"] = sorted(v.op.name for v in tf.global_variables())
+    gradient = tf.gradients(out, fused.trainable_weights[0])
+    return [out, state, reverse, many, gru[-1], both, gradient]
+
+
+@part
+def crf():
+    crf = tf.contrib.crf
+    x = tf.constant(SEQUENCE)
+    tags = tf.constant([[0, 1, 2, 1], [2, 0, 0, 0]])
+    lengths = tf.constant([4, 2])
+    with tf.variable_scope("crf", initializer=tf.constant_initializer(
+        RNG.rand(3, 3).astype("float32")
+    )):
+        likelihood, transitions = crf.crf_log_likelihood(x, tags, lengths)
+    decoded = crf.crf_decode(x, transitions, lengths)
+    one = crf.crf_decode(x[:, :1], transitions, tf.constant([1, 1]))
+    gradient = tf.gradients(likelihood, transitions)
+    loss = tf.contrib.seq2seq.sequence_loss(x, tags, tf.sequence_mask(lengths, 4, tf.float32))
+    apart = tf.contrib.seq2seq.sequence_loss(
+        x, tags, tf.sequence_mask(lengths, 4, tf.float32), average_across_batch=False
+    )
+    found["viterbi"] = numbers(crf.viterbi_decode(SEQUENCE[0], np.eye(3)))
+    return [likelihood, decoded, one, gradient, loss, apart]
+
+
+@part
+def data():
+    numbers_ = tf.data.Dataset.range(10)
+    batches = numbers_.apply(tf.contrib.data.batch_and_drop_remainder(4))
+    fused = numbers_.apply(tf.contrib.data.map_and_batch(lambda x: x * 2, 5))
+    grouped = numbers_.apply(
+        tf.contrib.data.group_by_window(lambda x: x % 2, lambda k, w: w.batch(5), 5)
+    )
+    slide = numbers_.apply(tf.contrib.data.sliding_window_batch(3, 2))
+    parts = [d.make_one_shot_iterator() for d in (batches, fused, grouped, slide)]
+    return [i.get_next() for i in parts]
+
+
+def hparams():
+    params = tf.contrib.training.HParams(rate=0.1, units=[1, 2], on=True, name="a")
+    params.parse("rate=0.5,units=[3,4],on=false,name=b")
+    params.add_hparam("more", 1)
+    params.set_hparam("more", 2)
+    errors = []
+    for text in ("rate=x", "what=1", "units[0]=3", "on=maybe", "rate=1,rate=2", "a b"):
+        try:
+            params.parse(text)
+            errors.append("none")
+        except Exception as e:
+            errors.append(type(e).__name__)
+    for value in (1.5, "3", True, [1]):
+        try:
+            params.set_hparam("more", value)
+            errors.append(params.more)
+        except Exception as e:
+            errors.append(type(e).__name__)
+    found["hparams"] = [
+        json.loads(params.to_json()),
+        params.get("rate"),
+        params.get("none", 3),
+        "rate" in params,
+        errors,
+        hparam.HParams is tf.contrib.training.HParams,
+    ]
+
+
+def model_fn(features, labels, mode, params, config):
+    w = tf.get_variable("w", [], initializer=ONES)
+    predicted = features["x"] * w
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        out = {"y": predicted}
+        exports = {"serving_default": tf.estimator.export.PredictOutput(out)}
+        return tf.estimator.EstimatorSpec(mode, out, export_outputs=exports)
+    loss = tf.losses.mean_squared_error(labels, predicted)
+    optimizer = tf.contrib.estimator.TowerOptimizer(
+        tf.train.GradientDescentOptimizer(params.rate)
+    )
+    op = optimizer.minimize(loss, tf.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=op)
+
+
+def input_fn():
+    x = np.arange(4).astype("float32")
+    return tf.data.Dataset.from_tensors(({"x": x}, 3 * x)).repeat(20)
+
+
+def serving_input_fn():
+    x = tf.placeholder(tf.float32, [None])
+    return tf.estimator.export.ServingInputReceiver({"x": x}, {"x": x})
+
+
+def experiment():
+    config = learn.RunConfig(
+        model_dir=tempfile.mkdtemp(), save_checkpoints_steps=4, tf_random_seed=1
+    )
+    params = tf.contrib.training.HParams(rate=0.01)
+
+    def make(run_config, hparams):
+        replicated = tf.contrib.estimator.replicate_model_fn(
+            model_fn, loss_reduction=tf.losses.Reduction.MEAN
+        )
+        estimator = tf.estimator.Estimator(
+            replicated, config=run_config, params=hparams
+        )
+        return tf.contrib.learn.Experiment(
+            estimator=estimator,
+            train_input_fn=input_fn,
+            eval_input_fn=input_fn,
+            train_steps=6,
+            eval_steps=3,
+            export_strategies=[
+                learn.make_export_strategy(serving_input_fn, exports_to_keep=1)
+            ],
+        )
+
+    metrics, exports = learn_runner.run(make, run_config=config, hparams=params)
+    found["experiment"] = numbers(metrics)
+    found["run_config"] = [config.save_checkpoints_secs, config.uid() == config.uid()]
+    export = exports[0]
+    export = export.decode() if isinstance(export, bytes) else export
+    predict = tf.contrib.predictor.from_saved_model(export)
+    found["predictor"] = numbers(predict({"x": [1.0, 2.0]}))
+    estimator = make(config, params).estimator
+    predict = tf.contrib.predictor.from_estimator(estimator, serving_input_fn)
+    found["predictor_of_estimator"] = numbers(predict({"x": [1.0, 2.0]}))
+
+
+def mnist():
+    folder = tempfile.mkdtemp()
+    for name, count in (("train", 30), ("t10k", 5)):
+        images = RNG.randint(0, 255, (count, 28, 28)).astype("uint8")
+        with gzip.open(os.path.join(folder, name + "-images-idx3-ubyte.gz"), "wb") as f:
+            f.write(struct.pack(">IIII", 2051, count, 28, 28) + images.tobytes())
+        labels = RNG.randint(0, 10, count).astype("uint8")
+        with gzip.open(os.path.join(folder, name + "-labels-idx1-ubyte.gz"), "wb") as f:
+            f.write(struct.pack(">II", 2049, count) + labels.tobytes())
+    sets = input_data.read_data_sets(folder, one_hot=True, validation_size=6, seed=5)
+    sums = [float(sets.train.next_batch(10)[0].sum()) for _ in range(6)]
+    labels = sets.train.next_batch(3)[1]
+    shapes = [sets.train.images.shape, sets.validation.num_examples, labels.shape]
+    found["mnist"] = numbers([sums, labels, sets.train.epochs_completed]) + [
+        [list(s) if isinstance(s, tuple) else s for s in shapes]
+    ]
+
+
+def profile():
+    with tf.Graph().as_default() as graph:
+        tf.get_variable("w", [3, 4])
+        analyzer = tf.contrib.tfprof.model_analyzer
+        total = analyzer.print_model_analysis(
+            graph, tfprof_options=analyzer.TRAINABLE_VARS_PARAMS_STAT_OPTIONS
+        )
+    found["parameters"] = total.total_parameters
+
+
+def rest():
+    cluster = tf.train.ClusterSpec({"worker": ["a:1"]})
+    resolver = tf.contrib.cluster_resolver.SimpleClusterResolver(cluster)
+    strategy = tf.contrib.distribute.OneDeviceStrategy("/cpu:0")
+    found["rest"] = [
+        resolver.cluster_spec().as_dict(),
+        strategy.num_replicas_in_sync,
+        tf.contrib.learn.ModeKeys.TRAIN,
+    ]
+
+
+for function in (hparams, experiment, mnist, profile, rest):
+    function()
+json.dump(found, open(sys.argv[1], "w"), indent=1, sort_keys=True)

@@ -1,0 +1,40 @@
+"""Names of TensorFlow 1 behind which nothing stands; prints what their use says."""
+import json
+
+import tensorflow as tf
+import tensorflow.contrib.gan as tfgan
+from tensorflow.contrib.timeseries.python.timeseries import model
+from tensorflow.contrib.opt import AdamWOptimizer
+
+try:
+    import tensorflow.contrib.ffmpeg as ffmpeg
+except ImportError:
+    ffmpeg = None
+
+try:
+    from tensorflow.contrib import slim
+    from tensorflow.contrib.image import rotate
+except ImportError as e:
+    rotate = str(e)
+
+
+
+def derive():
+    class Mine(AdamWOptimizer):
+        pass
+
+
+said = [tf.placeholder.__name__, ffmpeg, rotate, isinstance(3, AdamWOptimizer)]
+for use in (
+    lambda: tfgan.GANModel(1),
+    derive,
+    lambda: tf.contrib.learn.DNNClassifier([3]),
+    lambda: model.TimeSeriesModel(),
+):
+    try:
+        use()
+        said.append("nothing")
+    except NotImplementedError as e:
+        said.append(str(e))
+print(json.dumps(said))
+tfgan.gan_train()

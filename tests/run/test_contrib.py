@@ -1,0 +1,64 @@
+"""tf.contrib under `hookbridge run`: what lives acts as on TensorFlow 1.15."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launching import PROGRAMS, launch
+
+CONTRIB = PROGRAMS / "contrib"
+# Written by `python3.7 tests/run/programs/contrib/areas.py FILE` on TensorFlow 1.15.5.
+RECORDED = Path(__file__).with_name("data") / "contrib_areas_1_15.json"
+
+
+def is_close(a: Any, b: Any) -> bool:
+    """Whether two structures hold the same, numbers to float32's precision."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(is_close(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(is_close, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=2e-4, abs_tol=2e-4)
+    return bool(a == b)
+
+
+@pytest.fixture(scope="module")
+def areas(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    out = tmp_path_factory.mktemp("areas") / "found.json"
+    done = launch("areas.py", str(out), cwd=CONTRIB)
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("area", sorted(json.loads(RECORDED.read_text())))
+def test_an_area_acts_as_on_1_15(areas: Any, area: str) -> None:
+    recorded = json.loads(RECORDED.read_text())[area]
+    assert is_close(areas[area], recorded), (areas[area], recorded)
+
+
+@pytest.mark.slow
+def test_what_is_gone_raises_when_it_is_used() -> None:
+    done = launch("gone.py", cwd=CONTRIB)
+    said = json.loads(done.stdout)
+    assert said[:2] == ["placeholder", None]
+    # Where the program catches the error of an import, the import fails.
+    assert said[2] == "No module named 'tensorflow.contrib.image'"
+    assert said[3] is False
+    for text, name, line in zip(
+        said[4:],
+        ("gan.GANModel", "opt.AdamWOptimizer", "learn.DNNClassifier", "timeseries.T"),
+        (29, 23, 31, 32),
+        strict=True,
+    ):
+        assert text.startswith(f"tf.contrib.{name}"), text
+        assert f"gone.py:{line}" in text
+        assert "Way out: " in text
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("hookbridge.errors.GoneNameError: tf.contrib.gan.gan_train")
+    assert "/hookbridge/run/" not in done.stderr
