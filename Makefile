@@ -85,12 +85,12 @@ $(NEWEST)/.installed: $(PACKAGING)
 	    ".[test,lint,docs,release,keras2,estimator,migrate,contrib]" tensorflow
 	@touch $@
 
-# TF 2.15 has its own Estimator and its own Keras 2: it takes no extra.
+# TF 2.15 has its own Estimator and its own Keras 2: it takes no extra for them.
 $(TF215)/.installed: $(PACKAGING)
 	@echo "Installing TensorFlow 2.15.1 into $(TF215); takes minutes once."
 	"$(PYTHON_215)" -m venv --clear $(TF215)
 	$(TF215)/bin/python -m pip install $(PIP_FLAGS) --editable \
-	    ".[test,migrate]" "tensorflow==2.15.1"
+	    ".[test,contrib,migrate]" "tensorflow==2.15.1"
 	@touch $@
 
 clean:
