@@ -8,6 +8,7 @@ compared only if the losses agree; otherwise the cases did not do the same work.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib.metadata
 import json
@@ -15,7 +16,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,6 +117,15 @@ def measure(
     return {name: _timing(name, found[1:]) for name, found in samples.items()}
 
 
+def measure_open(
+    contexts: Iterable[AbstractContextManager[Case]], *, repeats: int
+) -> dict[str, Timing]:
+    """As `measure`, with cases that need something open, such as a session."""
+    with contextlib.ExitStack() as stack:
+        cases = [stack.enter_context(context) for context in contexts]
+        return measure(cases, repeats=repeats)
+
+
 def _timing(name: str, samples: Sequence[Sample]) -> Timing:
     microsecs = [1e6 * s.secs_per_step for s in samples]
     return Timing(
@@ -173,6 +184,23 @@ def machine() -> dict[str, Any]:
     }
 
 
+def ratio_rows(
+    timings: Mapping[str, Timing], pairs: Sequence[tuple[str, str, str]]
+) -> list[list[str]]:
+    """A row for each pair of cases: their microseconds and the ratio of the second.
+
+    Args:
+      timings: the results.
+      pairs: the first cell of the row, and the names of the two cases.
+    """
+    rows = []
+    for cell, first, second in pairs:
+        one, other = timings[first], timings[second]
+        microsecs = [f"{t.microsecs:.0f}" for t in (one, other)]
+        rows.append([cell, *microsecs, f"{other.ratio_to(one):.2f}"])
+    return rows
+
+
 def markdown(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> str:
     """A Markdown table whose columns are right-aligned, except for the first."""
     lines = [
@@ -215,6 +243,16 @@ def print_facts(options: Any) -> None:
         f"median of {options.repeats} repeats of {options.steps} steps, "
         f"{options.clock} time\n"
     )
+
+
+def report_pairs(title: str, options: Any, timings: Mapping[str, Timing]) -> None:
+    """Prints and writes cases that were measured in pairs: native, then bridged."""
+    names = list(timings)
+    pairs = zip(names[::2], names[1::2], strict=True)
+    rows = ratio_rows(timings, [(f"{a} / {b}", a, b) for a, b in pairs])
+    print_facts(options)
+    print(markdown(rows, [title, "native, us/step", "bridged, us/step", "ratio"]))
+    write_json(options, timings=timings)
 
 
 def write_json(options: Any, **timings: Mapping[str, Timing]) -> None:

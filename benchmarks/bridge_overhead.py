@@ -14,8 +14,8 @@ from the same weights on the same batches.
 
 from __future__ import annotations
 
-import contextlib
 import os
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -39,77 +39,67 @@ from benchmarks.overhead_cases import (
     session_case,
     v1,
 )
-from benchmarks.overhead_tables import COUNTS, loop_rows, overhead_rows, rows_of
 
-LOOPS = (
-    ("MonitoredTrainingSession", v1.train.MonitoredTrainingSession),
-    ("training_session", hb.loops.training_session),
-)
+COUNTS = (0, 1, 10)
+LOOP = "MonitoredTrainingSession"
+LOOPS = {
+    LOOP: v1.train.MonitoredTrainingSession,
+    "training_session": hb.loops.training_session,
+}
 
 
 def measure_session(work: Work, repeats: int) -> dict[str, base.Timing]:
     """Guests in `MonitoredTrainingSession`, and the floor of a session."""
-    with contextlib.ExitStack() as stack:
-        cases = [stack.enter_context(callable_case(work))]
-        kept: list[list[Any]] = []
-        for count in COUNTS:
-            hooks = [LossHook() for _ in range(count)]
-            callbacks = [LossCallback() for _ in range(count)]
-            kept += [hooks, callbacks]
-            bridged = hb.as_hooks(callbacks, steps_per_epoch=work.steps)
-            for name, guests in (("hooks", hooks), ("callbacks", bridged)):
-                cases.append(
-                    stack.enter_context(session_case(f"{count} {name}", work, guests))
-                )
-        timings = base.measure(cases, repeats=repeats)
+    cases = [callable_case(work)]
+    kept: list[list[Any]] = []
+    for count in COUNTS:
+        hooks = [LossHook() for _ in range(count)]
+        callbacks = [LossCallback() for _ in range(count)]
+        kept += [hooks, callbacks]
+        bridged = hb.as_hooks(callbacks, steps_per_epoch=work.steps)
+        cases.append(session_case(f"{count} hooks", work, hooks))
+        cases.append(session_case(f"{count} callbacks", work, bridged))
+    timings = base.measure_open(cases, repeats=repeats)
     check_guests(kept, work)
     return timings
 
 
 def measure_loops(work: Work, repeats: int) -> dict[str, base.Timing]:
     """Native hooks in TensorFlow's session loop and in ours, and the floor."""
-    with contextlib.ExitStack() as stack:
-        cases = [stack.enter_context(callable_case(work))]
-        kept: list[list[Any]] = []
-        for count in COUNTS:
-            for loop, make in LOOPS:
-                hooks = [LossHook() for _ in range(count)]
-                kept.append(hooks)
-                case = session_case(f"{count} in {loop}", work, hooks, make)
-                cases.append(stack.enter_context(case))
-        timings = base.measure(cases, repeats=repeats)
+    cases = [callable_case(work)]
+    kept: list[list[Any]] = []
+    for count in COUNTS:
+        for loop, make in LOOPS.items():
+            kept.append([LossHook() for _ in range(count)])
+            cases.append(session_case(f"{count} in {loop}", work, kept[-1], make))
+    timings = base.measure_open(cases, repeats=repeats)
     check_guests(kept, work)
     return timings
 
 
 def measure_epochs(work: Work, repeats: int) -> dict[str, base.Timing]:
     """Callbacks that act by epoch, and one hook that needs the global step."""
-    with contextlib.ExitStack() as stack:
-        never = v1.train.StopAtStepHook(last_step=2**62)
-        cases = [stack.enter_context(session_case("StopAtStepHook", work, [never]))]
-        kept: list[list[Any]] = []
-        for count in COUNTS[1:]:
-            kept.append([EpochCallback() for _ in range(count)])
-            hooks = hb.as_hooks(kept[-1], steps_per_epoch=work.steps)
-            name = f"{count} by epoch"
-            cases.append(stack.enter_context(session_case(name, work, hooks)))
-        timings = base.measure(cases, repeats=repeats)
-    base.check_losses(
-        {f"{i} of {len(k)}": c.losses[-1] for k in kept for i, c in enumerate(k)}
-    )
+    never = v1.train.StopAtStepHook(last_step=2**62)
+    cases = [session_case("StopAtStepHook", work, [never])]
+    kept: dict[str, EpochCallback] = {}
+    for count in COUNTS[1:]:
+        callbacks = [EpochCallback() for _ in range(count)]
+        kept |= {f"{i} of {count}": each for i, each in enumerate(callbacks)}
+        hooks = hb.as_hooks(callbacks, steps_per_epoch=work.steps)
+        cases.append(session_case(f"{count} by epoch", work, hooks))
+    timings = base.measure_open(cases, repeats=repeats)
+    base.check_losses({name: each.losses[-1] for name, each in kept.items()})
     return timings
 
 
 def measure_feeds(work: Work, repeats: int) -> dict[str, base.Timing]:
     """The same hooks in both session loops, with fed batches."""
-    with contextlib.ExitStack() as stack:
-        cases = []
-        for count in COUNTS:
-            for loop, make in LOOPS:
-                hooks = [LossHook() for _ in range(count)]
-                case = fed_case(f"{count} in {loop}", work, hooks, make)
-                cases.append(stack.enter_context(case))
-        return base.measure(cases, repeats=repeats)
+    cases = [
+        fed_case(f"{count} in {loop}", work, [LossHook() for _ in range(count)], make)
+        for count in COUNTS
+        for loop, make in LOOPS.items()
+    ]
+    return base.measure_open(cases, repeats=repeats)
 
 
 def measure_fit(work: Work, repeats: int) -> dict[str, base.Timing]:
@@ -120,13 +110,24 @@ def measure_fit(work: Work, repeats: int) -> dict[str, base.Timing]:
         hooks = [LossHook() for _ in range(count)]
         callbacks = [LossCallback() for _ in range(count)]
         kept += [hooks, callbacks]
-        cases += [
-            fit_case(f"{count} callbacks", work, callbacks),
-            fit_case(f"{count} hooks", work, hb.as_callbacks(hooks)),
-        ]
+        cases.append(fit_case(f"{count} callbacks", work, callbacks))
+        cases.append(fit_case(f"{count} hooks", work, hb.as_callbacks(hooks)))
     timings = base.measure(cases, repeats=repeats)
     check_guests(kept, work)
     return timings
+
+
+def overhead_rows(timings: dict[str, base.Timing]) -> list[list[str]]:
+    """A row for each number of hooks: microseconds over the floor, in both loops."""
+    floor = timings["Session.make_callable"]
+    rows = []
+    for count in COUNTS:
+        native, own = (timings[f"{count} in {loop}"].over(floor) for loop in LOOPS)
+        ratios = [a / b for a, b in zip(native, own, strict=True)]
+        medians = [statistics.median(values) for values in (native, own, ratios)]
+        rows.append([str(count), *(f"{m:.0f}" for m in medians[:2])])
+        rows[-1].append(f"{medians[2]:.1f}")
+    return rows
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -139,13 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
     fit = measure_fit(work, options.repeats)
     base.print_facts(options)
     for title, timings, native, bridged, floor in (
-        (
-            "MonitoredTrainingSession",
-            session,
-            "hooks",
-            "callbacks",
-            "Session.make_callable",
-        ),
+        (LOOP, session, "hooks", "callbacks", "Session.make_callable"),
         ("Model.fit", fit, "callbacks", "hooks", "tf.function"),
     ):
         header = [
@@ -154,8 +149,9 @@ def main(arguments: list[str] | None = None) -> int:
             f"bridged {bridged}, us/step",
             "ratio",
         ]
+        pairs = [(str(n), f"{n} {native}", f"{n} {bridged}") for n in COUNTS]
         print(f"{title} (floor, {floor}: {timings[floor].microsecs:.0f} us/step)\n")
-        print(base.markdown(rows_of(timings, native, bridged), header))
+        print(base.markdown(base.ratio_rows(timings, pairs), header))
     stop = epochs["StopAtStepHook"]
     print("Callbacks that act by epoch, against one StopAtStepHook\n")
     rows = [
@@ -168,16 +164,13 @@ def main(arguments: list[str] | None = None) -> int:
         f"Session loops (over the floor, Session.make_callable: {floor_us:.0f} us/step)"
         "\n"
     )
-    header = [
-        "hooks",
-        "MonitoredTrainingSession, us/step over the floor",
-        "hb.loops.training_session, us/step over the floor",
-        "times less",
-    ]
-    print(base.markdown(overhead_rows(loops), header))
+    names = [f"{loop}, us/step over the floor" for loop in LOOPS]
+    print(base.markdown(overhead_rows(loops), ["hooks", *names, "times less"]))
     print("Session loops with batches that are fed\n")
-    names = [f"{loop}, us/step" for loop, _ in LOOPS]
-    print(base.markdown(loop_rows(feeds), ["hooks", *names, "ratio"]))
+    names = [f"{loop}, us/step" for loop in LOOPS]
+    one, other = LOOPS
+    pairs = [(str(n), f"{n} in {one}", f"{n} in {other}") for n in COUNTS]
+    print(base.markdown(base.ratio_rows(feeds, pairs), ["hooks", *names, "ratio"]))
     base.write_json(
         options, session=session, epochs=epochs, feeds=feeds, loops=loops, fit=fit
     )

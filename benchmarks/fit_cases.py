@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+import hookbridge as hb
 from benchmarks import base
-from benchmarks.overhead_cases import RATE, SIZES, Work, timed_epoch
+from benchmarks.overhead_cases import (
+    RATE,
+    SIZES,
+    EmptyCallback,
+    IdleHook,
+    Work,
+    timed_epoch,
+)
 
 
-def keras_model(work: Work) -> Any:
-    """The network as a Keras model with the same first weights."""
+def keras_model(work: Work, make: Callable[..., Any] = tf.keras.Model) -> Any:
+    """The network as a Keras model with the same first weights.
+
+    Args:
+      work: the network.
+      make: the class of the model.
+    """
     inputs, hidden, outputs = SIZES
-    model = tf.keras.Sequential(
-        [
-            tf.keras.layers.Input([inputs]),
-            tf.keras.layers.Dense(hidden, activation="relu"),
-            tf.keras.layers.Dense(outputs),
-        ]
-    )
+    x = tf.keras.Input([inputs])
+    h = tf.keras.layers.Dense(hidden, activation="relu", name="hidden")(x)
+    model = make(x, tf.keras.layers.Dense(outputs, name="out")(h))
     model.set_weights(work.weights)
-    model.compile(
-        optimizer=tf.keras.optimizers.SGD(RATE),
-        loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        jit_compile=False,
-    )
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    if tf.executing_eagerly():
+        optimizer = tf.keras.optimizers.SGD(RATE)
+        model.compile(optimizer=optimizer, loss=loss, jit_compile=False)
+    else:  # in a v1 graph
+        model.compile(optimizer=tf.keras.optimizers.legacy.SGD(RATE), loss=loss)
     return model
 
 
@@ -63,6 +74,18 @@ def fit_case(
         return base.Sample(clock.secs / work.steps, history.history["loss"][-1])
 
     return base.Case(name, run)
+
+
+def idle_cases(work: Work) -> list[base.Case]:
+    """1 and 10 callbacks with empty batch methods, each beside as many idle hooks."""
+    return [
+        fit_case("1 empty callback", work, [EmptyCallback()]),
+        fit_case("1 idle hook", work, hb.as_callbacks([IdleHook()])),
+        fit_case("10 empty callbacks", work, [EmptyCallback() for _ in range(10)]),
+        fit_case(
+            "10 idle hooks", work, hb.as_callbacks([IdleHook() for _ in range(10)])
+        ),
+    ]
 
 
 def function_case(work: Work) -> base.Case:

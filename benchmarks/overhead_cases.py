@@ -56,6 +56,26 @@ class EpochCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
         self.losses.append(float(logs["loss"]))
 
 
+class EmptyCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Overrides the batch methods and does nothing in them."""
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        pass
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        pass
+
+
+class IdleHook(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Overrides the methods of a run and fetches nothing."""
+
+    def before_run(self, run_context: Any) -> None:
+        pass
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        pass
+
+
 class Work:
     """The network, its first weights and `steps` batches, the same for all cases.
 

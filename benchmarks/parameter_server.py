@@ -10,7 +10,7 @@ with a callback that fetches the logs of every step by itself.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import math
 import os
 import sys
@@ -19,6 +19,9 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+if importlib.util.find_spec("tf_keras"):
+    # `tf.keras` is Keras 2: Keras 3 does not have this strategy.
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -27,40 +30,20 @@ import tensorflow as tf
 
 import hookbridge as hb
 from benchmarks import base
+from benchmarks.overhead_cases import BATCH_SIZE, SIZES, LossHook
 
-# Keras 3 does not have this strategy.
-keras: Any = (
-    tf.keras
-    if tf.__version__.startswith("2.15")
-    else importlib.import_module("tf_keras")
-)
-
-v1: Any = tf.compat.v1
+keras: Any = tf.keras
 NUM_HOOKS = 10
 # The model hardly learns, so the losses can be compared although another worker takes
 # each batch in each run.
 RATE, TOLERANCE = 1e-6, 0.05
-BATCH_SIZE = 32
-INPUTS, HIDDEN, OUTPUTS = 64, 32, 10
+INPUTS, HIDDEN, OUTPUTS = SIZES
 BARE, LAGGING, STRICT, BLOCKING = (
     "no hooks",
     "10 hooks, lagging",
     "10 hooks, strict",
     "a callback that fetches",
 )
-
-
-class LossHook(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Keeps the loss of every step."""
-
-    def __init__(self) -> None:
-        self.losses: list[float] = []
-
-    def before_run(self, run_context: Any) -> Any:
-        return v1.train.SessionRunArgs("loss:0")
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.losses.append(float(run_values.results))
 
 
 class FetchingCallback(keras.callbacks.Callback):  # type: ignore[misc]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
+import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+if importlib.util.find_spec("tf_keras"):
+    # `tf.keras` is Keras 2: Keras 3 does not have `ParameterServerStrategy`.
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -15,31 +20,14 @@ import numpy as np
 import tensorflow as tf
 
 import hookbridge as hb
+from benchmarks.overhead_cases import BATCH_SIZE, SIZES, LossCallback, LossHook
 from hookbridge.cluster import ClusterConfig
 
 v1: Any = tf.compat.v1
-IS_OLD = tf.__version__.startswith("2.15")
-keras = tf.keras if IS_OLD else importlib.import_module("tf_keras")
+keras: Any = tf.keras
 WARM_UP_SECS = 3.0
-INPUTS, HIDDEN, OUTPUTS, BATCH_SIZE = 64, 32, 10, 32
+INPUTS, HIDDEN, OUTPUTS = SIZES
 MANY = 10**9
-
-
-class LossHook(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Wants the loss of every step."""
-
-    def before_run(self, run_context: Any) -> Any:
-        return v1.train.SessionRunArgs("loss:0")
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.loss = float(run_values.results)
-
-
-class LossCallback(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
-    """Wants the loss of every step."""
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.loss = float(logs["loss"])
 
 
 class Meter:
@@ -141,7 +129,7 @@ def run_fit(meter: Meter, wanted: bool) -> None:
             keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         )
 
-    class Measures(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+    class Measures(keras.callbacks.Callback):  # type: ignore[misc]
         """Counts steps as they are scheduled, as Keras's own callbacks do."""
 
         def __init__(self) -> None:

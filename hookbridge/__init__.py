@@ -55,24 +55,7 @@ _WHERE = {
     "replicate_model_fn": "hookbridge.loops.towers.replicate_model_fn",
 }
 
-# Public names that are the module itself.
-_MODULES = frozenset({"checkpoints", "errors", "estimator", "loops"})
-
-__all__ = (
-    "CallbackToHook",
-    "HookToCallback",
-    "TowerOptimizer",
-    "as_callbacks",
-    "as_hooks",
-    "checkpoints",
-    "errors",
-    "estimator",
-    "explain",
-    "in_begin",
-    "loops",
-    "replicate_model_fn",
-    "set_role",
-)
+__all__ = tuple(sorted(_WHERE))
 
 
 def __getattr__(name: str) -> Any:
@@ -81,10 +64,10 @@ def __getattr__(name: str) -> Any:
     except KeyError:
         raise AttributeError(
             f"module `hookbridge` has no attribute `{name}`; public names: "
-            f"{', '.join(sorted(__all__))}"
+            f"{', '.join(__all__)}"
         ) from None
     module = importlib.import_module(where)
-    value = module if name in _MODULES else getattr(module, name)
+    value = module if where == f"{__name__}.{name}" else getattr(module, name)
     globals()[name] = value
     return value
 

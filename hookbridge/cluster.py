@@ -9,26 +9,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from hookbridge import errors
+from hookbridge.cluster_checks import (
+    CHIEF_TYPES,
+    check_cluster,
+    check_task,
+    strict_object,
+    wrong,
+)
 
 Task = Literal["local", "chief", "worker", "evaluator", "ps"]
-CHIEF_TYPES = ("chief", "master")
-SERVER_TYPES = (*CHIEF_TYPES, "worker", "ps")
-# An evaluator talks to nobody: it may be left out of the cluster it evaluates.
-TASK_TYPES = (*SERVER_TYPES, "evaluator")
-# A host name, an IPv4 address, or an IPv6 address in brackets; then the port.
-_ADDRESS = re.compile(r"(?:[^\s/:\[\]]+|\[[0-9A-Za-z:.%]+\]):([0-9]{1,5})")
-_LAST_PORT = 65_535
-_SHOWN_CHARS = 300
-_EXAMPLE = (
-    '{"cluster": {"chief": ["host0:2222"], "worker": ["host1:2222"], '
-    '"ps": ["host2:2222"]}, "task": {"type": "worker", "index": 0}}'
-)
 
 
 @dataclass(frozen=True)
@@ -54,9 +48,9 @@ class ClusterConfig:
         if self.cluster == {}:
             return
         name = "ClusterConfig.cluster"
-        cluster = _cluster(self.cluster, name)
+        cluster = check_cluster(self.cluster, name)
         task = {"type": self.task_type, "index": self.task_index}
-        _task(task, cluster, ("ClusterConfig task", name))
+        check_task(task, cluster, ("ClusterConfig task", name))
         object.__setattr__(self, "cluster", cluster)
 
     @classmethod
@@ -100,21 +94,21 @@ class ClusterConfig:
           errors.InvalidArgumentError: it is malformed; the message names the key.
         """
         try:
-            value = json.loads(text, object_pairs_hook=_object)
+            value = json.loads(text, object_pairs_hook=strict_object)
         except (ValueError, RecursionError) as e:
-            raise _wrong("TF_CONFIG", text, f"JSON ({e})") from e
+            raise wrong("TF_CONFIG", text, f"JSON ({e})") from e
         if not isinstance(value, dict):
-            raise _wrong("TF_CONFIG", value, "a JSON object")
+            raise wrong("TF_CONFIG", value, "a JSON object")
         # Schedulers give a job of one process a task in a cluster without jobs.
         jobs, task = value.get("cluster"), value.get("task")
         if not jobs and (not task or jobs == {}):
             return cls()
         if "cluster" not in value:
-            raise _wrong("TF_CONFIG", value, "the key `cluster`")
-        cluster = _cluster(jobs)
+            raise wrong("TF_CONFIG", value, "the key `cluster`")
+        cluster = check_cluster(jobs)
         if "task" not in value:
-            raise _wrong("TF_CONFIG", value, "the key `task`")
-        return cls(cluster, *_task(task, cluster))
+            raise wrong("TF_CONFIG", value, "the key `task`")
+        return cls(cluster, *check_task(task, cluster))
 
     @classmethod
     def from_resolver(cls, resolver: Any) -> ClusterConfig:
@@ -145,7 +139,7 @@ class ClusterConfig:
         if not jobs and kind is None:
             return cls()
         source = f"{name}.cluster_spec()"
-        cluster = _cluster(jobs, source)
+        cluster = check_cluster(jobs, source)
         if kind is None or index is None:
             raise errors.InvalidArgumentError(
                 f"{name} has task_type={kind!r} and task_id={index!r}; expected the "
@@ -154,7 +148,7 @@ class ClusterConfig:
                 "constructor."
             )
         task = {"type": kind, "index": index}
-        return cls(cluster, *_task(task, cluster, (f"{name} task", source)))
+        return cls(cluster, *check_task(task, cluster, (f"{name} task", source)))
 
     @property
     def chief(self) -> tuple[str, int]:
@@ -213,95 +207,3 @@ def task_of(environment: Mapping[str, str] | None = None) -> Task:
       errors.InvalidArgumentError: `TF_CONFIG` is malformed.
     """
     return ClusterConfig.from_environment(environment).task
-
-
-def _cluster(
-    value: Any, key: str = "TF_CONFIG['cluster']"
-) -> dict[str, tuple[str, ...]]:
-    if not isinstance(value, Mapping) or not value:
-        raise _wrong(key, value, "an object of jobs, `{job: [addresses]}`")
-    owners: dict[str, str] = {}
-    for job, hosts in value.items():
-        name = f"{key}['{job}']"
-        if job not in TASK_TYPES:
-            raise errors.InvalidArgumentError(
-                f"{key} has the job {job!r}; expected jobs out of "
-                f"{', '.join(TASK_TYPES)}."
-            )
-        if not isinstance(hosts, (list, tuple)) or not hosts:
-            raise _wrong(name, hosts, 'a list of addresses such as `["host:2222"]`')
-        for address in hosts:
-            if not _is_address(address):
-                raise _wrong(
-                    name,
-                    address,
-                    f"an address `host:port` with a port from 1 to {_LAST_PORT}, "
-                    "without a scheme, and IPv6 in brackets",
-                )
-            if address in owners:
-                raise errors.InvalidArgumentError(
-                    f"{name} has the address {address!r} that {owners[address]} has "
-                    "too; expected an address of its own for each task."
-                )
-            owners[address] = name
-    chiefs = [job for job in CHIEF_TYPES for _ in value.get(job, ())]
-    if len(chiefs) > 1:
-        raise errors.InvalidArgumentError(
-            f"{key} has {len(chiefs)} chiefs ({', '.join(chiefs)}); expected at most "
-            "one. Make the others workers."
-        )
-    return {job: tuple(hosts) for job, hosts in value.items()}
-
-
-def _is_address(value: Any) -> bool:
-    found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
-    return found is not None and 1 <= int(found[1]) <= _LAST_PORT
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object without double keys: of two values one would be lost."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"it has the key {key!r} twice in one object")
-        found[key] = value
-    return found
-
-
-def _task(
-    value: Any,
-    cluster: Mapping[str, tuple[str, ...]],
-    keys: tuple[str, str] = ("TF_CONFIG['task']", "TF_CONFIG['cluster']"),
-) -> tuple[str, int]:
-    key, source = keys
-    if not isinstance(value, dict):
-        raise _wrong(key, value, 'an object `{"type": ..., "index": ...}`')
-    kind, index = value.get("type"), value.get("index")
-    if not isinstance(kind, str) or kind not in TASK_TYPES:
-        raise _wrong(f"{key}['type']", kind, f"one of {', '.join(TASK_TYPES)}")
-    if kind not in cluster and kind != "evaluator":
-        raise errors.InvalidArgumentError(
-            f"{key}['type'] is {kind!r}, which {source} does not have; "
-            f"expected one of its jobs: {', '.join(cluster)}."
-        )
-    # Schedulers write numbers as strings.
-    if isinstance(index, str) and index.isdecimal():
-        index = int(index)
-    if isinstance(index, bool) or not isinstance(index, int) or index < 0:
-        raise _wrong(f"{key}['index']", index, "an integer of at least 0")
-    tasks = len(cluster.get(kind, ()))
-    if kind in cluster and index >= tasks:
-        raise errors.InvalidArgumentError(
-            f"{key}['index'] is {index}; expected less than {tasks}, the number of "
-            f"{kind!r} tasks in {source}."
-        )
-    return kind, index
-
-
-def _wrong(key: str, value: Any, expected: str) -> errors.InvalidArgumentError:
-    shown = repr(value)
-    if len(shown) > _SHOWN_CHARS:
-        shown = f"{shown[:_SHOWN_CHARS]}..."
-    return errors.InvalidArgumentError(
-        f"{key} is {shown}; expected {expected}. For example {_EXAMPLE}."
-    )

@@ -21,13 +21,16 @@ from typing import Any
 import pytest
 from fork_server import ForkServer
 from fork_server import fork_server as started_fork_server
+from idle_clock import idle_secs
 
 pytest_plugins = ["v1_modes"]
 ROOT = Path(__file__).resolve().parent.parent
 # Every process that a test starts inherits it, and so do theirs.
 RUN_MARK = f"HOOKBRIDGE_TEST_RUN={uuid.uuid4()}"
 os.environ["HOOKBRIDGE_TEST_RUN"] = RUN_MARK.partition("=")[2]
-LEAVE_SECS = 10.0
+FAILS_FAST = "GRPC_FAIL_FAST" in os.environ
+# How long processes may take to end: by the idle clock, and in any case.
+LEAVE_IDLE_SECS, LEAVE_SECS = 10.0, 300.0
 
 
 def _flavours() -> list[str]:
@@ -160,6 +163,18 @@ def graph() -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
+def _patient_calls() -> Iterator[None]:
+    """No test leaves behind that calls to a task which is not there yet fail at once.
+
+    `SessionCluster` sets this in the environment of its process. Processes that a later
+    test starts would inherit it, and fail where one of them is slow to start.
+    """
+    yield
+    if not FAILS_FAST:
+        os.environ.pop("GRPC_FAIL_FAST", None)
+
+
+@pytest.fixture(autouse=True)
 def _clean_keras() -> Iterator[None]:
     """No Keras graph state, names or default graph leaks into the next test."""
     import sys
@@ -190,8 +205,10 @@ def processes_left() -> dict[int, str]:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fails the run if a test left a process behind."""
-    deadline = time.monotonic() + LEAVE_SECS
-    while (left := processes_left()) and time.monotonic() < deadline:
+    began, idle = time.monotonic(), idle_secs()
+    while (left := processes_left()) and (
+        idle_secs() - idle < LEAVE_IDLE_SECS and time.monotonic() - began < LEAVE_SECS
+    ):
         time.sleep(0.2)
     if left:
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")

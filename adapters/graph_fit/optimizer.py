@@ -14,6 +14,19 @@ def learning_rate(model: Any) -> Any:
     return getattr(optimizer, "lr", None) if rate is None else rate
 
 
+def rate_tensor(model: Any, counter: Any) -> Any:
+    """The tensor that `learning_rate:0` means, or None.
+
+    What a schedule gives is computed for hooks alone: they can fetch it, not feed it.
+    """
+    rate = learning_rate(model)
+    if callable(rate) and not isinstance(rate, tf.Variable):
+        tensor = tf.identity(rate(tf.cast(counter, tf.float32)))
+        tensor.graph.prevent_feeding(tensor)
+        return tensor
+    return getattr(rate, "_graph_element", rate)
+
+
 def reads(variable: Any) -> list[Any]:
     """The tensors by which the graph reads a variable."""
     if not hasattr(variable, "handle"):

@@ -14,22 +14,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.fit_loop import inner_loops, refusals
-from hookbridge.adapters.fit_loop.monitored import HookWithoutEnd, not_the_end_of_data
+from hookbridge.adapters.fit_loop import inner_loops
+from hookbridge.adapters.fit_loop.monitored import not_the_end_of_data
 from hookbridge.adapters.fit_loop.states import FitStates
 from hookbridge.adapters.graph_fit import averages, optimizer
 from hookbridge.adapters.graph_fit.functions import LoopFunction
-from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
-from hookbridge.adapters.graph_fit.hook_variables import HookVariables
-from hookbridge.adapters.graph_fit.names import GraphNames
+from hookbridge.adapters.graph_fit.monitored import MonitoredHooks
 from hookbridge.adapters.graph_fit.session import KerasSession
-from hookbridge.adapters.graph_fit.start import Creator
 from hookbridge.adapters.graph_fit.step import StepCall
 from hookbridge.patching import InstanceMethods
 
-v1 = tf.compat.v1
-
-# Of each model the run that is being set up or going on, the innermost one.
+# Model -> its innermost active or pending run.
 _RUNS: weakref.WeakKeyDictionary[Any, GraphFitRun] = weakref.WeakKeyDictionary()
 
 
@@ -49,10 +44,7 @@ class GraphFitRun:
             model, {name: self._starter(name) for name in inner_loops.STARTERS}
         )
         self._session: KerasSession | None = None
-        self._collections: GraphCollections | None = None
-        self._variables: HookVariables | None = None
-        self._monitored: Any = None
-        self._names: GraphNames | None = None
+        self._driven: MonitoredHooks | None = None
         self._last: list[Any] = []
         self._ended = 0
         self._is_over = False
@@ -101,8 +93,8 @@ class GraphFitRun:
         assert self._function is not None
         self._function.remove()
         self._starters.remove()
-        if self._collections is not None:
-            self._collections.leave()
+        if self._driven is not None:
+            self._driven.step_aside()
         _RUNS.pop(self._model, None)
         self.is_aside = True
         try:
@@ -116,8 +108,8 @@ class GraphFitRun:
                 self.is_aside = False
                 self._function.install()
                 self._starters.install()
-                if self._collections is not None:
-                    self._collections.enter_again()
+                if self._driven is not None:
+                    self._driven.come_back()
 
     def _session_of(self, function: Any, session: Any) -> KerasSession:
         """The session of which Keras's function makes its callable."""
@@ -147,26 +139,22 @@ class GraphFitRun:
         self, function: Any, step: StepCall, values: Any, run_metadata: Any
     ) -> Any:
         """What Keras calls for every step."""
-        assert self._session is not None
+        assert self._session is not None and self._mode is not None
         self._session.step = step
         step.data_ended = False
         try:
             with self._session.graph.as_default():
-                if self._monitored is None:
-                    self._start(step)
-                with self._in_hooks():
-                    options = function.run_options
-                    if options is not None:
-                        copied = v1.RunOptions()
-                        copied.CopyFrom(options)
-                        options = copied
-                    result = self._monitored.run(
-                        step.fetches, step.feed_dict(values), options, run_metadata
+                if self._driven is None:
+                    self._driven = MonitoredHooks(
+                        self._model, self.hooks, self._session
                     )
-                    if self._monitored.should_stop():
-                        self._stop()
-                    self._last = result
-                    return result
+                    self._driven.start(self._mode, step)
+                options = function.run_options
+                result, stops = self._driven.run(step, values, options, run_metadata)
+                if stops:
+                    self._stop()
+                self._last = result
+                return result
         except (StopIteration, tf.errors.OutOfRangeError) as e:
             if step.data_ended:
                 raise  # Keras ends the epoch
@@ -195,71 +183,10 @@ class GraphFitRun:
         # Keras has no way to leave the loop before a step but to get its outputs.
         return self._last or [0.0] * len(self._model.metrics_names)
 
-    def _start(self, step: StepCall) -> None:
-        """`begin` and `after_create_session`."""
-        assert self._session is not None
-        session, graph, model = self._session, self._session.graph, self._model
-        counter = step_of(model, session)
-        if not session.run(v1.is_variable_initialized(counter)):
-            session.run(counter.initializer)
-        for hook in self.hooks:
-            refusals.check_start(hook, int(session.run(counter)))
-        self._variables = HookVariables(graph)
-        self._collections = GraphCollections(graph)
-        self._collections.enter(counter)
-        aliases = {"global_step": v1.convert_to_tensor(counter)}
-        rate = optimizer.learning_rate(model)
-        if callable(rate) and not isinstance(rate, tf.Variable):
-            rate = rate(tf.cast(counter, tf.float32))
-        if rate is not None:
-            aliases["learning_rate"] = getattr(rate, "_graph_element", rate)
-        if self._mode == "train":
-            aliases.update(optimizer.gradients(model))
-        if self._mode != "predict":
-            aliases.update(step.fetches)
-        self._names = GraphNames(model, graph, aliases)
-        collections = self._collections
-        try:
-            with self._names.installed(), self._variables.made():
-                self._monitored = v1.train.MonitoredSession(
-                    session_creator=Creator(
-                        session,
-                        self._scaffold(),
-                        self._variables.again,
-                        lambda: collections.add_saver(counter),
-                    ),
-                    hooks=[HookWithoutEnd(hook) for hook in self.hooks],
-                )
-        except (StopIteration, tf.errors.OutOfRangeError) as e:
-            raise not_the_end_of_data(e) from e
-        finally:
-            graph._unsafe_unfinalize()
-
-    def _scaffold(self) -> Any:
-        for hook in self.hooks:
-            scaffold = getattr(hook, "_scaffold", None)
-            if isinstance(scaffold, v1.train.Scaffold):
-                return scaffold
-        return None
-
-    @contextlib.contextmanager
-    def _in_hooks(self) -> Iterator[None]:
-        """Hooks see a final graph; Keras adds to it between steps."""
-        assert self._session is not None and self._names is not None
-        graph = self._session.graph
-        was_final = graph.finalized
-        graph.finalize()
-        try:
-            with graph.as_default(), self._names.installed():
-                yield
-        finally:
-            if not was_final:
-                graph._unsafe_unfinalize()
-
     @property
     def waits(self) -> bool:
         """Whether it goes on and its hooks have had no event yet."""
-        return self._monitored is None and not self._is_over
+        return self._driven is None and not self._is_over
 
     def is_mode(self, name: str) -> bool:
         """Whether this run is of that loop."""
@@ -267,28 +194,25 @@ class GraphFitRun:
 
     def end(self, hook: Any) -> None:
         """The `end` of one hook, after a clean finish."""
-        if self._monitored is None or self._is_over:
+        if self._driven is None or self._is_over:
             return
         try:
-            with self._in_hooks():
-                hook.end(self._session)
+            self._driven.end(hook)
         except BaseException:
             self.fail()
             raise
         self._ended += 1
         if self._ended == len(self.hooks):
             try:
-                with self._in_hooks():
-                    self._monitored.close()
+                self._driven.close()
             finally:
                 self.leave()
 
     def fail(self) -> None:
         """Closes the session after an exception, without any `end`."""
         try:
-            if self._monitored is not None:
-                with self._in_hooks():
-                    self._monitored.__exit__(*sys.exc_info())
+            if self._driven is not None:
+                self._driven.fail()
         finally:
             self.leave()
 
@@ -300,10 +224,10 @@ class GraphFitRun:
         if self._function is not None and not self.is_aside:
             self._function.remove()
             self._starters.remove()
-        if self._collections is not None and not self.is_aside:
-            self._collections.leave()
-        if self._variables is not None:
-            self._variables.leave()
+        if self._driven is not None:
+            if not self.is_aside:
+                self._driven.step_aside()
+            self._driven.leave()
         if _RUNS.get(self._model) is self:
             del _RUNS[self._model]
         for hook in self.hooks:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors, structures
 from hookbridge.adapters.graph_fit import optimizer
+from hookbridge.adapters.live_session import feeds as live_feeds
 
 
 class StepCall:
@@ -21,7 +21,7 @@ class StepCall:
       session: Keras's session.
       options: the `CallableOptions` by which Keras would make its callable.
       fetches: what `original_args.fetches` is.
-      rate: the variable that is the learning rate; anything else is no variable.
+      rate: the learning rate: a variable, a schedule or None.
     """
 
     def __init__(self, session: Any, options: Any, fetches: Any, rate: Any) -> None:
@@ -35,6 +35,7 @@ class StepCall:
         # The placeholders in whose place a dataset's elements are taken.
         connected = (c.to_tensor for c in options.tensor_connection)
         self.from_dataset = {name.partition(":")[0] for name in connected}
+        self._own = frozenset(options.feed)
         self._plans: dict[Any, _Plan] = {}
         self.native = session._make_callable_from_options(options)
         self._outputs: Any = None
@@ -91,53 +92,33 @@ class StepCall:
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[str, Any]:
         """`{tensor name: array}` of a feed, checked as `Session.run` checks it."""
         feeds: dict[str, Any] = {}
-        own = self._own
         for key, value in feed_dict.items():
-            if isinstance(key, tf.Tensor) and key.name in own:
+            if isinstance(key, tf.Tensor) and key.name in self._own:
                 feeds[key.name] = value  # Keras has made an array of it
                 continue
-            if isinstance(key, tf.SparseTensor):
-                parts = [key.indices, key.values, key.dense_shape]
-                pairs = list(zip(parts, value, strict=False))
-            else:
-                pairs = [(self._fed_tensor(key), value)]
-            for tensor, part in pairs:
+            for tensor, part in live_feeds.dense(self._graph, key, value):
                 for each in self._same(tensor):
-                    feeds[each.name] = self._array(each, part)
+                    feeds[each.name] = live_feeds.array_of(self._graph, each, part)
         return feeds
 
     def _same(self, tensor: Any) -> list[Any]:
-        """What a feed of `tensor` feeds: of the learning rate, all that reads it."""
-        name = getattr(getattr(self._rate, "_graph_element", None), "name", None)
-        return optimizer.reads(self._rate) if tensor.name == name else [tensor]
+        """What a feed of `tensor` feeds: of the learning rate, all that reads it.
 
-    @property
-    def _own(self) -> frozenset[str]:
-        return frozenset(self._options.feed)
-
-    def _fed_tensor(self, key: Any) -> Any:
-        try:
-            return self._graph.as_graph_element(key, True, False)
-        except Exception as e:
-            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e}") from e
-
-    def _array(self, tensor: Any, value: Any) -> Any:
-        if isinstance(value, tf.Tensor):
-            raise TypeError(
-                "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
-                "values include Python scalars, strings, lists, numpy ndarrays, or "
-                f"TensorHandles. For reference, the tensor object was {value} which "
-                f"was passed to the argument `feed_dict` with key {tensor}."
+        Raises:
+          errors.LiveSessionError: it is the learning rate of a schedule.
+        """
+        rate = self._rate
+        name = getattr(getattr(rate, "_graph_element", None), "name", None)
+        if tensor.name == name:
+            return optimizer.reads(rate)
+        if name is None and callable(rate) and not self._graph.is_feedable(tensor):
+            raise errors.LiveSessionError(
+                f"A hook feeds `learning_rate:0`, which is a `{type(rate).__name__}` "
+                "in a v1 graph: the step computes it anew. Compile the model with a "
+                "number as its learning rate, which hooks can feed, or put the "
+                "change into the schedule."
             )
-        array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
-        if not tensor.shape.is_compatible_with(array.shape):
-            raise ValueError(
-                f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, "
-                f"which has shape {tensor.shape}"
-            )
-        if not self._graph.is_feedable(tensor):
-            raise ValueError(f"Tensor {tensor.name} may not be fed.")
-        return array
+        return [tensor]
 
 
 class _Plan:

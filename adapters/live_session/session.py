@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors, structures
-from hookbridge.adapters.live_session import run_options
+from hookbridge.adapters.live_session import feeds, run_options
 from hookbridge.adapters.live_session.function_cache import FunctionCache
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
@@ -101,11 +100,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 return {"caller": None}
             fetches = {**fetches, "caller": self._live_graph.step_op}
         run_options.check(options)
-        feeds = self._feeds(feed_dict) if feed_dict else []
-        key = (_key(fetches), tuple(t.name for t, _ in feeds))
+        fed = self._feeds(feed_dict) if feed_dict else []
+        key = (_key(fetches), tuple(t.name for t, _ in fed))
         plan = self._plans.get(key)
         if plan is None:
-            tensors = [t for t, _ in feeds]
+            tensors = [t for t, _ in fed]
             plan = Plan(self._live_graph, fetches, tensors, self._resources)
             self._plans[key] = plan
         if plan.is_plain_step:
@@ -114,7 +113,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 values = self._run_step(plan.program, ())
             return plan.build_results(step, {}, [_to_numpy(v) for v in values])
         with self._outside.as_default(), self._eager_mode():
-            return self._execute(plan, feeds, options, run_metadata)
+            return self._execute(plan, fed, options, run_metadata)
 
     def is_loop_step(self, fetches: Any) -> bool:
         """Whether a `MonitoredSession` asks for a step of the loop.
@@ -205,40 +204,13 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             ) from e
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-        feeds: dict[str, tuple[Any, Any]] = {}
-        for key, value in feed_dict.items():
-            for tensor, part in self._expand_feed(key, value):
-                feeds[tensor.name] = (tensor, self._feed_value(tensor, part))
-        return [feeds[name] for name in sorted(feeds)]
-
-    def _expand_feed(self, key: Any, value: Any) -> list[tuple[Any, Any]]:
         graph = self._live_graph
-        if isinstance(key, tf.SparseTensor):
-            parts = [key.indices, key.values, key.dense_shape]
-            return [p for p in zip(parts, value, strict=False) if p[0] is not None]
-        try:
-            tensor = graph.as_graph_element(key, True, False)
-        except Exception as e:
-            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e}") from e
-        return [(tensor, value)]
-
-    def _feed_value(self, tensor: Any, value: Any) -> Any:
-        if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
-            raise TypeError(
-                "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
-                "values include Python scalars, strings, lists, numpy ndarrays, or "
-                f"TensorHandles. For reference, the tensor object was {value} which "
-                f"was passed to the argument `feed_dict` with key {tensor}."
-            )
-        array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
-        if not tensor.shape.is_compatible_with(array.shape):
-            raise ValueError(
-                f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, "
-                f"which has shape {tensor.shape}"
-            )
-        if not self._live_graph.is_feedable(tensor):
-            raise ValueError(f"Tensor {tensor.name} may not be fed.")
-        return array
+        found = {
+            tensor.name: (tensor, feeds.array_of(graph, tensor, part))
+            for key, value in feed_dict.items()
+            for tensor, part in feeds.dense(graph, key, value)
+        }
+        return [found[name] for name in sorted(found)]
 
 
 def _key(fetches: Any) -> Any:

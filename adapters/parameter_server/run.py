@@ -1,8 +1,8 @@
 """One `fit` under `ParameterServerStrategy` with hooks and batch-level callbacks.
 
-Steps are scheduled without waiting for them. Guests are told of a step when its
-values are there, at most `max_lag` steps behind the one scheduled last: all of its
-events, in the usual order (`before_run`, `after_run`, the batch events).
+Steps are scheduled and nobody waits for them. When the values of a step are there,
+guests get all events of the step in the usual order (`before_run`, `after_run`, the
+batch events). That is at most `max_lag` steps after the step that was scheduled last.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from hookbridge.adapters.live_session.split_program import SplitProgram
 from hookbridge.adapters.parameter_server import cached_reads
 from hookbridge.adapters.parameter_server.delivery import Delivery, connected_workers
 from hookbridge.adapters.parameter_server.exit import end_with_threads
-from hookbridge.adapters.parameter_server.preemption import PREEMPTED, patient_join
+from hookbridge.adapters.parameter_server.preemption import PREEMPTED
+from hookbridge.adapters.parameter_server.scheduled import END_OF_DATA, ScheduledSteps
 from hookbridge.adapters.parameter_server.session import ClusterSession
 from hookbridge.adapters.parameter_server.step import ScheduledStep
 from hookbridge.adapters.parameter_server.stops import (
@@ -33,7 +34,6 @@ from hookbridge.adapters.parameter_server.stops import (
     saves_after,
 )
 from hookbridge.adapters.parameter_server.values import StepLogs, StepValue
-from hookbridge.patching import InstanceMethods
 
 v1 = tf.compat.v1
 
@@ -53,16 +53,10 @@ class ParameterServerRun(FitRun):
         self._members = 0
         # The step whose events are being delivered, where it was scheduled before.
         self._present: StepValue | None = None
-        self._scheduled_steps = 0
+        self._scheduled = ScheduledSteps(model)
         self._split: dict[int, SplitProgram] = {}
-        self._is_broken = False
-        self._results_known = False  # whether metrics were computed here before
         self._cached = cached_reads.of_model(model)
         self.delivery = Delivery(self._guard, self._load, connected_workers())
-        coordinator = model._cluster_coordinator
-        # A step that stands still must not hold up a process that was asked to end.
-        self._join = InstanceMethods(coordinator, {"join": patient_join(coordinator)})
-        self._join.install()
         end_with_threads(model.distribute_strategy)
 
     def add_member(self, max_lag: int | None) -> None:
@@ -71,14 +65,14 @@ class ParameterServerRun(FitRun):
         self.delivery.wish_lag(max_lag)
 
     def member_ended(self) -> None:
-        """The `on_train_end` of one callback; the last one ends a run without hooks."""
+        """A callback had its `on_train_end`; the last one ends a run without hooks."""
         self._members -= 1
         if self._members == 0 and not self.hooks and not self.is_over:
             self.hosting.leave()
 
     def left(self) -> None:
         super().left()
-        self._join.remove()
+        self._scheduled.leave()
         self.delivery.forget()
         self._present = None
         if self._cached is not None:
@@ -125,7 +119,7 @@ class ParameterServerRun(FitRun):
         self._keras_graph = v1.get_default_graph()
         try:
             value = self._schedule(NO_FEEDS, ())
-        except (StopIteration, tf.errors.OutOfRangeError):
+        except END_OF_DATA:
             self.delivery.flush()
             raise
         except BaseException:
@@ -134,7 +128,7 @@ class ParameterServerRun(FitRun):
         outputs, self._outputs = self._outputs, None
         if self.hooks:
             self.delivery.add(value, lambda: self._replay(value))
-        saves = any(saves_after(hook, self._scheduled_steps) for hook in self.hooks)
+        saves = any(saves_after(hook, self._scheduled.count) for hook in self.hooks)
         self.delivery.deliver(0 if saves else None)
         return outputs
 
@@ -147,46 +141,21 @@ class ParameterServerRun(FitRun):
                     self._args, keys, into_step, feeds
                 )
         except Exception as e:
-            raise self._failure(e) from e
-        self._scheduled_steps += value.steps
+            failure = self._scheduled.failure(e)
+            self._data_ended = isinstance(failure, END_OF_DATA)
+            raise failure from e
+        self._scheduled.count += value.steps
         self._outputs = StepLogs(value, self.delivery.before_fetch)
         self.delivery.note_scheduled(self._outputs)
         return value
 
-    def _failure(self, error: BaseException) -> BaseException:
-        """What to raise where a step, or scheduling one, failed with `error`."""
-        if isinstance(error, (errors.HookBridgeError, ClusterFailure)):
-            return error
-        if isinstance(error, tf.errors.CancelledError):
-            # Another step failed; that one says why.
-            try:
-                self._model._cluster_coordinator.join()
-            except Exception as first:
-                error = first
-        if isinstance(error, (StopIteration, tf.errors.OutOfRangeError)):
-            self._data_ended = True
-            return error
-        self._is_broken = True
-        return ClusterFailure(error)
-
     def _load(self, value: StepValue) -> dict[str, Any] | None:
         """The tensors of a step; None where the data ended before it."""
-        try:
-            with self._eager_mode():  # hooks run under a graph
-                self.delivery.last_logs, tapped = value.load()
-        except Exception as e:
-            failure = self._failure(e)
-            if not self._data_ended:
-                raise failure from e
-            self._scheduled_steps -= value.steps
+        found = self._scheduled.load(value)
+        if found is None:
+            self._data_ended = True
             return None
-        if not self._results_known:
-            self._results_known = True
-            with self._eager_mode():
-                # Keras does so at the end of an epoch. The first time hangs while a
-                # worker stands still, later ones do not.
-                for metric in self._model.metrics:
-                    metric.result()
+        self.delivery.last_logs, tapped = found
         return tapped
 
     def _replay(self, value: StepValue) -> None:
@@ -244,16 +213,17 @@ class ParameterServerRun(FitRun):
     def _ahead(self) -> int:
         """Scheduled steps that hooks have not been told of."""
         told = 0 if self.global_step is None else self.global_step.value
-        return self._scheduled_steps - told
+        return self._scheduled.count - told
 
     @contextlib.contextmanager
     def _consistent(self) -> Iterator[None]:
         step, ahead = self.global_step, self._ahead
         assert step is not None
         try:
-            self._model._cluster_coordinator.join()
-        except Exception as e:
-            raise self._failure(e) from e
+            self._scheduled.wait()
+        except END_OF_DATA:
+            self._data_ended = True
+            raise
         step.value += ahead
         try:
             yield
@@ -270,7 +240,7 @@ class ParameterServerRun(FitRun):
 
     def _create_session(self) -> LiveSession:
         assert self._graph is not None and self.global_step is not None
-        self._scheduled_steps = self.global_step.value + (
+        self._scheduled.count = self.global_step.value + (
             0 if self._session is None else self._ahead
         )
         self._session = ClusterSession(
@@ -286,7 +256,7 @@ class ParameterServerRun(FitRun):
         """Whether an error that a hook raised is one of the cluster's own."""
         known = getattr(self._session, "cluster_errors", ())
         found = any(e is error for e in known)
-        self._is_broken = self._is_broken or found
+        self._scheduled.is_broken |= found
         return found
 
     def _ask_stop(self) -> None:
@@ -299,8 +269,8 @@ class ParameterServerRun(FitRun):
         except ClusterFailure as e:
             self.fail()
             raise e.error from None
-        except (StopIteration, tf.errors.OutOfRangeError) as e:
-            if type(e) not in (StopIteration, tf.errors.OutOfRangeError):
+        except END_OF_DATA as e:
+            if type(e) not in END_OF_DATA:
                 self.fail()
                 raise
             self.delivery.stop_asked = True
@@ -315,17 +285,15 @@ class ParameterServerRun(FitRun):
         super().end(hook)
 
     def fail(self) -> None:
-        coordinator = self._model._cluster_coordinator
         if self.is_over:
             return
-        if coordinator is not None and not self._is_broken:
+        if not self._scheduled.is_broken:
             # Nothing of this run goes on after it.
             with contextlib.suppress(Exception):
-                coordinator.join()
-        if self._is_broken:
-            with contextlib.suppress(tf.errors.OpError):
-                super().fail()
-        else:
+                self._model._cluster_coordinator.join()
+            super().fail()
+            return
+        with contextlib.suppress(tf.errors.OpError):
             super().fail()
 
 

@@ -1,8 +1,8 @@
 """What comes back from a scheduled step, in one message.
 
-Each output of a scheduled function costs the coordinator a call to the worker, so
-all that a step returns (the logs of Keras and the tensors that hooks want) is
-joined into one vector per dtype and taken apart on the coordinator.
+Each output of a scheduled function costs the coordinator a call to the worker. So a
+step joins what it returns (the logs of Keras and the tensors that hooks want) into one
+vector for each dtype, and the coordinator takes the vectors apart.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _POLL_SECS = 3e-4
 
 
 class _Slot(NamedTuple):
-    """Where one output is: which vector, from where to where, its shape."""
+    """The place of one output: its vector, its part of the vector, its shape."""
 
     vector: int
     start: int
@@ -29,12 +29,12 @@ class _Slot(NamedTuple):
 
 
 class Layout:
-    """How the outputs of one traced step were joined; filled while it is traced."""
+    """How the outputs of one step are joined; filled while the step is traced."""
 
     def __init__(self) -> None:
         self._structure: Any = None
         self._slots: list[_Slot] = []
-        # Most steps return two flat dicts, for which there is a faster way.
+        # Most steps return two flat dicts, which are taken apart in a faster way.
         self._keys: tuple[list[str], list[str]] | None = None
 
     def pack(self, outputs: Any) -> list[Any]:
@@ -101,14 +101,14 @@ def _plain_keys(outputs: Any) -> tuple[list[str], list[str]] | None:
 def _wait(remote: Any) -> None:
     """Waits until the coordinator has copied a value, or knows that there is none.
 
-    Getting a value that is not copied yet would copy it here, and fail with a worker
-    that dies meanwhile, although the coordinator has another do the step again.
+    To get a value that is not copied yet would copy it here. That fails if the worker
+    dies meanwhile, although the coordinator gives the step to another worker.
     """
     wait_for_step(lambda: compat.remote_value_is_ready(remote), _POLL_SECS)
 
 
 class StepValue:
-    """One scheduled step: its values, as soon as they are there.
+    """One scheduled step and, as soon as they are there, its values.
 
     Args:
       remote: what the coordinator returned.

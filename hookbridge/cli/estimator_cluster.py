@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.cluster import CHIEF_TYPES, ClusterConfig
+from hookbridge.cluster import ClusterConfig
+from hookbridge.cluster_checks import CHIEF_TYPES
 
 
 @contextlib.contextmanager

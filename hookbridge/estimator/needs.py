@@ -15,38 +15,26 @@ from typing import Any
 from hookbridge import compat
 from hookbridge.estimator import stand_ins
 
-# Module (or class) -> the names read from it, without those that a stand-in has.
+# Module (or class) -> the names read from it, without those that a stand-in has, and
+# without modules that have a row of their own.
 NEEDS: dict[str, str] = {
-    "tensorflow.core.framework": "summary_pb2 variable_pb2",
-    "tensorflow.core.framework.summary_pb2": "Summary",
     "tensorflow.core.framework.summary_pb2.Summary": "Value",
     "tensorflow.core.framework.variable_pb2": "VariableDef",
-    "tensorflow.core.protobuf": "rewriter_config_pb2",
     "tensorflow.core.protobuf.rewriter_config_pb2": "RewriterConfig",
-    "tensorflow.core.protobuf.tpu": "compilation_result_pb2",
     "tensorflow.core.protobuf.tpu.compilation_result_pb2": "CompilationResultProto",
-    "tensorflow.python.checkpoint": (
-        "checkpoint checkpoint_management graph_view saveable_compat"
-    ),
     "tensorflow.python.checkpoint.checkpoint": "Checkpoint frozen_saver",
     "tensorflow.python.checkpoint.checkpoint_management": "latest_checkpoint",
     "tensorflow.python.checkpoint.graph_view": "ObjectGraphView",
     "tensorflow.python.checkpoint.saveable_compat": "legacy_saveable_name",
-    "tensorflow.python.data.util": "nest",
     "tensorflow.python.data.util.nest": "flatten flatten_up_to pack_sequence_as",
-    "tensorflow.python.distribute": "distribute_lib",
-    "tensorflow.python.distribute.cluster_resolver": "tpu_cluster_resolver",
     "tensorflow.python.distribute.cluster_resolver.tpu_cluster_resolver": (
         "is_running_in_gce"
     ),
     "tensorflow.python.distribute.distribute_lib": "_DefaultReplicaThreadMode",
-    "tensorflow.python.eager": "context function monitoring wrap_function",
+    "tensorflow.python.eager": "function",
     "tensorflow.python.eager.context": "graph_mode",
     "tensorflow.python.eager.monitoring": "BoolGauge StringGauge",
     "tensorflow.python.eager.wrap_function": "VariableHolder WrappedGraph",
-    "tensorflow.python.feature_column": (
-        "feature_column feature_column_lib feature_column_v2 serialization utils"
-    ),
     "tensorflow.python.feature_column.feature_column": (
         "InputLayer _DenseColumn _EmbeddingColumn _LazyBuilder _LinearModel "
         "_NumericColumn _SharedEmbeddingColumn"
@@ -65,7 +53,6 @@ NEEDS: dict[str, str] = {
         "deserialize_feature_columns serialize_feature_columns"
     ),
     "tensorflow.python.feature_column.utils": "sequence_length_from_sparse_tensor",
-    "tensorflow.python.framework": "func_graph function ops",
     "tensorflow.python.framework.func_graph": (
         "convert_structure_to_signature func_graph_from_py_func"
     ),
@@ -74,11 +61,6 @@ NEEDS: dict[str, str] = {
         "GraphKeys add_to_collection colocate_with convert_to_tensor "
         "get_collection get_to_proto_function internal_convert_to_tensor "
         "name_scope register_proto_function uid"
-    ),
-    "tensorflow.python.ops": (
-        "clustering_ops control_flow_ops control_flow_util distributions "
-        "gen_lookup_ops gen_math_ops gen_sdca_ops lookup_ops ref_variable "
-        "string_ops summary_ops_v2 variable_scope variables"
     ),
     "tensorflow.python.ops.clustering_ops": (
         "CLUSTERS_VAR_NAME COSINE_DISTANCE KMEANS_PLUS_PLUS_INIT KMeans "
@@ -106,22 +88,17 @@ NEEDS: dict[str, str] = {
     ),
     "tensorflow.python.ops.variable_scope": "_pure_variable_scope",
     "tensorflow.python.ops.variables": "PartitionedVariable",
-    "tensorflow.python.platform": "gfile tf_logging",
     "tensorflow.python.platform.gfile": "ListDirectory",
     "tensorflow.python.platform.tf_logging": "warn",
-    "tensorflow.python.profiler": "trace",
     "tensorflow.python.profiler.trace": "Trace",
-    "tensorflow.python.saved_model": (
-        "constants loader_impl model_utils path_helpers signature_constants"
-    ),
     "tensorflow.python.saved_model.constants": "TRAIN_OP_KEY",
     "tensorflow.python.saved_model.loader_impl": (
         "SavedModelLoader _get_main_op_tensor get_asset_tensors"
     ),
     "tensorflow.python.saved_model.model_utils": (
         "EXPORT_TAG_MAP SIGNATURE_KEY_MAP build_all_signature_defs "
-        "export_outputs_for_mode export_utils get_export_outputs "
-        "get_temp_export_dir get_timestamped_export_dir"
+        "export_outputs_for_mode get_export_outputs get_temp_export_dir "
+        "get_timestamped_export_dir"
     ),
     "tensorflow.python.saved_model.model_utils.export_output": (
         "ClassificationOutput EvalOutput ExportOutput PredictOutput "
@@ -139,13 +116,7 @@ NEEDS: dict[str, str] = {
     "tensorflow.python.saved_model.signature_constants": (
         "SUPERVISED_EVAL_METHOD_NAME SUPERVISED_TRAIN_METHOD_NAME"
     ),
-    "tensorflow.python.summary": "summary",
     "tensorflow.python.summary.summary": "scalar",
-    "tensorflow.python.tpu": (
-        "device_assignment feature_column feature_column_v2 functional "
-        "preempted_hook tensor_tracer tpu tpu_feed tpu_function tpu_replication "
-        "tpu_system_metadata training_loop"
-    ),
     "tensorflow.python.tpu.device_assignment": "device_assignment",
     "tensorflow.python.tpu.feature_column": (
         "_TPUEmbeddingColumn _TPUSharedEmbeddingColumn _TPU_FC_TO_SCOPE "
@@ -158,7 +129,6 @@ NEEDS: dict[str, str] = {
         "pad_sparse_embedding_lookup_indices"
     ),
     "tensorflow.python.tpu.functional": "TPUPartitionedCall",
-    "tensorflow.python.tpu.ops": "tpu_ops",
     "tensorflow.python.tpu.ops.tpu_ops": (
         "outfeed_dequeue_tuple outfeed_enqueue_tuple tpu_ordinal_selector"
     ),
@@ -174,10 +144,6 @@ NEEDS: dict[str, str] = {
         "_query_tpu_system_metadata master_job"
     ),
     "tensorflow.python.tpu.training_loop": "repeat while_loop",
-    "tensorflow.python.training": (
-        "basic_session_run_hooks device_setter evaluation server_lib training "
-        "training_util"
-    ),
     "tensorflow.python.training.basic_session_run_hooks": (
         "CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook "
         "GlobalStepWaiterHook LoggingTensorHook NanLossDuringTrainingError "
@@ -189,7 +155,6 @@ NEEDS: dict[str, str] = {
         "_MultiStepStopAfterNEvalsHook _StopAfterNEvalsHook _evaluate_once "
         "_get_or_create_eval_step"
     ),
-    "tensorflow.python.training.saver": "BaseSaverBuilder",
     "tensorflow.python.training.saver.BaseSaverBuilder": "SaveSpec SaveableObject",
     "tensorflow.python.training.server_lib": "Server",
     "tensorflow.python.training.session_run_hook": (
@@ -201,16 +166,12 @@ NEEDS: dict[str, str] = {
     "tensorflow.python.training.training_util": (
         "GLOBAL_STEP_READ_KEY _get_or_create_global_step_read"
     ),
-    "tensorflow.python.util": (
-        "deprecation function_utils tf_contextlib tf_export tf_inspect"
-    ),
     "tensorflow.python.util.all_util": "remove_undocumented",
     "tensorflow.python.util.deprecation": "deprecated hide_attribute_from_api",
     "tensorflow.python.util.function_utils": "fn_args",
     "tensorflow.python.util.tf_contextlib": "contextmanager",
     "tensorflow.python.util.tf_export": "api_export",
     "tensorflow.python.util.tf_inspect": "getfullargspec",
-    "tensorflow.tools.docs": "doc_controls",
     "tensorflow.tools.docs.doc_controls": "inheritable_header",
 }
 

@@ -82,10 +82,25 @@ def _row(module: str, attributes: list[str]) -> str:
     )
 
 
-if __name__ == "__main__":
+def needs() -> dict[str, list[str]]:
+    """The table: private reads that no stand-in has and no other row implies."""
     from hookbridge.estimator import stand_ins
 
-    for module, attributes in sorted(scan()[0].items()):
-        kept = stand_ins.still_there(module, sorted(attributes))
-        if kept:
-            print(_row(module, kept))
+    private = scan()[0]
+    kept = {m: stand_ins.still_there(m, sorted(names)) for m, names in private.items()}
+    rows = [module for module, names in kept.items() if names]
+    found = {}
+    for module in sorted(rows):
+        own = [
+            name
+            for name in kept[module]
+            if not any(f"{row}.".startswith(f"{module}.{name}.") for row in rows)
+        ]
+        if own:
+            found[module] = own
+    return found
+
+
+if __name__ == "__main__":
+    for module, attributes in needs().items():
+        print(_row(module, attributes))

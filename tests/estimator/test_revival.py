@@ -175,12 +175,8 @@ def test_import_of_a_moved_name_names_it(statement: str) -> None:
 
 
 def test_table_of_needed_names_is_the_package_s() -> None:
-    found = {
-        module: " ".join(kept)
-        for module, attributes in estimator_package_scan.scan()[0].items()
-        if (kept := stand_ins.still_there(module, sorted(attributes)))
-    }
-    assert found == needs.NEEDS
+    found = estimator_package_scan.needs()
+    assert {module: " ".join(names) for module, names in found.items()} == needs.NEEDS
 
 
 @pytest.mark.parametrize("module", needs.NEEDS)

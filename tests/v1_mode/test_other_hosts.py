@@ -48,9 +48,12 @@ def regression(features: Any, labels: Any) -> tuple[Any, Any]:
     return loss, optimizer.minimize(loss, step)
 
 
-def model_fn(features: Any, labels: Any, mode: Any) -> Any:
+def model_fn(features: Any, labels: Any = None, mode: Any = None) -> Any:
+    outputs = {"sum": tf.reduce_sum(features, axis=1)}
+    if labels is None:
+        return hb.estimator.EstimatorSpec(mode, outputs)
     loss, train = regression(features, labels)
-    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+    return hb.estimator.EstimatorSpec(mode, outputs, loss, train)
 
 
 def input_fn() -> Any:
@@ -118,6 +121,17 @@ def test_estimator_trains_evaluates_and_predicts(keras: Any, tmp_path: Path) -> 
     callback.on_test_batch_end = lambda batch, logs=None: seen.append(batch)
     estimator.evaluate(input_fn, steps=3, hooks=hb.as_hooks(callback))
     assert seen == [0, 1, 2]
+    outputs: list[Any] = []
+    callback = keras.callbacks.LambdaCallback()
+    callback.on_predict_batch_end = lambda batch, logs=None: outputs.append(
+        logs["outputs"]
+    )
+    given = estimator.predict(input_fn, hooks=hb.as_hooks(callback))
+    predicted = [next(given)["sum"] for _ in range(32)]
+    given.close()
+    np.testing.assert_array_equal(
+        np.concatenate([each["sum"] for each in outputs]), predicted
+    )
 
 
 @pytest.mark.parametrize("towers", [1, 2])

@@ -1,4 +1,5 @@
 """One process of a cluster: its job, port, server and signals; and a local cluster.
 
-Reading order: `jobs`, `ports`, `server`, `signals`, `local_cluster`, `guard`.
+Reading order: `jobs`, `ports`, `server`, `signals`, `local_cluster`, `local_task`,
+`guard`.
 """

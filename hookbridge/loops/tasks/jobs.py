@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hookbridge import errors
-from hookbridge.cluster import CHIEF_TYPES, TASK_TYPES, ClusterConfig
+from hookbridge.cluster import ClusterConfig
+from hookbridge.cluster_checks import CHIEF_TYPES, TASK_TYPES
 
 
 def trainers(config: ClusterConfig) -> list[tuple[str, int]]:

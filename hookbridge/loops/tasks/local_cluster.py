@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import signal
 import socket
@@ -11,20 +10,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import IO
 
 from hookbridge import errors
 from hookbridge.arguments import positive, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
 from hookbridge.loops.tasks.guard import Guard
+from hookbridge.loops.tasks.local_task import LocalTask, Output
 
 POLL_SECS = 0.05
-
-
 # Far above what one machine can run; `--num_workers=99999999` is a slip.
 MOST_TASKS = 1000
 
@@ -112,15 +109,15 @@ class LocalCluster:
                 "found or run; expected a program and its arguments, for example "
                 "`python train.py`."
             )
-        tasks: list[_Task] = []
+        tasks: list[LocalTask] = []
         guard = Guard(self.grace_secs)
-        outputs = _Output(sys.stdout), _Output(sys.stderr)
+        outputs = Output(sys.stdout), Output(sys.stderr)
         with _forwarded_signals(tasks) as received:
             try:
                 # A task is in the list at once, so that a failure here ends it too.
                 for config in self.configs():
                     if not received:
-                        tasks.append(_Task(config, command, outputs))
+                        tasks.append(LocalTask(config, command, outputs))
                         guard.watch(tasks[-1].process.pid)
                 return _wait(tasks, received, self.grace_secs, guard)
             finally:
@@ -140,117 +137,8 @@ def free_ports(count: int) -> list[int]:
         return [int(each.getsockname()[1]) for each in sockets]
 
 
-class _Output:
-    """Where the lines of all tasks go. What cannot be written is dropped.
-
-    A task must not wait for ever because nobody reads its lines, or the disk is full.
-
-    Args:
-      stream: `sys.stdout` or `sys.stderr`.
-    """
-
-    _lock = threading.Lock()  # one line at a time, whichever task it is from
-
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-        self._failed = False
-
-    def write(self, line: str) -> None:
-        """Writes a line, in the stream's encoding as far as that goes."""
-        encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        text = line.encode(encoding, "backslashreplace").decode(encoding)
-        with self._lock:
-            try:
-                self._stream.write(f"{text}\n")
-                self._stream.flush()
-            except (OSError, ValueError) as e:
-                self._note(e)
-
-    def close(self) -> None:
-        """Lets the interpreter end in peace with what could not be written."""
-        try:
-            self._stream.flush()
-        except (OSError, ValueError):
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
-
-    def _note(self, error: Exception) -> None:
-        if not self._failed:
-            self._failed = True
-            with contextlib.suppress(OSError, ValueError):
-                sys.stderr.write(
-                    "hookbridge: output of the tasks cannot be written and is "
-                    f"dropped: {error}\n"
-                )
-
-
-class _Task:
-    """One process of the cluster, and the threads that pass on its output."""
-
-    def __init__(
-        self,
-        config: ClusterConfig,
-        command: Sequence[str],
-        outputs: tuple[_Output, _Output],
-    ) -> None:
-        self.serves = config.task_type == "ps"
-        self.is_empty = False
-        name = f"{config.task_type} {config.task_index}"
-        # In a group of its own, so that what the task starts is ended with it, and
-        # Ctrl-C reaches it once, through us.
-        self.process = subprocess.Popen(
-            command,
-            env=_environment(config),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-        sources = (self.process.stdout, self.process.stderr)
-        self._threads = [
-            threading.Thread(target=_copy, args=(source, name, output), daemon=True)
-            for source, output in zip(sources, outputs, strict=True)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def send(self, number: int) -> None:
-        """Sends a signal to the task and all that it started."""
-        if not self.is_empty:
-            guard_lib.send(self.process.pid, number)
-
-    @property
-    def exit_code(self) -> int | None:
-        """The exit code as a shell gives it; None while the task runs."""
-        code = self.process.poll()
-        return code if code is None or code >= 0 else 128 - code
-
-    def look_whether_empty(self) -> bool:
-        """Whether the task and all that it started have ended since the last look."""
-        if self.is_empty or self.exit_code is None:
-            return False
-        self.is_empty = not guard_lib.has_members(self.process.pid)
-        return self.is_empty
-
-    def drain(self) -> None:
-        """Waits until everything that the task wrote is passed on."""
-        for thread in self._threads:
-            thread.join(timeout=1.0)
-
-
-def _copy(source: IO[str], name: str, output: _Output) -> None:
-    for line in source:
-        output.write(f"[{name}] {line.rstrip()}")
-
-
-def _environment(config: ClusterConfig) -> Mapping[str, str]:
-    return {**os.environ, "TF_CONFIG": config.to_json(), "PYTHONUNBUFFERED": "1"}
-
-
 def _wait(
-    tasks: list[_Task], received: list[int], grace_secs: float, guard: Guard
+    tasks: list[LocalTask], received: list[int], grace_secs: float, guard: Guard
 ) -> int:
     deadline: float | None = None
     while True:
@@ -274,7 +162,7 @@ def _wait(
         time.sleep(POLL_SECS)
 
 
-def _end(tasks: list[_Task], grace_secs: float) -> None:
+def _end(tasks: list[LocalTask], grace_secs: float) -> None:
     """Ends what still runs: asks first, then insists."""
     if grace_secs:
         for task in tasks:
@@ -291,7 +179,7 @@ def _end(tasks: list[_Task], grace_secs: float) -> None:
 
 
 @contextlib.contextmanager
-def _forwarded_signals(tasks: list[_Task]) -> Iterator[list[int]]:
+def _forwarded_signals(tasks: list[LocalTask]) -> Iterator[list[int]]:
     """Passes signals on to the tasks; yields those that came.
 
     A closed terminal and Ctrl-\\ become SIGTERM, at which tasks save. A signal that

@@ -108,3 +108,13 @@ def test_a_second_fit_of_a_hook_with_tensors_of_the_first(keras: Any) -> None:
             callbacks=hb.as_callbacks(hook),
         )
     assert hook.last == 2 * (2 * hosts.BATCHES - 1)
+
+
+def test_a_model_of_a_graph_that_runs_eagerly_is_refused(keras2: Any) -> None:
+    with tf.Graph().as_default():
+        model = keras2.Sequential([keras2.layers.Dense(1, input_shape=(4,))])
+        model.compile("sgd", "mse", run_eagerly=False)
+    model.run_eagerly = True
+    guests = hb.as_callbacks(Holding(None))
+    with pytest.raises(errors.RefusedError, match=r"`Holding`.*runs eagerly"):
+        model.fit(hosts.X, hosts.Y, verbose=0, callbacks=guests)

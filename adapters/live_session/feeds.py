@@ -1,0 +1,47 @@
+"""What hooks feed, checked as `Session.run` checks it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+
+def dense(graph: Any, key: Any, value: Any) -> list[tuple[Any, Any]]:
+    """One entry of a `feed_dict` as `(tensor, value)`: several for a sparse tensor.
+
+    Raises:
+      TypeError: the key is no tensor of the graph, nor the name of one.
+    """
+    if isinstance(key, tf.SparseTensor):
+        parts = [key.indices, key.values, key.dense_shape]
+        return [p for p in zip(parts, value, strict=False) if p[0] is not None]
+    try:
+        return [(graph.as_graph_element(key, True, False), value)]
+    except Exception as e:
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e}") from e
+
+
+def array_of(graph: Any, tensor: Any, value: Any) -> Any:
+    """The array to feed for a tensor.
+
+    Raises:
+      TypeError, ValueError: as `Session.run`, for a value that it would refuse.
+    """
+    if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
+            "values include Python scalars, strings, lists, numpy ndarrays, or "
+            f"TensorHandles. For reference, the tensor object was {value} which "
+            f"was passed to the argument `feed_dict` with key {tensor}."
+        )
+    array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
+    if not tensor.shape.is_compatible_with(array.shape):
+        raise ValueError(
+            f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, "
+            f"which has shape {tensor.shape}"
+        )
+    if not graph.is_feedable(tensor):
+        raise ValueError(f"Tensor {tensor.name} may not be fed.")
+    return array

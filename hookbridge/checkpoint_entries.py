@@ -1,0 +1,115 @@
+"""Which entry of a TF1 checkpoint belongs to a variable of a Keras model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hookbridge import errors
+from hookbridge.adapters.live_session import variables as live_variables
+from hookbridge.adapters.live_session.variables import ModelVariable
+
+# Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
+# v1 optimizer appends to the variable's name.
+_SLOTS: dict[tuple[str, str], str] = {
+    ("adam", "m"): "Adam",
+    ("adam", "momentum"): "Adam",
+    ("adam", "v"): "Adam_1",
+    ("adam", "velocity"): "Adam_1",
+    ("sgd", "m"): "Momentum",
+    ("sgd", "momentum"): "Momentum",
+    ("adagrad", "accumulator"): "Adagrad",
+    ("rmsprop", "velocity"): "RMSProp",
+    ("rmsprop", "momentum"): "RMSProp_1",
+    ("adadelta", "accumulated_grad"): "Adadelta",
+    ("adadelta", "accumulated_delta_var"): "Adadelta_1",
+    ("ftrl", "accumulator"): "Ftrl",
+    ("ftrl", "linear"): "Ftrl_1",
+}
+
+
+def entry_of(
+    model: Any,
+    variable: ModelVariable,
+    shapes: Mapping[str, Any],
+    lookup: Callable[[str], str | None] | None,
+    variables: list[ModelVariable],
+) -> str | None:
+    """The checkpoint entry for a variable, or None."""
+    name = variable.name
+    if lookup is not None and (given := lookup(name)) is not None:
+        if given not in shapes:
+            raise errors.InvalidArgumentError(
+                f"`names` maps `{name}` to `{given}`, which the checkpoint does not "
+                f"have. It has: {', '.join(sorted(shapes))}."
+            )
+        return given
+    candidates = [name, f"{model.name}/{name}"]
+    if name.endswith(("/iterations", "/iteration", "/iter")):
+        candidates.append("global_step")
+    slot = _slot(model, name, variables)
+    if slot is not None:
+        weight, suffix = slot
+        mapped = (lookup(weight) if lookup is not None else None) or weight
+        candidates.append(f"{mapped}/{suffix}")
+    found = next((c for c in candidates if c in shapes), None)
+    scope = getattr(getattr(model, "optimizer", None), "name", "")
+    if found is None and name.startswith(f"{scope}/"):
+        bare = _unnumbered(model, name)
+        same = [entry for entry in shapes if _unnumbered(model, entry) == bare]
+        found = same[0] if len(same) == 1 else None
+    return found
+
+
+def _unnumbered(model: Any, name: str) -> str:
+    """An optimizer's variable without the numbers that Keras gives in a process.
+
+    `adam_1/sequential_1_hidden_kernel_momentum` in the second model of a process is
+    what `adam/sequential_hidden_kernel_momentum` was in the first.
+    """
+    scope, _, rest = name.partition("/")
+    base = re.escape(re.sub(r"_\d+$", "", str(model.name)))
+    return re.sub(r"_\d+$", "", scope) + "/" + re.sub(rf"^{base}(_\d+)?_", "", rest)
+
+
+def _kind(model: Any) -> str:
+    return type(model.optimizer).__name__.lower()
+
+
+def _slot(
+    model: Any, name: str, variables: list[ModelVariable]
+) -> tuple[str, str] | None:
+    """`(weight, v1 suffix)` of an optimizer's slot: Keras has two ways to name it.
+
+    Keras 2: `Adam/m/hidden/kernel`; Keras 3: `adam/model_hidden_kernel_momentum`.
+    """
+    rest = name.partition("/")[2]
+    if not rest or getattr(model, "optimizer", None) is None:
+        return None
+    for weight in (v.name for v in variables if v.trainable):
+        slot = None
+        if rest.endswith(f"/{weight}"):
+            slot = rest.removesuffix(f"/{weight}")
+        for flat in (weight, f"{model.name}/{weight}"):
+            prefix = flat.replace("/", "_") + "_"
+            if rest.startswith(prefix):
+                slot = rest.removeprefix(prefix)
+        suffix = _SLOTS.get((_kind(model), slot)) if slot else None
+        if suffix is not None:
+            return weight, suffix
+    return None
+
+
+def converted(model: Any, entry: str, value: Any) -> Any:
+    """The value of an entry as the model's variable takes it.
+
+    A v1 `MomentumOptimizer` accumulates gradients, Keras's SGD accumulates updates.
+    """
+    if entry.endswith("/Momentum"):
+        rate = live_variables.learning_rate_variable(model.optimizer)
+        if rate is not None:
+            return -np.asarray(rate) * value
+    return value

@@ -1,0 +1,134 @@
+"""One process of a local cluster, and where its lines go."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.tasks import guard as guard_lib
+
+
+class Output:
+    """Where the lines of all tasks go. What cannot be written is dropped.
+
+    A task must not wait for ever because nobody reads its lines, or the disk is full.
+
+    Args:
+      stream: `sys.stdout` or `sys.stderr`.
+    """
+
+    _lock = threading.Lock()  # one line at a time, whichever task it is from
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._failed = False
+
+    def write(self, line: str) -> None:
+        """Writes a line, in the stream's encoding as far as that goes."""
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        text = line.encode(encoding, "backslashreplace").decode(encoding)
+        with self._lock:
+            try:
+                self._stream.write(f"{text}\n")
+                self._stream.flush()
+            except (OSError, ValueError) as e:
+                self._note(e)
+
+    def close(self) -> None:
+        """Lets the interpreter end in peace with what could not be written."""
+        try:
+            self._stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def _note(self, error: Exception) -> None:
+        if not self._failed:
+            self._failed = True
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write(
+                    "hookbridge: output of the tasks cannot be written and is "
+                    f"dropped: {error}\n"
+                )
+
+
+class LocalTask:
+    """One process of the cluster, and the threads that pass on its output.
+
+    Args:
+      config: the cluster and the task.
+      command: program and arguments.
+      outputs: where the lines of its two outputs go.
+
+    Attributes:
+      serves: whether it is a parameter server.
+      is_empty: whether the task and all that it started have ended.
+      process: the process.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        command: Sequence[str],
+        outputs: tuple[Output, Output],
+    ) -> None:
+        self.serves = config.task_type == "ps"
+        self.is_empty = False
+        name = f"{config.task_type} {config.task_index}"
+        # In a group of its own, so that what the task starts is ended with it, and
+        # Ctrl-C reaches it once, through us.
+        self.process = subprocess.Popen(
+            command,
+            env=_environment(config),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        sources = (self.process.stdout, self.process.stderr)
+        self._threads = [
+            threading.Thread(target=_copy, args=(source, name, output), daemon=True)
+            for source, output in zip(sources, outputs, strict=True)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, number: int) -> None:
+        """Sends a signal to the task and all that it started."""
+        if not self.is_empty:
+            guard_lib.send(self.process.pid, number)
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code as a shell gives it; None while the task runs."""
+        code = self.process.poll()
+        return code if code is None or code >= 0 else 128 - code
+
+    def look_whether_empty(self) -> bool:
+        """Whether the task and all that it started have ended since the last look."""
+        if self.is_empty or self.exit_code is None:
+            return False
+        self.is_empty = not guard_lib.has_members(self.process.pid)
+        return self.is_empty
+
+    def drain(self) -> None:
+        """Waits until everything that the task wrote is passed on."""
+        for thread in self._threads:
+            thread.join(timeout=1.0)
+
+
+def _copy(source: IO[str], name: str, output: Output) -> None:
+    for line in source:
+        output.write(f"[{name}] {line.rstrip()}")
+
+
+def _environment(config: ClusterConfig) -> Mapping[str, str]:
+    return {**os.environ, "TF_CONFIG": config.to_json(), "PYTHONUNBUFFERED": "1"}

@@ -1,0 +1,128 @@
+"""What hooks fetch and feed in `fit` of a model in a v1 graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from graph_recorder import Recorder, X, Y, make_model
+
+import hookbridge as hb
+
+v1 = tf.compat.v1
+
+
+def test_logging_and_step_counter(
+    keras2: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tf.get_logger().setLevel("INFO")
+    tf.get_logger().propagate = True
+    model = make_model(keras2)
+    names = ["loss:0", "global_step:0", "hidden/Relu:0", "hidden/kernel:0"]
+    hooks = [
+        v1.train.LoggingTensorHook(names, every_n_iter=5),
+        v1.train.StepCounterHook(every_n_steps=5, output_dir=str(tmp_path)),
+    ]
+    model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hooks))
+    logged = [r.getMessage() for r in caplog.records]
+    assert sum("loss:0 = " in line for line in logged) == 2
+    assert list(tmp_path.glob("events.out.tfevents*"))
+
+
+def test_unknown_names_have_the_nearest_ones(keras2: Any) -> None:
+    model = make_model(keras2)
+    guests = hb.as_callbacks(v1.train.LoggingTensorHook(["hiden/Relu:0"], 1))
+    with pytest.raises(hb.errors.UnknownTensorError, match="`hidden/Relu:0`"):
+        model.fit(X, Y, verbose=0, callbacks=guests)
+    model.fit(X, Y, verbose=0)
+
+
+def test_learning_rate_and_gradients_are_fetched_and_fed(keras2: Any) -> None:
+    class Feeds(Recorder):
+        def before_run(self, run_context: Any) -> Any:
+            super().before_run(run_context)
+            return v1.train.SessionRunArgs(self.fetches, {"learning_rate:0": 0.0})
+
+    model = make_model(keras2)
+    before = model.get_weights()
+    hook = Feeds(["learning_rate:0", "gradients/out/kernel:0"])
+    model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
+    assert [r[0] for r in hook.results] == [0.0] * 10
+    for now, then in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+    hook = Recorder(["learning_rate:0", "gradients/out/kernel:0"])
+    before = model.get_weights()
+    model.fit(X, Y, batch_size=320, verbose=0, callbacks=hb.as_callbacks(hook))
+    rate, gradient = hook.results[0]
+    np.testing.assert_allclose(
+        model.get_weights()[2], before[2] - rate * gradient, rtol=1e-5
+    )
+
+
+def test_the_feed_of_a_scheduled_learning_rate_is_refused(keras2: Any) -> None:
+    class Feeds(Recorder):
+        def before_run(self, run_context: Any) -> Any:
+            super().before_run(run_context)
+            return v1.train.SessionRunArgs(None, {"learning_rate:0": 0.0})
+
+    schedule = keras2.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
+    model = make_model(keras2, optimizer=keras2.optimizers.legacy.SGD(schedule))
+    before = model.get_weights()
+    message = r"feeds `learning_rate:0`, which is a `ExponentialDecay`"
+    with pytest.raises(hb.errors.LiveSessionError, match=message):
+        model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(Feeds()))
+    for now, then in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
+def test_a_feed_reaches_the_step(keras2: Any) -> None:
+    class Zeros(Recorder):
+        def before_run(self, run_context: Any) -> Any:
+            super().before_run(run_context)
+            zeros = np.zeros([32, 4], "f")
+            return v1.train.SessionRunArgs(["hidden/Relu:0"], {"hidden/Relu:0": zeros})
+
+    model = make_model(keras2)
+    hook = Zeros()
+    result = model.predict(X, callbacks=hb.as_callbacks(hook))
+    np.testing.assert_array_equal(result, np.zeros([320, 1]))
+    np.testing.assert_array_equal(hook.results[0], np.zeros([1, 32, 4]))
+    with pytest.raises(RuntimeError, match="Same tensor is fed by two hooks"):
+        model.predict(X, callbacks=hb.as_callbacks([Zeros(), Zeros()]))
+
+
+def test_the_loop_fetches_and_feeds_as_a_session_loop(keras2: Any) -> None:
+    class Refetches(Recorder):
+        def before_run(self, run_context: Any) -> Any:
+            super().before_run(run_context)
+            return v1.train.SessionRunArgs(self.original_args.fetches)
+
+    model, hook = make_model(keras2, metrics=["mae"]), Refetches()
+    model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
+    assert set(hook.results[0]) == set(model.metrics_names)
+    fed = hook.original_args.feed_dict
+    assert any(np.shape(value) == (32, 4) for value in fed.values())
+    hook = Refetches()
+    result = model.predict(X, callbacks=hb.as_callbacks(hook))
+    np.testing.assert_array_equal(
+        np.concatenate([r["out"] for r in hook.results]), result
+    )
+
+
+def test_options_and_metadata_reach_the_step(keras2: Any) -> None:
+    class Traces(Recorder):
+        def before_run(self, run_context: Any) -> Any:
+            super().before_run(run_context)
+            trace = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+            return v1.train.SessionRunArgs(None, options=trace)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            super().after_run(run_context, run_values)
+            self.stats = run_values.run_metadata.step_stats.dev_stats
+
+    model, hook = make_model(keras2), Traces()
+    model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
+    assert len(hook.stats) > 0
