@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
@@ -37,16 +37,8 @@ class CallbackToHook(
 
     Args:
       callback: a callback of any Keras flavour.
-      steps_per_epoch: training steps that make an epoch. This and the next seven
-        mean what they mean in `hookbridge.as_hooks`.
-      epochs: the run stops after this many epochs.
-      model: the Keras model inside the graph.
-      logs: `{key: tensor}` for the callback's `logs`.
-      validation: what makes `val_*` logs.
-      learning_rate: what `optimizer.learning_rate` stands for.
-      params: further entries of `callback.params`.
-      missing_metric: what to do about a metric that the loop does not produce.
       group: what the hooks of one `as_hooks` call share; it has the options then.
+      **options: `steps_per_epoch` and the other options of `hookbridge.as_hooks`.
 
     Attributes:
       callback: the guest.
@@ -58,21 +50,15 @@ class CallbackToHook(
       errors.NotAGuestError: `callback` is no callback.
       errors.RefusedError: it cannot be carried into a session loop.
       errors.EpochsUndefinedError: it needs epochs and `steps_per_epoch` is missing.
+      errors.InvalidArgumentError: an option has a bad value.
     """
 
     def __init__(
         self,
         callback: Any,
         *,
-        steps_per_epoch: int | None = None,
-        epochs: int | None = None,
-        model: Any = None,
-        logs: Mapping[str, Any] | None = None,
-        validation: Any = None,
-        learning_rate: Any = None,
-        params: Mapping[str, Any] | None = None,
-        missing_metric: Literal["refuse", "warn"] = "refuse",
         group: CallbackGroup | None = None,
+        **options: Any,
     ) -> None:
         if not kinds.is_callback(callback):
             raise errors.NotAGuestError(
@@ -82,17 +68,7 @@ class CallbackToHook(
         self.callback = callback
         self._role = roles.role_of(callback)
         self._group = group or CallbackGroup(
-            SessionConfig(
-                callbacks=[callback],
-                steps_per_epoch=steps_per_epoch,
-                epochs=epochs,
-                model=model,
-                logs=logs,
-                validation=validation,
-                learning_rate=learning_rate,
-                params=params,
-                missing_metric=missing_metric,
-            )
+            SessionConfig(callbacks=[callback], **options)
         )
         self.called = self._group.called_for(callback)
         self._run: SessionRun | None = None

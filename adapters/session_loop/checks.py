@@ -1,4 +1,4 @@
-"""What is refused before the first step, by name, with the way out."""
+"""Refuses callbacks before the first step, by name and with a way out."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def check_paths(callback: Any) -> None:
 
 def _check_options(callback: Any) -> None:
     """Refuses options that the weights files of a bare graph cannot follow."""
-    # Keras does not use them for HDF5 files.
+    # Keras ignores the options for HDF5 files.
     if weight_files.is_h5(str(callback.filepath)):
         return
     found = weight_files.unsupported(getattr(callback, "_options", None))
@@ -127,7 +127,7 @@ def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
     """Refuses callbacks on a graph whose variables `tf.distribute` mirrors.
 
     Args:
-      callbacks: the kinds.
+      callbacks: those of the `as_hooks` call.
       variables: the global step and the trained variables of the graph.
 
     Raises:

@@ -48,7 +48,7 @@ def _uses_monitor(callback: Any) -> str | None:
     if not isinstance(monitor, str) or not name:
         return None
     if name == "ModelCheckpoint" and not callback.save_best_only:
-        return None  # it has a default that is not looked at
+        return None  # Keras does not look at its default
     return monitor
 
 

@@ -1,4 +1,4 @@
-"""Callbacks that Keras itself replaced, put right for a session loop."""
+"""Callbacks of `tf.compat.v1.keras`, which Keras makes where a graph is the default."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _V1 = "callbacks_v1"
 
 
 def effective(callback: Any) -> Any:
-    """The object whose methods are called for a guest: nearly always itself.
+    """The object whose methods are called for a guest: nearly always the guest.
 
-    `tf.keras.callbacks.TensorBoard(...)`, constructed while a graph is the default
-    one, is by Keras's choice an object of `tf.compat.v1.keras`, which would build its
-    ops in the finalized graph of the session. Its twin of the present class, with the
-    same options, does what the same line does outside the graph.
+    While a graph is the default one, `tf.keras.callbacks.TensorBoard(...)` makes an
+    object of `tf.compat.v1.keras`. That object would build its ops in the finalized
+    graph of the session. So an object of the present class takes its place, with the
+    same options: what the same line makes outside of the graph.
 
     Args:
       callback: a callback of any flavour.

@@ -24,8 +24,8 @@ from hookbridge.loops.clusters.lost_servers import shorten_log
 from hookbridge.loops.tasks.ports import (
     Liveness,
     check_own_port,
+    has_server,
     is_listening,
-    is_waiting,
     waiting,
 )
 from hookbridge.loops.tasks.server import answers
@@ -166,8 +166,8 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
         now = time.monotonic()
         # The chief's server listens until its process is gone, however that ended.
         if is_listening(config, "chief", 0):
-            if allowed_secs != LOST_SECS and not is_waiting(config, "chief", 0):
-                allowed_secs = LOST_SECS  # its server has started
+            if allowed_secs != LOST_SECS and has_server(config, "chief", 0):
+                allowed_secs = LOST_SECS
             seen = now
         elif seen is not None and now - seen > allowed_secs:
             break

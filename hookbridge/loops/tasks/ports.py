@@ -85,12 +85,16 @@ def waiting(config: ClusterConfig) -> Iterator[None]:
             thread.join()
 
 
-def is_waiting(config: ClusterConfig, job: str, index: int) -> bool:
-    """Whether a task is there and waits for others; see `waiting`."""
+def has_server(config: ClusterConfig, job: str, index: int) -> bool:
+    """Whether a task's server is there, and not only its process; see `waiting`.
+
+    A TensorFlow server greets a caller at once, in other words. On a busy machine
+    neither may answer in time: then this is not known, and False.
+    """
     with contextlib.suppress(OSError):
         place = address(config, job, index)
         with socket.create_connection(place, PROBE_SECS) as caller:
-            return caller.recv(len(GREETING)) == GREETING
+            return not GREETING.startswith(caller.recv(len(GREETING)))
     return False
 
 

@@ -19,7 +19,7 @@ import hookbridge as hb
 from hookbridge.adapters.parameter_server.delivery import default_max_lag
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.local_cluster import LocalCluster, free_ports
-from hookbridge.loops.tasks.ports import is_listening, is_waiting
+from hookbridge.loops.tasks.ports import GREETING, address
 
 JOB = "faults_job.py"
 RATE = 0.0078125
@@ -194,19 +194,20 @@ def test_a_stranger_on_a_worker_s_port_is_named() -> None:
 
 @pytest.mark.slow
 def test_servers_end_with_a_chief_that_never_began() -> None:
-    chief, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
-    server, waits = strategy_process(worker), strategy_process(chief)
-    try:
-        while not (is_listening(chief, "worker", 0) and is_waiting(chief, "chief", 0)):
-            assert server.poll() is waits.poll() is None
-            time.sleep(0.1)
-        time.sleep(2)  # the worker has seen the chief
-        waits.kill()
-        _, err = server.communicate()
-    finally:
-        for process in (server, waits):
-            process.kill()
-            process.wait()
+    _, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
+    with socket.socket() as chief:
+        chief.bind(address(worker, "chief", 0))
+        chief.listen()
+        server = strategy_process(worker)
+        try:
+            for _ in range(3):  # after that the worker knows that the chief waits
+                caller, _ = chief.accept()
+                with caller:
+                    caller.sendall(GREETING)
+            chief.close()
+            _, err = server.communicate()
+        finally:
+            server.kill()
     assert server.returncode == 1
     assert "ended before it began the job" in err
 
