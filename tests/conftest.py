@@ -162,6 +162,16 @@ def graph() -> Iterator[Any]:
         yield fresh
 
 
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Any:
+    """The records of absl's logger that have a text."""
+    from absl import logging
+
+    logging.get_absl_logger().addHandler(caplog.handler)
+    yield lambda text: [r for r in caplog.records if text in r.getMessage()]
+    logging.get_absl_logger().removeHandler(caplog.handler)
+
+
 @pytest.fixture(autouse=True)
 def _patient_calls() -> Iterator[None]:
     """No test leaves behind that calls to a task which is not there yet fail at once.

@@ -9,6 +9,7 @@ import estimator_scenarios as scenarios
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_loops import counting
 
 import hookbridge as hb
 from hookbridge import compat, errors
@@ -60,23 +61,7 @@ ONE_EPOCH = ["epoch_begin", "batch_end", "batch_end", "batch_end", "epoch_end"]
 
 
 def test_one_callback_counts_through_five_trainings(keras: Any, tmp_path: Path) -> None:
-    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        """Counts in attributes, which are state beside the checkpoints."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.begins = self.batches = self.ends = 0
-
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.begins += 1
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.batches += 1
-
-        def on_train_end(self, logs: Any = None) -> None:
-            self.ends += 1
-
-    counts = Counts()
+    counts = counting(keras)
     estimator = scenarios.custom(tmp_path)
     for _ in range(5):
         hooks = hb.as_hooks([counts], steps_per_epoch=PER_EPOCH)

@@ -247,3 +247,23 @@ def interrupted(keras: Any, make: Any, folder: Path, at: int, **options: Any) ->
     }
     session_loop(make(keras), max_steps=at, **kept, **options)
     return session_loop(make(keras), **kept, **options)
+
+
+def counting(keras: Any) -> Any:
+    """A callback that counts in attributes, which are state beside the checkpoints."""
+
+    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.begins = self.batches = self.ends = 0
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            self.begins += 1
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.batches += 1
+
+        def on_train_end(self, logs: Any = None) -> None:
+            self.ends += 1
+
+    return Counts()

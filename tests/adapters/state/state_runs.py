@@ -1,0 +1,45 @@
+"""Runs whose state of callbacks is looked at, and the files that they leave."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hookbridge.adapters.state.files import CallbackState
+
+
+def patient(keras: Any) -> Any:
+    return keras.callbacks.EarlyStopping("loss", min_delta=1e6, patience=50)
+
+
+def options(folder: Path, every: int = 1) -> dict[str, Any]:
+    saves = {"checkpoint_dir": str(folder), "save_checkpoint_steps": every}
+    return {"session_options": saves, "validate": False, "epochs": 20}
+
+
+def document(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+class Killed(BaseException):
+    """Ends a run as SIGKILL would: no `end` of any hook is called."""
+
+
+class Holds:
+    """Callbacks of one process whose arrays can be looked at."""
+
+    def __init__(self, keras: Any) -> None:
+        class Holder(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.kept = np.zeros(3)
+
+            def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+                self.kept = self.kept + 1
+
+        self.callback: Any = Holder()
+        self.state = CallbackState([self.callback], lambda: None)

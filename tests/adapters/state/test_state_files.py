@@ -1,0 +1,169 @@
+"""The files of a state: which belong together, and what may be in them."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from state_runs import Holds, Killed
+
+from hookbridge.adapters.state import arrays as array_files
+from hookbridge.adapters.state import codec, storage
+from hookbridge.adapters.state.files import CallbackState
+
+
+def test_killed_between_arrays_and_json(
+    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix = str(tmp_path / "model.ckpt-3")
+    one = Holds(keras)
+    one.callback.kept = np.full(3, 1.0)
+    one.state.save(prefix, 3)
+    write = storage.write
+
+    def killed(path: str, data: bytes) -> None:
+        if path.endswith(".json"):
+            raise Killed
+        write(path, data)
+
+    one.callback.kept = np.full(3, 2.0)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(storage, "write", killed)
+        one.state.save(prefix, 3)
+    two = Holds(keras)
+    assert two.state.restore(prefix) is not None
+    np.testing.assert_array_equal(two.callback.kept, np.full(3, 1.0))
+    one.state.save(prefix, 3)
+    three = Holds(keras)
+    three.state.restore(prefix)
+    np.testing.assert_array_equal(three.callback.kept, np.full(3, 2.0))
+    assert len(list(tmp_path.glob("*.npz"))) == 1  # old arrays go
+
+
+def test_arrays_of_another_state_are_refused(
+    keras: Any, tmp_path: Path, said: Any
+) -> None:
+    prefix = str(tmp_path / "model.ckpt-3")
+    one = Holds(keras)
+    one.callback.kept = np.full(3, 1.0)
+    one.state.save(prefix, 3)
+    (path,) = tmp_path.glob("*.npz")
+    path.write_bytes(array_files.to_bytes({"a0": np.full(3, 9.0)}))
+    two = Holds(keras)
+    assert two.state.restore(prefix) is None
+    np.testing.assert_array_equal(two.callback.kept, np.zeros(3))
+    assert said("its arrays are those of another state")
+
+
+def test_files_of_version_1_are_read(keras: Any, tmp_path: Path) -> None:
+    prefix = str(tmp_path / "model.ckpt-3")
+    state = {"kept": {"__array__": "a0"}}
+    (tmp_path / "model.ckpt-3.hookbridge.json").write_text(
+        json.dumps(
+            {
+                "version": 1,
+                "step": 3,
+                "callbacks": [{"class": "Holder", "state": state}],
+                "loop": None,
+            }
+        )
+    )
+    np.savez(tmp_path / "model.ckpt-3.hookbridge.npz", a0=np.full(3, 4.0))
+    one = Holds(keras)
+    assert one.state.restore(prefix) is not None
+    np.testing.assert_array_equal(one.callback.kept, np.full(3, 4.0))
+
+
+def test_clean_up_takes_names_exactly(keras: Any, tmp_path: Path) -> None:
+    mine, other = tmp_path / "r*", tmp_path / "run1"
+    for folder in (mine, other):
+        folder.mkdir()
+        (folder / "model.ckpt-1.hookbridge.json").write_text("{}")
+    kept = ("model.ckpt-1x.hookbridge.json", "xmodel.ckpt-1.hookbridge.json")
+    for name in kept:
+        (mine / name).write_text("{}")
+    Holds(keras).state.save(str(mine / "model.ckpt-2"), 2)
+    assert (other / "model.ckpt-1.hookbridge.json").exists()
+    assert sorted(p.name for p in mine.iterdir()) == sorted(
+        [*kept, "model.ckpt-2.hookbridge.json"]
+    )
+
+
+def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
+    class Runs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.cmd, self.path, self.phase, self.count = "ls", None, "warm", 0
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.count += 1
+            self.phase = "decay"
+            self.found = 3  # is not there before
+
+    crafted = {
+        "cmd": "rm -r /",
+        "path": "/etc/passwd",
+        "model": "x",
+        "params": {},
+        "on_epoch_end": 3,
+        "set_model": [1],
+        "new": "x",
+        "__class__": 1,
+        "phase": "decay",
+        "count": 4,
+        "found": 3,
+    }
+    path = tmp_path / "model.ckpt-3.hookbridge.json"
+    entries = [{"class": "Runs", "state": crafted}]
+    path.write_text(
+        json.dumps({"version": 2, "step": 3, "callbacks": entries, "loop": None})
+    )
+    callback = Runs()
+    before = dict(vars(callback))
+    CallbackState([callback], lambda: None).restore(str(tmp_path / "model.ckpt-3"))
+    changed = {k: v for k, v in vars(callback).items() if before.get(k) != v}
+    assert changed == {"phase": "decay", "count": 4, "found": 3}
+    # What is restored is what is stored.
+    stored = codec.storable(callback).keys()
+    assert stored >= changed.keys() and not stored & {"cmd", "path", "model", "new"}
+
+
+def test_array_file_that_claims_more_than_it_has(tmp_path: Path) -> None:
+    good = array_files.to_bytes({"a0": np.arange(3.0)})
+    np.testing.assert_array_equal(
+        array_files.from_bytes(good, ["a0"])["a0"], np.arange(3.0)
+    )
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a0.npy", bytes(10**7))
+    with pytest.raises(ValueError, match="larger than its file"):
+        array_files.from_bytes(path.read_bytes(), ["a0"])
+    header = good.replace(b"(3,)", b"(9,)")
+    with pytest.raises((ValueError, zipfile.BadZipFile)):
+        array_files.from_bytes(header, ["a0"])
+
+
+def test_state_that_is_far_larger_than_its_checkpoint(
+    keras: Any, tmp_path: Path, said: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hookbridge.adapters.state.files._MOST_BYTES", 100)
+    prefix = str(tmp_path / "model.ckpt-3")
+    Holds(keras).state.save(prefix, 3)
+    with open(f"{prefix}.hookbridge.json", "a") as file:
+        file.write(" " * 200)
+    assert Holds(keras).state.restore(prefix) is None
+    assert said("at most 100 are expected")
+
+
+def test_part_file_follows_no_link(tmp_path: Path) -> None:
+    target = tmp_path / "precious"
+    target.write_text("precious")
+    path = tmp_path / "model.ckpt-3.hookbridge.json"
+    (tmp_path / (path.name + ".part")).symlink_to(target)
+    storage.write(str(path), b"{}")
+    assert target.read_text() == "precious"
+    assert path.read_text() == "{}" and not path.is_symlink()

@@ -1,0 +1,129 @@
+"""Workers keep a state of their own beside the checkpoints of the chief."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from state_runs import Holds, document, patient
+
+import hookbridge as hb
+from hookbridge.adapters.session_loop.worker_checkpoints import WorkerCheckpoints
+from hookbridge.adapters.state.files import CallbackState
+
+v1: Any = tf.compat.v1
+
+
+def config(kind: str, index: int) -> str:
+    cluster = {"chief": ["h:1"], "worker": ["h:2", "h:4"], "ps": ["h:3"]}
+    return json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
+
+
+def worker_run(
+    keras: Any, folder: Path, step: int, runs: int, stopping: Any, between: Any = None
+) -> list[float]:
+    """A worker's part of a job; returns the learning rate of each epoch.
+
+    Args:
+      keras: of the callbacks.
+      folder: where the chief saves.
+      step: the global step that the worker finds.
+      runs: how many steps it makes.
+      stopping: a callback beside others.
+      between: is called after each step.
+    """
+    rates: list[float] = []
+
+    class Reads(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            rates.append(float(np.asarray(self.model.optimizer.learning_rate)))
+
+    reduce = keras.callbacks.ReduceLROnPlateau(
+        "loss", min_delta=1e6, patience=1, factor=0.5, min_lr=0.0
+    )
+    with tf.Graph().as_default():
+        counter = v1.train.get_or_create_global_step()
+        weight = v1.get_variable("weight", initializer=1.0)
+        loss = tf.identity(weight * weight, name="loss")
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, counter)
+        hooks = hb.as_hooks([reduce, stopping, Reads()], steps_per_epoch=2)
+        with MonitoredTrainingSession(str(folder), counter, step, hooks) as session:
+            for number in range(runs):
+                session.run(train_op)
+                if between is not None:
+                    between(number)
+    return rates
+
+
+def MonitoredTrainingSession(
+    checkpoint_dir: str, counter: Any, step: int, hooks: Any
+) -> Any:
+    """As TensorFlow's of a worker: it restores nothing, and finds a global step.
+
+    Its name and first argument are where a worker's `checkpoint_dir` is read.
+    """
+
+    def init(scaffold: Any, session: Any) -> None:
+        session.run(counter.initializer, {counter.initializer.inputs[1]: step})
+
+    scaffold = v1.train.Scaffold(init_fn=init)
+    return v1.train.MonitoredSession(v1.train.ChiefSessionCreator(scaffold), hooks)
+
+
+def test_worker_goes_on_with_its_own_state(
+    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Any
+) -> None:
+    monkeypatch.setenv("TF_CONFIG", config("worker", 0))
+
+    def chief_saves(number: int) -> None:
+        if number == 6:
+            with tf.Graph().as_default(), v1.Session() as session:
+                step = v1.get_variable("x", initializer=0)
+                session.run(step.initializer)
+                saver = v1.train.Saver()
+                saver.save(session, str(tmp_path / "model.ckpt"), global_step=7)
+
+    first = patient(keras)
+    rates = worker_run(keras, tmp_path, 0, 9, first, chief_saves)
+    assert rates[0] > rates[-1]
+    states = sorted(p.name for p in tmp_path.glob("*.hookbridge*.json"))
+    assert states == ["model.ckpt-7.hookbridge.worker-0.json"]
+    second = patient(keras)
+    again = worker_run(keras, tmp_path, 7, 2, second)
+    state = document(tmp_path / states[0])
+    assert second.wait >= state["callbacks"][1]["state"]["wait"] > 0
+    (rate,) = state["loop"]["learning_rates"].values()
+    assert again[0] == pytest.approx(rate) and rate < 0.1
+    # Another worker has no state there, and the chief has none to take over.
+    monkeypatch.setenv("TF_CONFIG", config("worker", 1))
+    assert worker_run(keras, tmp_path, 7, 1, patient(keras))[0] == pytest.approx(0.1)
+
+
+def test_worker_without_a_state_of_its_own_takes_the_chiefs(
+    keras: Any, tmp_path: Path
+) -> None:
+    """It was killed after the chief's checkpoint and before its own state."""
+    chief, worker = Holds(keras), Holds(keras)
+    mine = CallbackState([worker.callback], lambda: None, task="worker-0")
+    mine.save(str(tmp_path / "model.ckpt-1"), 1)
+    (tmp_path / "model.ckpt-1.index").touch()
+    chief.callback.kept = np.full(3, 5.0)
+    chief.state.save(str(tmp_path / "model.ckpt-2"), 2)
+    prefix = str(tmp_path / "model.ckpt-2")
+    assert not mine.exists(prefix)
+    assert mine.restore(prefix, of_task="") is not None
+    np.testing.assert_array_equal(worker.callback.kept, np.full(3, 5.0))
+
+
+def test_worker_looks_at_the_directory_of_the_chief(tmp_path: Path) -> None:
+    seen = WorkerCheckpoints(str(tmp_path))
+    assert seen.newest() is None and seen.new() is None
+    prefix = tmp_path / "model.ckpt-2"
+    (tmp_path / "model.ckpt-2.index").touch()
+    v1.train.update_checkpoint_state(str(tmp_path), str(prefix))
+    assert seen.new() == str(prefix)
+    assert seen.new() is None

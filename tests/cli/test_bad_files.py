@@ -1,0 +1,109 @@
+"""Bad files and flags on the command line: one error, and no foreign traceback."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hookbridge.cli import main
+
+JOB = """
+import sys
+import numpy as np
+import tensorflow as tf
+import hookbridge as hb
+
+v1 = tf.compat.v1
+
+def model_fn(features, labels, mode):
+    loss = tf.reduce_mean((features * v1.get_variable("w", []) - labels) ** 2)
+    train_op = v1.train.GradientDescentOptimizer(0.1).minimize(
+        loss, v1.train.get_global_step())
+    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+def train_input_fn():
+    x = np.arange(8, dtype=np.float32)
+    return tf.data.Dataset.from_tensor_slices((x, x)).batch(4, drop_remainder=True)
+"""
+# Words, what is added to the job, flags -> exit code and what stderr says.
+COMMANDS: dict[str, tuple[list[str], str, int, str]] = {
+    "unknown_tensor": (
+        ["train"],
+        'guests = [v1.train.LoggingTensorHook(["no_such:0"], every_n_iter=1)]',
+        1,
+        "train: .*no_such:0",
+    ),
+    "model_fn_raises": (
+        ["train"],
+        "def model_fn(features, labels, mode):\n    raise KeyError('mine')",
+        1,
+        r"job\.py\", line \d+, in model_fn\n(.*\n)+.*train: KeyError",
+    ),
+    "input_fn_raises": (
+        ["train"],
+        "def train_input_fn():\n    return 1 / 0",
+        1,
+        r"job\.py\", line \d+, in train_input_fn\n(.*\n)+.*train: ZeroDivisionError",
+    ),
+    "model_fn_exits": (
+        ["train"],
+        "def model_fn(features, labels, mode):\n    sys.exit(0)",
+        1,
+        "train: SystemExit: 0",
+    ),
+    "model_fn_arguments": (
+        ["train"],
+        "def model_fn(x):\n    pass",
+        2,
+        r"has the function `model_fn\(x\)`; expected `model_fn\(features",
+    ),
+    "model_fn_more_arguments": (
+        ["train"],
+        "def model_fn(features, labels, mode, more):\n    pass",
+        2,
+        r"has the function `model_fn\(features, labels, mode, more\)`; expected",
+    ),
+    "input_fn_arguments": (
+        ["train"],
+        "def train_input_fn(path):\n    pass",
+        2,
+        r"has the function `train_input_fn\(path\)`; expected `train_input_fn\(\)`",
+    ),
+    "file_exits": (["train"], "sys.exit(3)", 2, "line .* raised SystemExit: 3"),
+    "file_exits_explain": (["explain"], "sys.exit()", 2, "raised SystemExit"),
+    "guests_in_themselves": (
+        ["explain"],
+        "guests = []\nguests.append(guests)",
+        2,
+        "a list that contains itself",
+    ),
+    "guests_function": (
+        ["explain"],
+        "def guests(model):\n    return []",
+        2,
+        r"`guests` is the function `guests\(model\)`; expected .*without arguments",
+    ),
+    "seed": (["train", "--seed=1e20"], "", 2, "--seed"),
+    "seed_range": (["train", f"--seed={10**20}"], "", 2, "--seed"),
+    "workers": (["cluster", "--num_workers=99999999"], "", 2, "num_workers=99999999"),
+    "grace": (["cluster", "--grace_secs=nan"], "", 2, "grace_secs=nan"),
+    "grace_text": (["cluster", "--grace_secs=soon"], "", 2, "--grace_secs"),
+}
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_the_command_line_shows_no_foreign_traceback(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (command, *flags), more, code, words = COMMANDS[case]
+    job = tmp_path / "job.py"
+    job.write_text(f"{JOB}\n{more}\n")
+    if command == "train":
+        flags += [f"--model_dir={tmp_path / 'model'}", "--max_steps=2"]
+    assert main([command, *flags, str(job)]) == code
+    shown = capsys.readouterr().err
+    assert re.search(words, shown), shown
+    assert set(re.findall(r'File "(.*?)"', shown)) <= {str(job)}
+    assert not list(tmp_path.glob("model/model.ckpt-*"))
