@@ -94,9 +94,6 @@ def not_writable(directory: str) -> tuple[str, str] | None:
 
     Nothing is left behind. Remote file systems (`gs://...`) are left to TensorFlow.
 
-    Args:
-      directory: the path.
-
     Returns:
       The nearest directory that exists and the reason, or None.
     """

@@ -33,11 +33,7 @@ _OF_NOBODY: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 class GraphCollections:
-    """Puts the model's step and saver where hooks look for them, and takes them back.
-
-    Args:
-      graph: the model's graph.
-    """
+    """Puts the model's step and saver where hooks look for them, and removes them."""
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph

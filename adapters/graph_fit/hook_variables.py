@@ -22,9 +22,6 @@ class HookVariables:
 
     The graph outlives the run: without this, the second `fit` with a hook would make
     a variable that is there already.
-
-    Args:
-      graph: the model's graph.
     """
 
     def __init__(self, graph: Any) -> None:

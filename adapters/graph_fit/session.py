@@ -17,9 +17,6 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
     hooks run is an ordinary run, except for the step, which `MonitoredSession` asks
     for by what `StepCall.fetches` is.
 
-    Args:
-      session: Keras's session.
-
     Attributes:
       native: Keras's session.
       make_step: makes what Keras calls in each step, of a `CallableOptions`.

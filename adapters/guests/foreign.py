@@ -20,11 +20,7 @@ _REFUSED = {
 
 
 class ForeignCallback(kinds.Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
-    """The callback itself, with what Keras 2 asks of callbacks besides.
-
-    Args:
-      callback: a Keras 3 callback.
-    """
+    """The callback itself, with what Keras 2 asks of callbacks besides."""
 
     @property
     def guest(self) -> Any:

@@ -62,12 +62,16 @@ def is_callback_list(item: Any) -> bool:
     )
 
 
+def is_of_keras(cls: type) -> bool:
+    """Whether a class is Keras's own, of any flavour."""
+    return cls.__module__.partition(".")[0] in KERAS
+
+
 def flavour_of(callback: Any) -> Flavour:
     """Which Keras a callback was written for; Keras 2 covers tf.keras 2.15 too."""
     for base in type(callback).__mro__:
-        root = base.__module__.partition(".")[0]
-        if root in KERAS:
-            module = importlib.import_module(root)
+        if is_of_keras(base):
+            module = importlib.import_module(base.__module__.partition(".")[0])
             return "keras3" if compat.is_keras3(module) else "keras2"
     return "keras2"
 
@@ -75,7 +79,7 @@ def flavour_of(callback: Any) -> Flavour:
 def stock_name(callback: Any) -> str:
     """The name of the Keras callback class that a callback is or derives from."""
     for base in type(callback).__mro__:
-        if base.__module__.partition(".")[0] in KERAS and base.__name__ != "Callback":
+        if is_of_keras(base) and base.__name__ != "Callback":
             return base.__name__
     return ""
 

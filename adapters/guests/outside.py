@@ -65,11 +65,7 @@ class OutsideVariables:
         ]
 
     def warn(self, step: int) -> None:
-        """Warns of guests whose variables have not changed.
-
-        Args:
-          step: the present global step.
-        """
+        """Warns of guests whose variables have not changed."""
         said: set[int] = set()
         for held in self._held:
             if id(held.callback) in said or held.before != _checksum(held.variable):

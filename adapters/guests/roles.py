@@ -21,7 +21,6 @@ MEANING: dict[Role, str] = {
     "all": "every process that it is given to",
 }
 
-_KERAS = ("keras", "tf_keras")
 # They write files or talk to a server, which must happen once.
 _WRITERS = (
     "ModelCheckpoint",
@@ -53,7 +52,7 @@ def default_role(guest: Any) -> Role:
     if kinds.is_hook(guest):
         return "all"
     for base in type(guest).__mro__:
-        if base.__name__ in _WRITERS and base.__module__.partition(".")[0] in _KERAS:
+        if base.__name__ in _WRITERS and kinds.is_of_keras(base):
             return "chief"
     if str(getattr(guest, "monitor", "")).startswith("val_"):
         return "chief"

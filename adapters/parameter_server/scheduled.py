@@ -18,9 +18,6 @@ END_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
 class ScheduledSteps:
     """What the coordinator of one `fit` was given to do.
 
-    Args:
-      model: the Keras model.
-
     Attributes:
       count: the global step when all of them are done.
       is_broken: whether one failed because of the cluster.

@@ -40,11 +40,7 @@ def _frames() -> Iterator[Any]:
 
 
 def training_spec(graph: Any) -> Any:
-    """The `EstimatorSpec` whose training session is being made, or None.
-
-    Args:
-      graph: the graph of the session.
-    """
+    """The `EstimatorSpec` whose training session is being made, or None."""
     for frame in _frames():
         if frame.f_code.co_name == _TRAINS:
             spec = frame.f_locals.get("estimator_spec")
@@ -54,21 +50,13 @@ def training_spec(graph: Any) -> Any:
 
 
 def scaffold_saver(graph: Any) -> Any:
-    """The saver that the `model_fn` gave to the `Scaffold` of its training, or None.
-
-    Args:
-      graph: the graph of the session.
-    """
+    """The saver that the `model_fn` gave to the `Scaffold` of its training, or None."""
     spec = training_spec(graph)
     return None if spec is None else getattr(spec.scaffold, "saver", None)
 
 
 def collect_saver(graph: Any) -> None:
-    """Puts that saver into the collection `SAVERS`, where others look for it.
-
-    Args:
-      graph: the graph of the session.
-    """
+    """Puts that saver into the collection `SAVERS`, where others look for it."""
     saver = scaffold_saver(graph)
     savers = graph.get_collection_ref(tf.compat.v1.GraphKeys.SAVERS)
     if saver is not None and not savers:
@@ -76,11 +64,7 @@ def collect_saver(graph: Any) -> None:
 
 
 def evaluation(graph: Any) -> Evaluation | None:
-    """What the evaluation whose session is being made runs, or None.
-
-    Args:
-      graph: the graph of the session.
-    """
+    """What the evaluation whose session is being made runs, or None."""
     code = compat.private("evaluate_once").__code__
     for frame in _frames():
         if frame.f_code is not code:

@@ -15,12 +15,7 @@ CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case")
 
 
 def find_writers(graph: Any, counter: Any) -> list[Any]:
-    """The ops of a graph that may give a counter another value.
-
-    Args:
-      graph: the `tf.Graph`.
-      counter: the variable.
-    """
+    """The ops of a graph that may give a counter another value."""
     own = graph_ops.handle_op(counter)
     writers = []
     for op in graph.get_operations():
@@ -39,13 +34,7 @@ def find_writers(graph: Any, counter: Any) -> list[Any]:
 
 
 def find_movers(graph: Any, counter: Any, writers: Iterable[Any]) -> list[Any]:
-    """The writers that count a step: no initializers, no restored checkpoints.
-
-    Args:
-      graph: the `tf.Graph`.
-      counter: the variable.
-      writers: from `find_writers`.
-    """
+    """The writers that count a step: no initializers, no restored checkpoints."""
     own = graph_ops.handle_op(counter)
     movers = []
     for op in writers:
@@ -68,11 +57,7 @@ def _takes_reference(op: Any, index: int) -> bool:
 
 
 def moves_by(mover: Any) -> int | None:
-    """By how much an op moves the counter, or None if only a run can tell.
-
-    Args:
-      mover: one of `find_movers`.
-    """
+    """By how much an op moves the counter, or None if only a run can tell."""
     if mover.type not in ("AssignAdd", "AssignAddVariableOp"):
         return None
     added = mover.inputs[1].op

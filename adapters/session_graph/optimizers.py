@@ -48,11 +48,7 @@ class Optimizer(NamedTuple):
 
 
 def optimizer_of(rate: LearningRate) -> Optimizer:
-    """The optimizer that a learning rate belongs to.
-
-    Args:
-      rate: as `learning_rate.find` returned it.
-    """
+    """The optimizer that a learning rate belongs to."""
     update = rate.update
     if update is None:
         return Optimizer()

@@ -28,10 +28,6 @@ class BorrowedCallback:
 
     They change its model and its parameters, and what it derives from them: the writers
     and step counters of TensorBoard.
-
-    Args:
-      callback: the guest, before `set_model`.
-      lender: the run that it is in.
     """
 
     def __init__(self, callback: Any, lender: Lender) -> None:

@@ -47,10 +47,6 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
 
     It writes nothing; `check_paths` does.
 
-    Args:
-      callback: of any flavour.
-      has_model: whether the graph has a Keras model.
-
     Raises:
       errors.RefusedError: for such a callback.
       errors.UnwritableError: a directory that it writes to does not exist.
@@ -125,10 +121,6 @@ def _check_options(callback: Any) -> None:
 
 def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
     """Refuses callbacks on a graph whose variables `tf.distribute` mirrors.
-
-    Args:
-      callbacks: those of the `as_hooks` call.
-      variables: the global step and the trained variables of the graph.
 
     Raises:
       errors.RefusedError: names the first callback.

@@ -15,14 +15,7 @@ from hookbridge.adapters.session_loop.run import SessionRun
 
 
 class EvaluationRun(SessionRun):
-    """A run on an evaluation graph: every eval step is a test batch.
-
-    Args:
-      config: what `as_hooks` was given.
-      graph: the graph, not finalized.
-      counter: the global step, or None.
-      steps: which runs are eval steps.
-    """
+    """A run on an evaluation graph: every eval step is a test batch."""
 
     borrows = True
 
@@ -108,11 +101,6 @@ class EvaluationRun(SessionRun):
 class PredictionRun(SessionRun):
     """A run on a graph that neither trains nor evaluates: every run that returns
     something is a predict batch.
-
-    Args:
-      config: what `as_hooks` was given.
-      graph: the graph, not finalized.
-      counter: the global step, or None.
     """
 
     borrows = True

@@ -20,9 +20,6 @@ class CallbackGroup:
 
     The same hooks serve one `train` after the other, and `evaluate` in between.
 
-    Args:
-      config: what `as_hooks` was given.
-
     Raises:
       errors.RefusedError: a callback cannot be carried into a session loop.
       errors.EpochsUndefinedError: one needs epochs and there are none.

@@ -55,11 +55,6 @@ def _uses_monitor(callback: Any) -> str | None:
 def check_monitor(callback: Any, config: SessionConfig, produced: Produced) -> None:
     """Refuses a callback that monitors what the loop does not produce.
 
-    Args:
-      callback: the guest.
-      config: what `as_hooks` was given.
-      produced: what the loop produces.
-
     Raises:
       errors.UnknownMetricError: for such a callback, unless `missing_metric="warn"`.
     """
@@ -85,11 +80,7 @@ def _may_be_added(callback: Any, monitor: str, config: SessionConfig) -> bool:
     for other in config.callbacks:
         if other is callback:
             return False
-        stock = (
-            kinds.stock_name(other)
-            if type(other).__module__.split(".")[0] in kinds.KERAS
-            else ""
-        )
+        stock = kinds.stock_name(other) if kinds.is_of_keras(type(other)) else ""
         if (not stock or stock == "LambdaCallback") and overrides(other, event):
             return True
     return False

@@ -32,9 +32,6 @@ class Saves:
 
     They are those in the collection `SAVERS`: the loop's `CheckpointSaverHook` and
     whatever restores its session use the first of them.
-
-    Args:
-      graph: the graph, not finalized.
     """
 
     def __init__(self, graph: Any) -> None:

@@ -89,5 +89,4 @@ class _TimedCalls(Calls):
 
 
 def _is_users(method: Any) -> bool:
-    callback = getattr(method, "__self__", None)
-    return type(callback).__module__.partition(".")[0] not in kinds.KERAS
+    return not kinds.is_of_keras(type(getattr(method, "__self__", None)))

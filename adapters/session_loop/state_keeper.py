@@ -48,10 +48,6 @@ class StateKeeper:
     `ReduceLROnPlateau`), the checkpoint is written once more too.
 
     A worker writes its own state beside each checkpoint of the chief.
-
-    Args:
-      run: the training run.
-      epochs: its epochs, which have a state too.
     """
 
     def __init__(self, run: Kept, epochs: TrainingEpochs) -> None:

@@ -41,12 +41,6 @@ _LOOK, _FOLLOW, _OPEN, _WAIT = Phase
 class TrainRun(SessionRun):
     """A run on a training graph.
 
-    Args:
-      config: what `as_hooks` was given.
-      graph: the graph, not finalized.
-      counter: the global step, or None.
-      steps: which runs are training steps.
-
     Attributes:
       metrics: the keys of `logs`.
       checkpoint_dir: where the job's checkpoints are, as far as a worker knows it.

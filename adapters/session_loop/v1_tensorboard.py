@@ -18,9 +18,6 @@ def effective(callback: Any) -> Any:
     graph of the session. So an object of the present class takes its place, with the
     same options: what the same line makes outside of the graph.
 
-    Args:
-      callback: a callback of any flavour.
-
     Raises:
       errors.RefusedError: a subclass of that class; its methods cannot be moved.
     """

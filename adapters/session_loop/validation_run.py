@@ -23,11 +23,7 @@ class Validated(Protocol):
 
 
 class ValidationRun:
-    """Runs a validation in mid-training and reports it to the callbacks.
-
-    Args:
-      run: the training run it belongs to.
-    """
+    """Runs a validation in mid-training and reports it to the callbacks."""
 
     def __init__(self, run: Validated) -> None:
         self._run = run

@@ -11,9 +11,6 @@ class WorkerCheckpoints:
 
     Looking costs one `stat` of a file. A directory that is not local is not followed
     at each step; its newest checkpoint is found all the same.
-
-    Args:
-      directory: of the checkpoints.
     """
 
     def __init__(self, directory: str) -> None:

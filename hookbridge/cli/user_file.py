@@ -18,9 +18,6 @@ from hookbridge.arguments import without_arguments
 def load_file(path: str) -> ModuleType:
     """Runs a Python file as a module, with its folder importable, as Python does.
 
-    Args:
-      path: the file.
-
     Raises:
       errors.InvalidArgumentError: there is no such Python file, or it raises.
     """
@@ -49,12 +46,7 @@ def load_file(path: str) -> ModuleType:
 
 
 def told(path: str, error: BaseException) -> str:
-    """An error that ended a job: the traceback's lines of the user's file, and it.
-
-    Args:
-      path: the user's file.
-      error: what was raised.
-    """
+    """An error that ended a job: the traceback's lines of the user's file, and it."""
     here = os.path.abspath(path)
     frames = [
         frame
@@ -119,10 +111,6 @@ def find_function(
 
 def find_guests(module: ModuleType, name: str = "guests") -> Any:
     """The file's hooks and callbacks: a list, or a function that returns one.
-
-    Args:
-      module: the loaded file.
-      name: what the list or function is called.
 
     Raises:
       errors.InvalidArgumentError: the file has nothing of that name, or the function

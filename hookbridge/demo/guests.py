@@ -42,11 +42,6 @@ def demo_guests(keras: Any, directory: Path, emit: Callable[[str], None]) -> lis
     """Five hooks and five callbacks, in the order in which they see events.
 
     None of them was written with hookbridge in mind.
-
-    Args:
-      keras: the flavour of the callbacks.
-      directory: where this run's files go.
-      emit: where progress lines go.
     """
     hooks, callbacks = tf.compat.v1.train, keras.callbacks
     (directory / "weights").mkdir(parents=True, exist_ok=True)

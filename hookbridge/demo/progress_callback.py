@@ -18,11 +18,7 @@ class Progress:
     params: Any
 
     def __init__(self, emit: Callable[[str], None]) -> None:
-        """Initialises the callback.
-
-        Args:
-          emit: where lines go.
-        """
+        """Initialises the callback."""
         super().__init__()
         self._emit = emit
         self.history: list[dict[str, float]] = []
@@ -55,11 +51,6 @@ class Progress:
 
 
 def progress_callback(keras: Any, emit: Callable[[str], None]) -> Any:
-    """The callback for any Keras flavour.
-
-    Args:
-      keras: the flavour's module.
-      emit: where lines go.
-    """
+    """The callback for any Keras flavour."""
     bases = (Progress, keras.callbacks.Callback)
     return type("ProgressCallback", bases, {})(emit)

@@ -30,12 +30,7 @@ def title(loop: Host, settings: DemoSettings) -> str:
 def as_dict(
     settings: DemoSettings, accounts: Mapping[Host, Sequence[Account]]
 ) -> dict[str, Any]:
-    """Everything the table shows, ready for `to_json`.
-
-    Args:
-      settings: the demo's configuration.
-      accounts: what each process of each loop left.
-    """
+    """Everything the table shows, ready for `to_json`."""
     import tensorflow as tf
 
     loops: dict[str, Any] = {}

@@ -11,6 +11,7 @@ and an evaluator) does not come here: `train_and_evaluate` handles it itself.
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,10 +30,6 @@ def _cluster_spec(cluster: Any) -> Any:
 
 def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
     """Completes a `RunConfig` that has a strategy.
-
-    Args:
-      config: the `RunConfig` under construction.
-      tf_config: the contents of `TF_CONFIG`.
 
     Raises:
       ValueError: a strategy or a cluster is given twice.
@@ -133,12 +130,6 @@ def train_and_evaluate(
 ) -> None:
     """Runs this process's task of a `train_and_evaluate` with a strategy.
 
-    Args:
-      estimator: the `Estimator`.
-      train_spec: the `TrainSpec`.
-      eval_spec: the `EvalSpec`.
-      executor_cls: the class whose `_start_continuous_evaluation` evaluates.
-
     Raises:
       ValueError: the `RunConfig` has no coordinator mode.
     """
@@ -173,40 +164,18 @@ def train_and_evaluate(
     )
 
 
-def estimator_train(
-    estimator: Any,
-    train_distributed_fn: Callable[[Any, Any, Sequence[Any]], Any],
-    hooks: Sequence[Any],
-) -> Any:
-    """`Estimator.train` in a client of a remote cluster.
-
-    Raises:
-      errors.RefusedError: the cluster or the strategy allows `train_and_evaluate`
-        only.
-    """
-    return _run_as_client(estimator, "train", train_distributed_fn, hooks)
-
-
-def estimator_evaluate(
-    estimator: Any,
-    evaluate_distributed_fn: Callable[[Any, Any, Sequence[Any]], Any],
-    hooks: Sequence[Any],
-) -> Any:
-    """`Estimator.evaluate` in a client of a remote cluster.
-
-    Raises:
-      errors.RefusedError: the cluster or the strategy allows `train_and_evaluate`
-        only.
-    """
-    return _run_as_client(estimator, "eval", evaluate_distributed_fn, hooks)
-
-
 def _run_as_client(
-    estimator: Any,
     role: str,
+    estimator: Any,
     function: Callable[[Any, Any, Sequence[Any]], Any],
     hooks: Sequence[Any],
 ) -> Any:
+    """`Estimator.train` or `Estimator.evaluate` in a client of a remote cluster.
+
+    Raises:
+      errors.RefusedError: the cluster or the strategy allows `train_and_evaluate`
+        only.
+    """
     config = estimator._config
     strategy = getattr(config, f"_{role}_distribute")
     cluster = compat.private("multi_worker_util").normalize_cluster_spec(
@@ -226,6 +195,11 @@ def _run_as_client(
         cluster_spec=cluster,
         session_config=config.session_config,
     )
+
+
+# The package calls them as `(estimator, function, hooks)`.
+estimator_train = functools.partial(_run_as_client, "train")
+estimator_evaluate = functools.partial(_run_as_client, "eval")
 
 
 def _refuse_unless_client(config: Any, role: str, strategy: Any, cluster: Any) -> None:

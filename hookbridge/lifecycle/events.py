@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hookbridge import errors
 
@@ -56,38 +56,38 @@ class Delivery(NamedTuple):
     number: int | None = None
 
 
-HOOK_EVENTS: tuple[Event, ...] = (
-    Event(
+def _events(guest: Guest, *rows: tuple[Any, ...]) -> tuple[Event, ...]:
+    return tuple(Event(name, guest, *rest) for name, *rest in rows)
+
+
+HOOK_EVENTS = _events(
+    "hook",
+    (
         "begin",
-        "hook",
         "the session, once, before it exists; the graph may still grow",
         "once per `fit`, when the first step is built and has not run",
         "set_model",
     ),
-    Event(
+    (
         "after_create_session",
-        "hook",
         "the session, once it exists and after each recovery; the graph is final",
         "right after `begin`, with the live session",
         "on_train_begin",
     ),
-    Event(
+    (
         "before_run",
-        "hook",
         "the session, before every `run`, whatever it fetches",
         "before every execution of the train function",
         "on_train_batch_begin",
     ),
-    Event(
+    (
         "after_run",
-        "hook",
         "the session, after every `run`, with the values asked for",
         "after that execution, with its values",
         "on_train_batch_end",
     ),
-    Event(
+    (
         "end",
-        "hook",
         "the session, once, at a clean end only",
         "at the end of `fit`, at a clean end only; tensors of the step are those of "
         "the last step",
@@ -99,132 +99,115 @@ _NO_EPOCHS = "a session has no epochs: made from the global step and `steps_per_
 _NO_PARAMS = "no hook event carries the run's parameters: built from `as_hooks(...)`"
 _ALIAS = "an alias that `{}` calls, in either loop"
 
-CALLBACK_EVENTS: tuple[Event, ...] = (
-    Event(
+CALLBACK_EVENTS = _events(
+    "callback",
+    (
         "set_model",
-        "callback",
         "`fit`, `evaluate` or `predict`, first of all, with the model",
         "before training, with the live model",
         "begin",
     ),
-    Event(
+    (
         "set_params",
-        "callback",
         "`fit`, `evaluate` or `predict`, after `set_model`",
         "before training, when the graph is complete",
         None,
         _NO_PARAMS,
     ),
-    Event(
+    (
         "on_train_begin",
-        "callback",
         "`fit`, once, before the first epoch",
         "once the session exists: weights can be read",
         "after_create_session",
     ),
-    Event(
+    (
         "on_epoch_begin",
-        "callback",
         "`fit`, before the first batch of an epoch",
         "before the first step of an epoch; a resumed run starts at its own epoch",
         None,
         _NO_EPOCHS,
     ),
-    Event(
+    (
         "on_train_batch_begin",
-        "callback",
         "`fit`, before every execution of the train function",
         "before a run that is a training step, and before no other run",
         "before_run",
     ),
-    Event(
+    (
         "on_train_batch_end",
-        "callback",
         "`fit`, after that execution, with logs",
         "after a run that moved the global step, with logs",
         "after_run",
     ),
-    Event(
+    (
         "on_batch_begin",
-        "callback",
         _ALIAS.format("on_train_batch_begin"),
         _ALIAS.format("on_train_batch_begin"),
         "before_run",
     ),
-    Event(
+    (
         "on_batch_end",
-        "callback",
         _ALIAS.format("on_train_batch_end"),
         _ALIAS.format("on_train_batch_end"),
         "after_run",
     ),
-    Event(
+    (
         "on_epoch_end",
-        "callback",
         "`fit`, after the last batch of an epoch and its validation",
         "after the last step of an epoch, partial or not, and its validation",
         None,
         _NO_EPOCHS,
     ),
-    Event(
+    (
         "on_train_end",
-        "callback",
         "`fit`, once, at a clean end only",
         "once, at a clean end only, while the session is open",
         "end",
     ),
-    Event(
+    (
         "on_test_begin",
-        "callback",
         "`evaluate`, or `fit` before a validation",
         "once the evaluation's session exists, or before a validation",
         "after_create_session",
     ),
-    Event(
+    (
         "on_test_batch_begin",
-        "callback",
         "`evaluate`, before every batch",
         "before every run of an evaluation",
         "before_run",
     ),
-    Event(
+    (
         "on_test_batch_end",
-        "callback",
         "`evaluate`, after every batch, with logs",
         "after every run of an evaluation, with logs",
         "after_run",
     ),
-    Event(
+    (
         "on_test_end",
-        "callback",
         "`evaluate`, at a clean end, with logs",
         "at a clean end of an evaluation or validation, with logs",
         "end",
     ),
-    Event(
+    (
         "on_predict_begin",
-        "callback",
         "`predict`, once",
         "once the prediction's session exists",
         "after_create_session",
     ),
-    Event(
+    (
         "on_predict_batch_begin",
-        "callback",
         "`predict`, before every batch",
         "before every run of a prediction",
         "before_run",
     ),
-    Event(
+    (
         "on_predict_batch_end",
-        "callback",
         "`predict`, after every batch, with `outputs`",
         "after every run of a prediction, with `outputs`",
         "after_run",
     ),
-    Event(
+    (
         "on_predict_end",
-        "callback",
         "`predict`, at a clean end",
         "at a clean end of a prediction",
         "end",

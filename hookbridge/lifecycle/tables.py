@@ -22,11 +22,7 @@ TRAINING_EVENTS: tuple[str, ...] = tuple(
 
 
 def event_map_markdown(names: Collection[str] | None = None) -> str:
-    """The event map as a Markdown table, one row for each event of either guest.
-
-    Args:
-      names: the events to show; None for all.
-    """
+    """The event map as a Markdown table, one row for each event of either guest."""
     rows = [
         "| guest event | in its own loop: who calls it, when | in the other loop | "
         "counterpart |",

@@ -18,9 +18,6 @@ class OneLineEach(logging.Filter):
     """Shows one line for each lost server on the terminal, and no other about it.
 
     Handlers of the user, such as those of files, get every record.
-
-    Args:
-      config: the cluster.
     """
 
     def __init__(self, config: ClusterConfig) -> None:

@@ -172,11 +172,6 @@ def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
 
     A job that has not begun is stopped as soon as it begins.
 
-    Args:
-      config: the job's cluster.
-      reason: why, with the task that asks.
-      end: tells whether the job is over by itself, which ends the wait.
-
     Raises:
       errors.ClusterError: the chief is gone without having said that it is over.
     """

@@ -114,9 +114,6 @@ class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     It must be the first hook: time spent in later hooks is then not counted as part of
     the step.
-
-    Args:
-      group: that of the `GroupStopHook` at the end of the list.
     """
 
     def __init__(self, group: GroupStop) -> None:

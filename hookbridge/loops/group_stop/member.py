@@ -76,9 +76,6 @@ class GroupStop:
     def connect(self, target: str) -> None:
         """Joins the job; returns once its chief has begun it.
 
-        Args:
-          target: the session target of this process's server.
-
         Raises:
           errors.ClusterError: a parameter server or the chief is not there in time.
         """

@@ -18,9 +18,6 @@ class Output:
     """Where the lines of all tasks go. What cannot be written is dropped.
 
     A task must not wait for ever because nobody reads its lines, or the disk is full.
-
-    Args:
-      stream: `sys.stdout` or `sys.stderr`.
     """
 
     _lock = threading.Lock()  # one line at a time, whichever task it is from
@@ -60,11 +57,6 @@ class Output:
 
 class LocalTask:
     """One process of the cluster, and the threads that pass on its output.
-
-    Args:
-      config: the cluster and the task.
-      command: program and arguments.
-      outputs: where the lines of its two outputs go.
 
     Attributes:
       serves: whether it is a parameter server.

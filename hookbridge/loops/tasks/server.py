@@ -17,12 +17,7 @@ ANSWER_SECS = 5.0
 
 
 class ClusterServer:
-    """One task's server.
-
-    Args:
-      config: the cluster and this task.
-      session_config: a `tf.compat.v1.ConfigProto` for server and sessions.
-    """
+    """One task's server."""
 
     def __init__(self, config: ClusterConfig, session_config: Any) -> None:
         self._config = config

@@ -28,10 +28,6 @@ class Evaluation:
     def __init__(self, model_fn: ModelFn, input_fn: InputFn) -> None:
         """Builds the evaluation's operations under `evaluation/`.
 
-        Args:
-          model_fn: called as `model_fn(features, labels, "eval")`.
-          input_fn: gives a dataset that ends.
-
         Raises:
           errors.InvalidArgumentError: the dataset never ends, or a function returns
             something else than it should.

@@ -16,12 +16,7 @@ def mean(values: Sequence[Any]) -> Any:
 
 
 def weighted_mean(losses: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    """The mean over towers of different sizes.
-
-    Args:
-      losses: `[]` of each tower.
-      sizes: each tower's number of examples.
-    """
+    """The mean over towers of different sizes."""
     import tensorflow as tf
 
     total = tf.add_n(list(sizes))
