@@ -11,6 +11,7 @@ from hookbridge.cluster import ClusterConfig
 
 # How the coordinator's records about a failed step begin or go on.
 _RECORDS = re.compile(r"Remote function on worker|error when processing closure")
+_DERIVED = "This derived error is ignored"  # another record says what failed
 _SERVER = re.compile(r"remote target /job:ps/replica:0/task:(\d+)")
 
 
@@ -28,11 +29,13 @@ class OneLineEach(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the logger goes on with the record."""
         text = record.getMessage()
-        found = _SERVER.search(text) if _RECORDS.search(text) else None
-        if found is None:
+        if not _RECORDS.search(text):
             return True
-        index, logger = int(found[1]), tf.get_logger()
-        if index not in self._told:
+        found, logger = _SERVER.search(text), tf.get_logger()
+        if found is None and _DERIVED not in text:
+            return True
+        index = None if found is None else int(found[1])
+        if index is not None and index not in self._told:
             self._told.add(index)
             logger.error(
                 "hookbridge: parameter server %d (%s) is lost, which ends the fit. See "
