@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -21,26 +19,25 @@ from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.arguments import seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.lost_servers import shorten_log
+from hookbridge.loops.clusters.strategy_server import (
+    PROTOCOL,
+    cluster_spec,
+    serve,
+)
 from hookbridge.loops.tasks.ports import (
     Liveness,
     check_own_port,
-    has_server,
     is_listening,
     waiting,
 )
 from hookbridge.loops.tasks.server import answers
 
 POLL_SECS = 0.5
-# How long the coordinator may be out of reach before its servers end.
-LOST_SECS = 2.0
 START_SECS = 600.0
 WORKERS_LOST_SECS = 600.0
 FOLLOW_SECS = 10.0  # between two looks at the workers, at most
-# How long the chief may take from its last wait to the start of its own server.
-HANDOVER_SECS = 10.0
 # How long something may listen at a task's address without answering as its server.
 SILENT_SECS = 15.0
-PROTOCOL = "grpc"
 
 
 def parameter_server_strategy(
@@ -107,17 +104,13 @@ def parameter_server_strategy(
     if stop_on_sigterm:
         _stop_on_sigterm()
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
-        _cluster_spec(config), task_type="chief", task_id=0, rpc_layer=PROTOCOL
+        cluster_spec(config), task_type="chief", task_id=0, rpc_layer=PROTOCOL
     )
     strategy = tf.distribute.ParameterServerStrategy(
         resolver, variable_partitioner=variable_partitioner
     )
     end_with_threads(strategy)
     return strategy
-
-
-def _cluster_spec(config: ClusterConfig) -> Any:
-    return tf.train.ClusterSpec({j: list(h) for j, h in config.cluster.items()})
 
 
 def _check(config: ClusterConfig) -> None:
@@ -134,50 +127,6 @@ def _check(config: ClusterConfig) -> None:
             "`worker` or `ps`. Other tasks take no part in the strategy: let them do "
             "their work without calling this."
         )
-
-
-def server_config(config: ClusterConfig) -> Any:
-    """A `ConfigProto` with which servers cannot wait for each other for ever.
-
-    Each worker may hold a thread of another task while it waits for a variable.
-    """
-    threads = max(len(config.cluster["worker"]) + 1, os.cpu_count() or 1)
-    return tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads)
-
-
-def serve(config: ClusterConfig, *, start_secs: float) -> None:
-    """Serves as this task until the chief's process is gone, then ends the process.
-
-    Raises:
-      SystemExit: always, see `parameter_server_strategy`.
-    """
-    server = tf.distribute.Server(
-        _cluster_spec(config),
-        job_name=config.task_type,
-        task_index=config.task_index,
-        protocol=PROTOCOL,
-        config=server_config(config),
-    )
-    began = time.monotonic()
-    seen: float | None = None
-    allowed_secs = HANDOVER_SECS
-    chief = f"chief at {config.cluster['chief'][0]}"
-    while True:
-        now = time.monotonic()
-        # The chief's server listens until its process is gone, however that ended.
-        if is_listening(config, "chief", 0):
-            if allowed_secs != LOST_SECS and has_server(config, "chief", 0):
-                allowed_secs = LOST_SECS
-            seen = now
-        elif seen is not None and now - seen > allowed_secs:
-            break
-        elif seen is None and now - began > start_secs:
-            sys.exit(f"hookbridge: no {chief} came within {start_secs:g} s")
-        time.sleep(POLL_SECS)
-    del server
-    if allowed_secs != LOST_SECS:
-        sys.exit(f"hookbridge: the {chief} ended before it began the job")
-    sys.exit(0)
 
 
 def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:

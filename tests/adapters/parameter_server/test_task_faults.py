@@ -158,8 +158,8 @@ def test_sigterm_saves_although_a_worker_stands_still(
 STRATEGY = """
 import sys
 import hookbridge as hb
-from hookbridge.loops.clusters import parameter_server
-parameter_server.HANDOVER_SECS = parameter_server.SILENT_SECS = 1.0
+from hookbridge.loops.clusters import parameter_server, strategy_server
+strategy_server.HANDOVER_SECS = parameter_server.SILENT_SECS = 1.0
 hb.loops.parameter_server_strategy()
 """
 
