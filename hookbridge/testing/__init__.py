@@ -9,11 +9,20 @@
 `spy` makes any guest record beside what it does.
 """
 
-from hookbridge.testing.conformance import assert_conforms as assert_conforms
-from hookbridge.testing.conformance import differences as differences
-from hookbridge.testing.event_log import EventLog as EventLog
-from hookbridge.testing.event_log import Record as Record
-from hookbridge.testing.recording import RecordingCallback as RecordingCallback
-from hookbridge.testing.recording import RecordingHook as RecordingHook
-from hookbridge.testing.spying import spy as spy
-from hookbridge.testing.spying import unspy as unspy
+from __future__ import annotations
+
+from hookbridge.testing.conformance import assert_conforms, differences
+from hookbridge.testing.event_log import EventLog, Record
+from hookbridge.testing.recording import RecordingCallback, RecordingHook
+from hookbridge.testing.spying import spy, unspy
+
+__all__ = [
+    "EventLog",
+    "Record",
+    "RecordingCallback",
+    "RecordingHook",
+    "assert_conforms",
+    "differences",
+    "spy",
+    "unspy",
+]
