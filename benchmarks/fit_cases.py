@@ -109,7 +109,7 @@ def function_case(work: Work) -> base.Case:
     data = work.dataset()
 
     def run() -> base.Sample:
-        # As in `fit_case`, the second of two epochs is timed.
+        # The second of two epochs is timed, as in `fit_case`.
         for _ in range(2):
             iterator = iter(data)
             sample = timed_epoch(work, functools.partial(one_step, iterator))

@@ -7,15 +7,15 @@ from typing import Any
 
 from hookbridge.patching import InstanceMethods
 
-# What makes the callable for a function: (function, session) -> session.
+# Gives the session of which a function makes its callable: (function, session).
 SessionOf = Callable[[Any, Any], Any]
 
 
 class LoopFunction:
     """The function of one loop of a model, for as long as a run goes on.
 
-    Keras's function makes a callable of the session in its first call and keeps it;
-    here it makes it of another session.
+    In its first call Keras's function makes a callable of the session, and keeps it.
+    Here it makes the callable of another session.
 
     Args:
       model: the model.

@@ -77,7 +77,7 @@ class GraphCollections:
 
 
 def _saved_step(step: Any) -> Any:
-    """The step under the name that a session loop, which goes on with it, looks for."""
+    """Saves the step under the name that a session loop looks for when it goes on."""
     saveable_object = compat.private("saveable_object")
 
     class SavedStep(saveable_object.SaveableObject):  # type: ignore[misc, name-defined]
@@ -94,8 +94,8 @@ def _saved_step(step: Any) -> Any:
 def step_of(model: Any, session: Any) -> Any:
     """The variable that counts the steps of a model: its optimizer's.
 
-    A model that was never trained has none; then it is the graph's own, or one of
-    which nobody else knows.
+    A model that was never trained has none. Then it is the graph's own global step, or
+    a variable that nobody else knows.
     """
     optimizer = getattr(model, "optimizer", None)
     made = getattr(optimizer, "_iterations", None)

@@ -28,7 +28,7 @@ class HookVariables:
         self._graph = graph
         self._made: dict[str, Any] = {}
         self._added: dict[str, list[Any]] = {}
-        # To be initialised though they have values.
+        # They are initialised again, although they have values.
         self.again: list[Any] = []
 
     @contextlib.contextmanager

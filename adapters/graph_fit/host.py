@@ -1,4 +1,4 @@
-"""Which models train in a v1 graph, and what of that cannot have hooks."""
+"""Which models train in a v1 graph, and which of them cannot have hooks."""
 
 from __future__ import annotations
 

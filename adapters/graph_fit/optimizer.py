@@ -36,10 +36,7 @@ def reads(variable: Any) -> list[Any]:
 
 
 def gradients(model: Any) -> dict[str, Any]:
-    """`{"gradients/<variable>": tensor}` of what updates the weights.
-
-    Without those of which only some rows are there.
-    """
+    """`{"gradients/<variable>": tensor}` of the dense gradients of the weights."""
     found = {}
     for variable in model.trainable_weights:
         for op in getattr(variable, "handle", tf.constant(0)).consumers():

@@ -71,7 +71,7 @@ class GraphFitRun:
             self._starters.install()
 
     def _starter(self, name: str) -> Callable[..., Any]:
-        """In the place of a method that starts a loop, or a step, on the model."""
+        """Takes the place of a method that starts a loop, or a step, on the model."""
         model, original = self._model, getattr(self._model, name)
 
         def start(*args: Any, **kwargs: Any) -> Any:
@@ -158,7 +158,7 @@ class GraphFitRun:
         except (StopIteration, tf.errors.OutOfRangeError) as e:
             if step.data_ended:
                 raise  # Keras ends the epoch
-            # By exact type, as in a MonitoredSession.
+            # A MonitoredSession compares the exact type too.
             if type(e) in (StopIteration, tf.errors.OutOfRangeError):
                 return self._stopped_by(e, step)
             self.fail()

@@ -14,8 +14,8 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
     """A second handle of a session: the same session, which stays open.
 
     Keras makes its callables from it, so that they come to the run with hooks. What
-    hooks run is an ordinary run, except for the step, which `MonitoredSession` asks
-    for by what `StepCall.fetches` is.
+    hooks run is an ordinary run. Only the step is not: `MonitoredSession` asks for it
+    by `StepCall.fetches`.
 
     Attributes:
       native: Keras's session.

@@ -19,7 +19,7 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
     Args:
       session: the session.
       scaffold: that of a hook, or None.
-      again: variables to initialise though they are initialised.
+      again: variables that are initialised again.
       add_saver: files the saver on the graph.
     """
 
@@ -61,7 +61,7 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
 
 
 def initialise(session: Any, again: Sequence[Any]) -> None:
-    """Initialises what is not initialised: Keras does it for its own variables."""
+    """Initialises what is not initialised; Keras initialises its own variables."""
     graph = session.graph
     variables = [
         v

@@ -21,7 +21,7 @@ MEANING: dict[Role, str] = {
     "all": "every process that it is given to",
 }
 
-# They write files or talk to a server, which must happen once.
+# Callbacks that write files or talk to a server, which must happen once.
 _WRITERS = (
     "ModelCheckpoint",
     "BackupAndRestore",

@@ -1,4 +1,4 @@
-"""What takes the place of a guest in a process where its role lets it not run."""
+"""What takes the place of a guest in a process where its role does not let it run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hookbridge.adapters.guests import any_flavour, kinds, roles
 
 
 class _Skipped(kinds.Wrapper):
-    """Calls nothing of its guest; says so once.
+    """Does not call its guest, and says so once.
 
     Attributes:
       role: where the guest runs, see `hookbridge.set_role`.

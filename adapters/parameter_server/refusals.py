@@ -15,7 +15,7 @@ _KERAS_3 = (
     "`tf_keras` (`pip install tf_keras`, and import it before `hb.as_callbacks` is "
     "called), or with `tf.keras` on TensorFlow 2.15."
 )
-# As `REFUSED_HOOKS`, for hooks that need the process in which the step runs.
+# Like `REFUSED_HOOKS`: hooks that need the process in which the step runs.
 _REFUSED_HOOKS: dict[str, tuple[str, str]] = {
     "ProfilerHook": (
         "it traces the step in the process of the hook, and the step runs on a worker",

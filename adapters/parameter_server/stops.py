@@ -50,7 +50,7 @@ def saves_after(hook: Any, global_step: int) -> bool:
 class ClusterFailure(Exception):
     """Carries an error of the cluster past `MonitoredSession`'s recovery.
 
-    A session that lost a server can be made anew; a strategy that lost one cannot.
+    A session that lost a server can be made anew. A strategy that lost one cannot.
     """
 
     def __init__(self, error: BaseException) -> None:

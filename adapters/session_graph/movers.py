@@ -1,4 +1,4 @@
-"""Which ops move a counter, and by how much."""
+"""Which ops move a counter, and how far."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _takes_reference(op: Any, index: int) -> bool:
 
 
 def moves_by(mover: Any) -> int | None:
-    """By how much an op moves the counter, or None if only a run can tell."""
+    """How far an op moves the counter, or None if only a run can tell."""
     if mover.type not in ("AssignAdd", "AssignAddVariableOp"):
         return None
     added = mover.inputs[1].op

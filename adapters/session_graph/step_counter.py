@@ -65,7 +65,7 @@ class StepCounter:
 
         Args:
           before: the global step before it.
-          adds: what `adds` said of the step.
+          adds: what `adds` returned for the step.
           count: the counter as it was read with the step, or None if it was not.
           run_context: of the step.
         """
@@ -87,7 +87,7 @@ class StepCounter:
         return step
 
     def adds(self, step: Step) -> int | None:
-        """By how much a run moves the global step, or None if it has to be read."""
+        """How far a run moves the global step, or None if the step has to be read."""
         return step.adds if self.exact else None
 
     def run_seen(self, fetches: Any) -> bool:

@@ -25,8 +25,8 @@ class Step:
       tail: the op after which the counter has its new value, or None if only a
         read after the run can tell.
       ops: every op that the fetches need.
-      adds: by how much the run moves the counter, as the graph alone tells; None
-        if only a read can tell.
+      adds: how far the run moves the counter, if the graph alone tells it; None if
+        only a read can tell.
     """
 
     __slots__ = ("adds", "ops", "tail")

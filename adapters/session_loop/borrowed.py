@@ -3,7 +3,7 @@
 `train_and_evaluate` evaluates in mid-training, with a session and a model of its own.
 The callbacks of that evaluation may be those of the training, wrapped by the same
 `as_hooks` call or by another one. `Model.fit` evaluates on the model that it trains, so
-that nothing changes for a callback there. Here the callback is given back as it was.
+nothing changes for a callback there. Here the callback is put back into its old state.
 """
 
 from __future__ import annotations

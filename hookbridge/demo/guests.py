@@ -49,7 +49,7 @@ def demo_guests(keras: Any, directory: Path, emit: Callable[[str], None]) -> lis
         hooks.LoggingTensorHook(
             {"loss": "loss:0", "learning_rate": "learning_rate:0"}, every_n_iter=200
         ),
-        # In a cluster every process runs every hook; these two write files.
+        # A cluster runs each hook in every process, and these two write files.
         hb.set_role(
             hooks.StepCounterHook(
                 every_n_steps=50, output_dir=str(directory / "step_counter")

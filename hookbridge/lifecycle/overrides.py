@@ -76,7 +76,7 @@ def wants_batches(callback: Any, mode: str) -> bool:
 
 
 def called(guests: Sequence[Any], event: str) -> list[Any]:
-    """Those of the guests of one loop whose method for an event is called, in order.
+    """The guests of one loop whose method for an event is called, in order.
 
     Methods that do nothing are left out. A callback can say that it wants no batches
     (`_implements_train_batch_hooks` returns False); Keras calls its batch methods

@@ -16,9 +16,9 @@ from hookbridge.loops.tasks.ports import Liveness
 
 POLL_SECS = 0.2
 LOOK_SECS = 2.0
-# After the chief has left, the other tasks have this long to follow: tasks that listen
-# (Estimator's workers sleep up to 60 seconds before they begin), tasks that never
-# listened, and tasks that no longer do.
+# How long the other tasks may take to follow, after the chief has left: tasks that
+# listen (Estimator's workers sleep up to 60 seconds before they begin), tasks that
+# never listened, and tasks that listen no more.
 AFTER_CHIEF_ALIVE_SECS = 90.0
 AFTER_CHIEF_UNSEEN_SECS = 5.0
 AFTER_CHIEF_GONE_SECS = 1.0

@@ -1,7 +1,8 @@
 """What the processes of a job share about its end, on parameter server 0.
 
-It consists of queues and handles in a container and in graphs of their own: the model
-and its checkpoints get no variable, and the user's graph gets only `token_ops`. A
+It consists of queues and handles in a container of their own and in graphs of their
+own. So the model and its checkpoints get no variable, and the user's graph gets only
+`token_ops`. A
 closed queue means a stop: closing it wakes at once everybody who waits on it.
 """
 

@@ -21,8 +21,8 @@ START_POLL_SECS = 0.5  # until all others have been seen
 INTERRUPT_SECS = 4.0
 # A process whose main thread nothing can wake ends itself after this.
 LAST_RESORT_SECS = 8.0
-# So long may a synchronous step take, if a worker is gone, before another one is
-# let through in its place.
+# How long a synchronous step may take while a worker is gone. After that another
+# worker is let through in its place.
 STALL_SECS = 3.0
 
 

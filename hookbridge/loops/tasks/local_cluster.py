@@ -121,7 +121,7 @@ class LocalCluster:
                         guard.watch(tasks[-1].process.pid)
                 return _wait(tasks, received, self.grace_secs, guard)
             finally:
-                # Those that a signal reached have had their time.
+                # Tasks that a signal reached have had their time.
                 _end(tasks, 0.0 if received else self.grace_secs)
                 guard.close()
                 for output in outputs:
