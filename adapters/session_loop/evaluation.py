@@ -40,11 +40,7 @@ class EvaluationRun(SessionRun):
         self._now = False
 
     def created(self, coord: Any) -> None:
-        if self._counter is not None:
-            self.step = int(self.session.run(self._counter))
-        if not self.started:
-            self.started = True
-            self.deliver("on_test_begin", {})
+        self.begin_once(self._counter, "on_test_begin")
 
     def before_step(self, run_context: Any) -> Any:
         import tensorflow as tf
@@ -113,11 +109,7 @@ class PredictionRun(SessionRun):
         self._now = False
 
     def created(self, coord: Any) -> None:
-        if self._counter is not None:
-            self.step = int(self.session.run(self._counter))
-        if not self.started:
-            self.started = True
-            self.deliver("on_predict_begin", {})
+        self.begin_once(self._counter, "on_predict_begin")
 
     def before_step(self, run_context: Any) -> Any:
         import tensorflow as tf

@@ -165,6 +165,14 @@ class SessionRun:
             with self.model.live_link.event(of_batch="batch" in event):
                 calls(*args)
 
+    def begin_once(self, counter: Any, event: str) -> None:
+        """Reads the global step; delivers the event of the begin, the first time."""
+        if counter is not None:
+            self.step = int(self.session.run(counter))
+        if not self.started:
+            self.started = True
+            self.deliver(event, {})
+
     def _collect_calls(self) -> None:
         events = [
             f"on_{mode}_{edge}"
