@@ -21,10 +21,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
+
+from idle_clock import idle_secs
 
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
@@ -33,16 +37,39 @@ KINDS = ("one", "async", "sync", "fit")
 STEPS = 200
 PLACES = ("saving", "saved", "step", "epoch", "validation", "begin")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-DEADLINE_SECS = 240.0
+DEADLINE_IDLE_SECS = 120.0
 # How far the weights of several workers may be from those of an undisturbed run.
 TOLERANCE = 0.1
 
 
-class Job:
-    """A job in a folder, started as often as it takes."""
+# Starts `python ARGUMENTS` with more environment; the output is added to a file.
+Start = Callable[[Sequence[str], Mapping[str, str], Path], Any]
 
-    def __init__(self, kind: str, folder: Path, seed: int) -> None:
-        self.kind, self.folder = kind, folder
+
+def started(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> Any:
+    """Starts a Python of its own."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, *arguments],
+            env={**os.environ, **environment},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+class Job:
+    """A job in a folder, started as often as it takes.
+
+    Args:
+      kind: one of `KINDS`.
+      folder: where it writes.
+      seed: of what happens to it.
+      start: starts a task.
+    """
+
+    def __init__(self, kind: str, folder: Path, seed: int, start: Start) -> None:
+        self.kind, self.folder, self._start = kind, folder, start
         self._random = random.Random(seed)
         self._started = 0
         folder.mkdir(parents=True, exist_ok=True)
@@ -78,21 +105,13 @@ class Job:
             name = f"{config.task_type}_{config.task_index}"
             arguments = [self.kind, str(self.folder), str(STEPS)]
             environment = {
-                **os.environ,
                 "TF_CONFIG": config.to_json(),
                 "TF_CPP_MIN_LOG_LEVEL": "3",
                 "CUDA_VISIBLE_DEVICES": "-1",
             }
-            with (self.folder / f"{name}.{self._started}.log").open("wb") as log:
-                processes.append(
-                    subprocess.Popen(
-                        [sys.executable, str(JOB), *arguments, death * (i == victim)],
-                        env=environment,
-                        stdout=log,
-                        stderr=log,
-                        start_new_session=True,
-                    )
-                )
+            log = self.folder / f"{name}.{self._started}.log"
+            words = [str(JOB), *arguments, death * (i == victim)]
+            processes.append(self._start(words, environment, log))
         try:
             if not disturbed:
                 return self._finish(processes) + self._check(expected, lines)
@@ -101,7 +120,7 @@ class Job:
             else:
                 _wait(lambda: self._lines() != lines or processes[0].poll() is not None)
                 time.sleep(after)
-                processes[victim].send_signal(kill)
+                os.kill(processes[victim].pid, kill)
                 time.sleep(self._random.uniform(0, 2))
         finally:
             for process in processes:
@@ -117,7 +136,7 @@ class Job:
     def final(self) -> Any:
         return json.loads((self.folder / "final.json").read_text())
 
-    def _finish(self, processes: list[subprocess.Popen[bytes]]) -> list[str]:
+    def _finish(self, processes: list[Any]) -> list[str]:
         _wait(lambda: all(process.poll() is not None for process in processes))
         codes = [process.poll() for process in processes]
         return [] if not any(codes) else [f"exit codes {codes} without any fault"]
@@ -189,18 +208,20 @@ def _close(a: float | None, b: float | None) -> bool:
 
 
 def _wait(done: Any) -> None:
-    deadline = time.monotonic() + DEADLINE_SECS
+    began = idle_secs()
     while not done():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"nothing happened for {DEADLINE_SECS:g} s")
+        if idle_secs() - began > DEADLINE_IDLE_SECS:
+            raise TimeoutError(f"nothing happened for {DEADLINE_IDLE_SECS:g} idle s")
         time.sleep(0.02)
 
 
-def survive(kind: str, rounds: int, seed: int, folder: Path) -> list[str]:
+def survive(
+    kind: str, rounds: int, seed: int, folder: Path, start: Start = started
+) -> list[str]:
     """Disturbs a job for some rounds; returns what was wrong, a line for each fault."""
-    calm = Job(kind, folder / "calm", seed)
+    calm = Job(kind, folder / "calm", seed, start)
     wrong = calm.run(disturbed=False)
-    job, generation, survived = Job(kind, folder / "job0", seed), 0, 0
+    job, generation, survived = Job(kind, folder / "job0", seed, start), 0, 0
     for number in range(rounds):
         found = job.run(disturbed=True)
         survived += not found
@@ -209,7 +230,7 @@ def survive(kind: str, rounds: int, seed: int, folder: Path) -> list[str]:
         if job.is_over:
             wrong += _compare(calm, job)
             generation += 1
-            job = Job(kind, folder / f"job{generation}", seed + generation)
+            job = Job(kind, folder / f"job{generation}", seed + generation, start)
     found = job.run(disturbed=False)
     wrong += [*found, *_compare(calm, job)]
     print(f"{kind}: {survived} of {rounds} rounds survived", flush=True)
