@@ -42,6 +42,7 @@ PACKAGES = [
     "hookbridge.migrate.rewriting",
     "hookbridge.run",
     "hookbridge.run.contrib",
+    "hookbridge.run.contrib.areas",
     "hookbridge.testing",
 ]
 
@@ -92,6 +93,8 @@ setup(
         "hookbridge.demo": ["data/*"],
         # The names of each TensorFlow that `migrate` knows.
         "hookbridge.migrate": ["data/*.json"],
+        # The names of tf.contrib that live.
+        "hookbridge.run.contrib": ["data/*.json"],
     },
     install_requires=["tensorflow>=2.15", "numpy", "absl-py"],
     extras_require=EXTRAS,

@@ -1,8 +1,8 @@
 """The `hookbridge` command.
 
 Reading order: `command`, `version`, `flag_table`, then one module for each sub-command:
-`demo`, `explain`, `migrate`, `run`, `cluster`, `train` (with `estimator_cluster` and
-`estimator_job`); `user_file` loads a user's Python file.
+`demo`, `explain`, `migrate`, `run`, `doctor`, `cluster`, `train` (with
+`estimator_cluster` and `estimator_job`); `user_file` loads a user's Python file.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ COMMANDS = {
     "demo": "hookbridge.cli.demo",
     "train": "hookbridge.cli.train",
     "run": "hookbridge.cli.run",
+    "doctor": "hookbridge.cli.doctor",
     "cluster": "hookbridge.cli.cluster",
     "explain": "hookbridge.cli.explain",
     "migrate": "hookbridge.cli.migrate",

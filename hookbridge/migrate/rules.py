@@ -318,6 +318,9 @@ OTHER_RUN = {
     "V1_NAME": "answers with tf.compat.v1",
     "DEVICE_FUNCTION": "takes functions too",
     "V1_BEHAVIOUR": "switches the v1 behaviour on",
+    "OLD_ARGUMENT": "takes the old argument or method",
+    "CLUSTER": "starts the servers as they are",
+    "SUPERVISOR": "runs it as it is, without guests",
 }
 
 

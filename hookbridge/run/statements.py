@@ -149,6 +149,22 @@ class _Rewriting(ast.NodeTransformer):
                 made.append(_bind(alias.asname or alias.name, call))
         return [ast.copy_location(m, node) for m in made]
 
+    def visit_Call(self, node: ast.Call) -> Any:
+        """`map` takes the arguments of `tf.contrib.data`."""
+        self.generic_visit(node)
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        size: ast.expr | None = None
+        for keyword in list(node.keywords) if method == "map" else []:
+            if keyword.arg == "num_threads":
+                keyword.arg = "num_parallel_calls"
+            elif keyword.arg == "output_buffer_size":
+                size = keyword.value
+                node.keywords.remove(keyword)
+        if size is None:
+            return node
+        fetched = ast.Call(ast.Attribute(node, "prefetch", ast.Load()), [size], [])
+        return ast.copy_location(fetched, node)
+
     def _call(self, method: str, *words: str) -> ast.Call:
         helper: ast.expr = ast.Name(HELPER, ast.Load())
         if self._strict:

@@ -27,7 +27,13 @@ LAYERS = frozenset(
     for name in ("base", "convolutional", "core", "layers", "normalization", "pooling")
 )
 # A part of the name of a private module, and where public names for it are.
-PUBLIC = ((".training.", "train"), (".ops.nn", "nn"), (".summary", "summary"))
+PUBLIC = (
+    (".training.", "train"),
+    ("pywrap", "train"),
+    (".ops.nn", "nn"),
+    (".summary", "summary"),
+)
+PYTHON = "tensorflow.python"
 MNIST = "tensorflow.examples.tutorials.mnist"
 
 
@@ -109,12 +115,19 @@ def tensorflow(old: bool) -> View:
 
 def _shared() -> dict[str, Callable[[], Any]]:
     """The names that both views have and TensorFlow has not."""
-    return {"contrib": namespace.root, "examples": _examples}
+    own: dict[str, Callable[[], Any]] = {
+        "contrib": namespace.root,
+        "examples": _examples,
+        "pywrap_tensorflow": functools.partial(_private, f"{PYTHON}.pywrap_tensorflow"),
+    }
+    for name in ("core", "python"):
+        own[name] = functools.partial(importlib.import_module, f"tensorflow.{name}")
+    return own
 
 
 def _examples() -> View:
     """`tensorflow.examples`, as far as there is something behind it."""
-    from hookbridge.run.contrib import mnist
+    from hookbridge.run.contrib.areas import mnist
 
     *above, last = MNIST.split(".")
     found = View(MNIST, (mnist,), {"input_data": lambda: mnist})
@@ -135,9 +148,9 @@ def find(old: bool, dotted: str) -> Any:
     Raises:
       ImportError: there is nothing of that name.
     """
-    if dotted.startswith("tensorflow.python."):
+    if dotted.startswith(f"{PYTHON}."):
         return _private(dotted)
-    if dotted == "tensorflow.python":
+    if dotted == PYTHON:
         return importlib.import_module(dotted)
     found: Any = tensorflow(old)
     place = "tensorflow"

@@ -54,10 +54,10 @@ def find(path: str) -> Any:
       errors.MissingExtraError: tf_slim is needed and not installed.
     """
     if path in table.NAMES:
-        return _resolve(table.NAMES[path])
+        return resolve(table.NAMES[path])
     area, _, name = path.rpartition(".")
     for source in table.AREAS.get(area, ()):
-        value = _attribute(_resolve(source), name)
+        value = _attribute(resolve(source), name)
         if value is not _MISSING:
             return value
     return Contrib(path) if table.areas_above(path) else None
@@ -75,7 +75,8 @@ def _below(path: str, name: str) -> Any:
         return Contrib(full) if is_files else Gone(f"tf.contrib.{full}")
     # A name of any file of an area is looked for in the whole area.
     last = files.rpartition(".")[2]
-    value = find(f"{area}.{last}.{name}") if f"{area}.{last}" in table.AREAS else None
+    near = f"{area}.{last}"
+    value = find(f"{near}.{name}") if table.areas_above(near) else None
     if value is not None and not isinstance(value, Contrib):
         return value
     value = find(f"{area}.{name}")
@@ -87,14 +88,14 @@ def _below(path: str, name: str) -> Any:
     return Gone(f"tf.contrib.{area}.{name}")
 
 
-def _resolve(source: str) -> Any:
+def resolve(source: str) -> Any:
     """The object of a source; see `table`."""
     root, *parts = source.split(".")
     found: Any
     if root == "tf":
         found = importlib.import_module("tensorflow")
     elif root == "ours":
-        found = importlib.import_module("hookbridge.run.contrib")
+        found = importlib.import_module("hookbridge.run.contrib.areas")
     elif root == "estimator":
         from hookbridge.estimator import revive
 

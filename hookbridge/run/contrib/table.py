@@ -2,7 +2,7 @@
 
 A source begins with `tf` (TensorFlow's public names), `tf_slim`, `estimator` (what
 `tf.compat.v1.estimator` had), `private` (a row of `hookbridge.compat`) or `ours` (a
-module of this room). Nothing here is put into TensorFlow's own modules.
+module of the room `areas`). Nothing here is put into TensorFlow's own modules.
 """
 
 from __future__ import annotations
@@ -45,7 +45,12 @@ AREAS: dict[str, tuple[str, ...]] = {
     "tfprof": ("ours.profiling",),
     "tfprof.model_analyzer": ("ours.profiling",),
     "tpu": ("estimator.tpu", "tf.compat.v1.tpu"),
-    "training": ("ours.hparams", "tf_slim.training", "tf.compat.v1.train"),
+    "training": (
+        "ours.hparams",
+        "tf_slim.training.training",
+        "tf_slim.training.evaluation",
+        "tf.compat.v1.train",
+    ),
     "training.hparam": ("ours.hparams",),
 }
 
@@ -74,6 +79,9 @@ NAMES: dict[str, str] = {
     "learn.ModeKeys": "estimator.ModeKeys",
     "learn.NanLossDuringTrainingError": "tf.compat.v1.train.NanLossDuringTrainingError",
     "learn.datasets.mnist": "ours.mnist",
+    "learn.run_config._DEFAULT_UID_WHITE_LIST": (
+        "ours.run_config._DEFAULT_UID_WHITE_LIST"
+    ),
     "metrics.confusion_matrix": "tf.compat.v1.confusion_matrix",
     "metrics.set_difference": "tf.sets.difference",
     "metrics.set_intersection": "tf.sets.intersection",

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 # What a program may change without another `uid`, as in TensorFlow 1.
-_FREE = (
+_DEFAULT_UID_WHITE_LIST = (
     *("tf_random_seed", "save_summary_steps", "save_checkpoints_steps"),
     *("save_checkpoints_secs", "session_config", "keep_checkpoint_max"),
     *("keep_checkpoint_every_n_hours", "log_step_count_steps"),
@@ -99,7 +99,7 @@ def _run_config() -> Any:
             given = json.loads(os.environ.get("TF_CONFIG") or "{}")
             return str(given.get("environment", Environment.LOCAL))
 
-        def uid(self, whitelist: Any = _FREE) -> str:
+        def uid(self, whitelist: Any = _DEFAULT_UID_WHITE_LIST) -> str:
             """A string that tells whether two objects configure the same run."""
             left_out = {f"_{name}" for name in whitelist or ()}
             state = {k: v for k, v in vars(self).items() if k not in left_out}

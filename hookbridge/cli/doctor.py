@@ -1,0 +1,44 @@
+"""`hookbridge doctor`: what a TensorFlow lacks of a program, and who mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from absl import flags
+
+from hookbridge import errors
+from hookbridge.migrate.target import NEWEST
+
+SUMMARY = "Say what a program needs that TensorFlow lacks, and what is left to you."
+USAGE = "[--flag=value ...] PATH..."
+NOTE = (
+    "Nothing is run and TensorFlow is not imported. Exit code 1 if something is left\n"
+    "to a person: neither `hookbridge run` nor `hookbridge migrate` takes it."
+)
+
+
+def define_flags(values: Any) -> None:
+    """Defines the command's flags in `values`."""
+    flags.DEFINE_enum(
+        "format", "table", ("table", "json"), "How it is written.", flag_values=values
+    )
+    flags.DEFINE_string(
+        "target",
+        NEWEST,
+        "The TensorFlow that the program shall run on.",
+        flag_values=values,
+    )
+
+
+def run(values: Any, arguments: Sequence[str]) -> int:
+    """Prints the diagnoses; returns 1 if something is left to a person."""
+    if not arguments:
+        raise errors.InvalidArgumentError(
+            "Received no path; expected Python files, notebooks or folders of them."
+        )
+    from hookbridge.run import doctor
+
+    found = doctor.diagnose(arguments, values.target)
+    print(doctor.as_json(found) if values.format == "json" else doctor.as_table(found))
+    return int(found.left > 0)

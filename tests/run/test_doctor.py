@@ -1,0 +1,142 @@
+"""`hookbridge doctor` says who does something about each name that is missing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launching import PROGRAMS, ROOT
+
+from hookbridge.cli import main
+from hookbridge.run import doctor
+from hookbridge.run.contrib import living, table
+
+SOURCE = """\
+import tensorflow as tf
+import tensorflow.contrib.slim as slim
+from tensorflow.contrib.learn.python.learn import learn_runner
+
+x = tf.placeholder(tf.float32)
+y = slim.conv2d(x, 2, 3)
+learn_runner.run(None)
+tf.contrib.crf.crf_decode(x, x, x)
+tf.contrib.opt.AdamWOptimizer(1)
+tf.estimator.Estimator(None)
+tf.nowhere(3)
+"""
+
+
+def diagnosed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    (tmp_path / "old.py").write_text(SOURCE)
+    code = main(["doctor", "--format=json", str(tmp_path)])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_each_name_has_its_line_and_who_mends_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found = diagnosed(tmp_path, capsys)
+    assert (code, found["left"], found["files"]) == (1, 2, 1)
+    by_name = {one["name"]: one for one in found["found"]}
+    assert by_name["tf.placeholder"]["line"] == 5
+    assert by_name["tf.placeholder"]["run"] == "answers with tf.compat.v1"
+    assert by_name["tf.placeholder"]["migrate"] == "`tf.compat.v1.placeholder`"
+    for name in (
+        "tf.contrib.slim.conv2d",
+        "tf.contrib.learn.python.learn.learn_runner.run",
+        "tf.contrib.crf.crf_decode",
+        "tf.estimator.Estimator",
+    ):
+        assert by_name[name]["run"] and not by_name[name]["person"], name
+    for name, line in (("tf.contrib.opt.AdamWOptimizer", 9), ("tf.nowhere", 11)):
+        one = by_name[name]
+        assert (one["line"], one["run"], one["migrate"]) == (line, "", "")
+        assert one["person"]
+    # What is left to a person comes first.
+    assert [bool(one["person"]) for one in found["found"][:3]] == [True, True, False]
+
+
+def test_the_table_ends_with_what_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "old.py").write_text(SOURCE)
+    assert main(["doctor", str(tmp_path)]) == 1
+    first, header, *rows, last = capsys.readouterr().out.splitlines()
+    assert first == "1 files read; target TensorFlow 2.21."
+    assert header.split()[:2] == ["place", "name"]
+    assert rows[0].startswith(f"{tmp_path}/old.py:9")
+    assert last == "2 of them are left to a person."
+
+
+def test_nothing_is_left_where_run_does_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "old.py").write_text("import tensorflow as tf\ntf.placeholder\n")
+    assert main(["doctor", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.endswith("Nothing is left to a person.\n")
+    (tmp_path / "old.py").write_text("import tensorflow as tf\ntf.constant(1)\n")
+    assert main(["doctor", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.endswith("Nothing is missing.\n")
+
+
+def test_a_file_that_is_no_python_is_left_to_a_person(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "old.py").write_text("print 'hello'\n")
+    assert main(["doctor", str(tmp_path)]) == 1
+    assert "could not be read: Python 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [[], ["nowhere"], ["--target=1.0", "."]])
+def test_bad_input(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", *words]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_tensorflow_is_not_imported() -> None:
+    code = (
+        "import sys; from hookbridge.cli import main;"
+        f"main(['doctor', {str(PROGRAMS)!r}]); "
+        "print([m for m in sys.modules if m.partition('.')[0] in "
+        "('tensorflow', 'keras', 'tf_keras', 'tf_slim', 'numpy')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_programs_that_run_need_no_person() -> None:
+    found = doctor.diagnose([PROGRAMS], "2.21")
+    left = {one.file for one in found.found if one.person}
+    assert {Path(file).name for file in left} == {"gone.py"}
+
+
+@pytest.mark.parametrize(
+    ("name", "lives"),
+    [
+        ("tf.contrib", True),
+        ("tf.contrib.layers", True),
+        ("tf.contrib.layers.conv2d", True),
+        ("tf.contrib.layers.python.layers.initializers", True),
+        ("tf.contrib.layers.python.layers.initializers.xavier_initializer", True),
+        ("tf.contrib.layers.sparse_column_with_keys", False),
+        ("tf.contrib.learn.ModeKeys.TRAIN", True),
+        ("tf.contrib.learn.DNNClassifier", False),
+        ("tf.contrib.gan", False),
+        ("tf.contrib.seq2seq.BeamSearchDecoder", False),
+        ("tf.contrib.estimator.stop_if_no_increase_hook", True),
+    ],
+)
+def test_living_names(name: str, lives: bool) -> None:
+    assert living.lives(name) is lives
+
+
+def test_every_name_of_the_table_is_listed() -> None:
+    assert set(living.names()) <= set(table.AREAS) | {"seq2seq", "summary"}
+    for name in table.NAMES:
+        assert living.lives(f"tf.contrib.{name}"), name

@@ -1,0 +1,48 @@
+"""Writes which names of tf.contrib live, for `hookbridge doctor`.
+
+`hookbridge run tests/run/write_living_names.py [FILE]`, where FILE has the names that
+TensorFlow 1.15 had, `{area: [names]}`; without it the names of the list are kept.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import tensorflow as tf
+
+from hookbridge.run.contrib import living, namespace, table
+from hookbridge.run.contrib.gone import Gone
+
+# What each area's list is made of beside the names of 1.15: what older versions had.
+MORE = {"estimator": ["estimator.experimental"], "data": ["tf.compat.v1.data"]}
+
+
+def listed(source: str) -> list[str]:
+    return [n for n in dir(namespace.resolve(source)) if not n.startswith("_")]
+
+
+def main(path: str = "") -> None:
+    known = json.loads(Path(path).read_text()) if path else living.names()
+    for area, sources in MORE.items():
+        known[area] = sorted({*known[area], *(n for s in sources for n in listed(s))})
+    found = {}
+    for area in sorted({*known, *table.AREAS}):
+        module = namespace.root()
+        for part in area.split("."):
+            module = getattr(module, part)
+        names = [
+            name
+            for name in sorted(set(known.get(area, ())))
+            if not isinstance(getattr(module, name), Gone)
+        ]
+        if names:
+            found[area] = names
+    assert not hasattr(sys.modules["tensorflow"], "contrib")
+    lines = [
+        f' "{area}": {json.dumps(" ".join(names))}' for area, names in found.items()
+    ]
+    living.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+print(tf.placeholder)
+main(*sys.argv[1:])
