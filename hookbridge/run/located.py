@@ -14,6 +14,13 @@ from pathlib import Path
 from hookbridge import errors
 from hookbridge.run.launch import Launch
 
+# Installed code that was written for TensorFlow 1 and does not run on 2, 2.15 included:
+# it gets what the program gets. Part of the path -> what it is.
+OLD_LIBRARIES = {
+    "tf_slim": "what stands behind tf.contrib",
+    "traceml/integrations/tensorflow.py": "Polyaxon's hook",
+    "polyaxon/tracking/contrib/tensorflow.py": "Polyaxon's hook, in older versions",
+}
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -90,7 +97,7 @@ class OwnCode:
         self._installed = tuple({os.path.realpath(p) + os.sep for p in places})
 
     def __contains__(self, file: str) -> bool:
-        if self.is_slim(file):
+        if self.is_old_library(file):
             return True
         path = os.path.realpath(file)
         parts = Path(path).parts
@@ -99,9 +106,10 @@ class OwnCode:
         return not path.startswith(self._installed)
 
     @staticmethod
-    def is_slim(file: str) -> bool:
-        """Whether it is one of tf_slim, which is old code that nobody maintains."""
-        return "tf_slim" in Path(file).parts
+    def is_old_library(file: str) -> bool:
+        """Whether it is one of `OLD_LIBRARIES`."""
+        path = Path(file).as_posix()
+        return any(f"/{part}" in path for part in OLD_LIBRARIES)
 
     def is_inside(self, file: str) -> bool:
         """Whether a file is in the program's folder."""

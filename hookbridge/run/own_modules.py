@@ -13,6 +13,7 @@ from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.guest_classes import Module
 from hookbridge.run import world as worlds
 from hookbridge.run.evidence import Evidence, examine
+from hookbridge.run.late_distutils import LateDistutils
 from hookbridge.run.launch import Launch
 from hookbridge.run.located import Located, OwnCode
 from hookbridge.run.reading import read_file, read_program
@@ -63,7 +64,7 @@ class Program:
 
         The world is entered if it does.
         """
-        if self.own.is_slim(file):
+        if self.own.is_old_library(file):
             return True
         evidence = self.evidence(file)
         if not evidence.tensorflow:
@@ -128,4 +129,5 @@ def read(launch: Launch, located: Located) -> Program:
     own = OwnCode(located.folder)
     program = Program(launch, own, read_program(located.file, own.roots()))
     sys.meta_path.insert(0, OwnFinder(program))
+    sys.meta_path.append(LateDistutils())
     return program
