@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.fit_loop import states as fit_states
-from hookbridge.adapters.guests import foreign, skipped
+from hookbridge.adapters.guests import foreign, skipped, watchers
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.session_loop import last_step as last_epoch
 from hookbridge.adapters.session_loop.config import SessionConfig
@@ -110,6 +110,8 @@ def hooks_for(items: Any, config: SessionConfig) -> list[Any]:
     last_step = config.last_step
     if last_step is not None and not any(_ends(hook, last_step) for hook in hooks):
         hooks.append(last_epoch.LastEpochHook(last_step))
+    for hook in hooks:
+        watchers.tell_wrapped(hook)
     return hooks
 
 
@@ -192,4 +194,6 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
                 for part in (plain[:place], plain[place + 1 :])
             )
             item.states = fit_states.states_of(item.hook, before, after)
+    for item in callbacks:
+        watchers.tell_wrapped(item)
     return callbacks

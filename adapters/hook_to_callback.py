@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.guests import any_flavour, kinds
+from hookbridge.adapters.guests import any_flavour, kinds, watchers
 from hookbridge.arguments import positive
 
 
@@ -73,6 +73,7 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         from hookbridge.adapters.fit_loop.silence import Silence
 
         self._join(model)
+        watchers.tell_joined(self.hook, self._run)
         if self._silence is not None:
             self._silence.end()
         self._silence = Silence(self, self.hook, model, self._run)

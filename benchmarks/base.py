@@ -211,29 +211,44 @@ def markdown(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parse(doc: str, arguments: Sequence[str] | None, *, steps: int) -> Any:
-    """Reads the flags of a benchmark and chooses the clock.
+def parser(doc: str, *, steps: int, repeats: int = 9) -> argparse.ArgumentParser:
+    """The flags that every benchmark has.
 
     Args:
       doc: the docstring of the benchmark; its first line is shown by `--help`.
-      arguments: the flags; None takes the process's.
       steps: the default number of steps in a stretch.
+      repeats: the default number of stretches.
     """
-    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
-    parser.add_argument("--steps", type=int, default=steps, help="steps in a stretch")
-    parser.add_argument("--repeats", type=int, default=9, help="stretches timed")
-    parser.add_argument(
+    made = argparse.ArgumentParser(description=doc.split("\n")[0])
+    made.add_argument("--steps", type=int, default=steps, help="steps in a stretch")
+    made.add_argument("--repeats", type=int, default=repeats, help="stretches timed")
+    made.add_argument(
         "--clock",
         choices=CLOCKS,
         default="wall",
         help="`cpu` counts the threads of this process only: for a busy machine",
     )
-    parser.add_argument("--json", help="file to write the results to")
+    made.add_argument("--json", help="file to write the results to")
+    return made
+
+
+def options_of(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> Any:
+    """Reads the flags of a benchmark and chooses the clock.
+
+    Args:
+      parser: with the flags of `parser` and the benchmark's own.
+      arguments: the flags; None takes the process's.
+    """
     options = parser.parse_args(arguments)
     if options.steps < 1 or options.repeats < 1:
         parser.error("--steps and --repeats have to be 1 or more")
     use_clock(options.clock)
     return options
+
+
+def parse(doc: str, arguments: Sequence[str] | None, *, steps: int) -> Any:
+    """Reads the flags of a benchmark that has none of its own."""
+    return options_of(parser(doc, steps=steps), arguments)
 
 
 def print_facts(options: Any) -> None:
@@ -257,6 +272,15 @@ def report_pairs(title: str, options: Any, timings: Mapping[str, Timing]) -> Non
 
 def write_json(options: Any, **timings: Mapping[str, Timing]) -> None:
     """Writes the timings to the file that `--json` names, if any."""
+    parts = {
+        part: {name: timing._asdict() for name, timing in found.items()}
+        for part, found in timings.items()
+    }
+    write_results(options, **parts)
+
+
+def write_results(options: Any, **parts: Any) -> None:
+    """Writes what JSON can hold to the file that `--json` names, if any."""
     if not options.json:
         return
     content = {
@@ -264,9 +288,6 @@ def write_json(options: Any, **timings: Mapping[str, Timing]) -> None:
         "clock": options.clock,
         "steps": options.steps,
         "repeats": options.repeats,
-        **{
-            part: {name: timing._asdict() for name, timing in found.items()}
-            for part, found in timings.items()
-        },
+        **parts,
     }
     Path(options.json).write_text(json.dumps(content, indent=1) + "\n", "utf-8")

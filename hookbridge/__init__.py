@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hookbridge.loops.towers.replicate_model_fn import (
         replicate_model_fn as replicate_model_fn,
     )
+    from hookbridge.profiling import profile as profile
 
 __version__ = "0.1.0"
 
@@ -52,6 +53,7 @@ _WHERE = {
     "errors": "hookbridge.errors",
     "estimator": "hookbridge.estimator",
     "loops": "hookbridge.loops",
+    "profile": "hookbridge.profiling",
     "replicate_model_fn": "hookbridge.loops.towers.replicate_model_fn",
 }
 

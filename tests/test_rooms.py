@@ -20,6 +20,7 @@ _ATTRIBUTES = {
     "adapters/fit_loop/step.py": "puts `train_function` back",
     "adapters/graph_fit/run.py": "a field of our own `KerasSession`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
+    "adapters/guests/watchers.py": "the mark of a guest that is profiled",
     "adapters/live_model/watched.py": "who listens to a variable",
     "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",
     "adapters/state/codec.py": "the state of a callback",

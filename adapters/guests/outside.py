@@ -111,7 +111,8 @@ def _reachable(callback: Any) -> Iterator[tuple[str, Any]]:
     seen: set[int] = set()
     for place, item, depth in todo:
         ours = type(item).__module__.partition(".")[0] == "hookbridge"
-        if id(item) in seen or isinstance(item, type) or (ours and depth):
+        # Of a live model nothing is asked, not even its class: it would be cloned.
+        if id(item) in seen or (ours and depth) or isinstance(item, type):
             continue
         seen.add(id(item))
         if isinstance(item, tf.Variable):

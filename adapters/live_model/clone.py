@@ -53,33 +53,65 @@ def check(model: Any) -> None:
 class Clone:
     """The clone and the way its weights follow the session.
 
+    It is made when it is first needed: most callbacks never ask for it.
+
     Args:
       source: a Keras 2 model whose variables are in a graph.
       weights: the session's weights, in the order of `source.weights`.
-
-    Attributes:
-      model: the eager clone, or None if the model cannot be cloned.
-      reason: why there is none.
     """
 
     def __init__(self, source: Any, weights: LiveWeights) -> None:
         self._source = source
         self._weights = weights
-        self.model: Any = None
-        self.reason = ""
+        self._model: Any = None
+        self._reason: str | None = None
+        weights.mirrors.provide = self._make
+
+    @property
+    def model(self) -> Any:
+        """The eager clone, or None if the model cannot be cloned."""
+        self._make()
+        return self._model
+
+    @property
+    def reason(self) -> str:
+        """Why there is none; empty if there is one."""
+        self._make()
+        return self._reason or ""
+
+    def _make(self) -> None:
+        if self._reason is not None:
+            return
+        self._reason = ""
         with compat.private("eager_mode")():
             try:
-                self.model = _clone(source)
+                self._model = _clone(self._source)
             except Exception as e:  # whatever a user's get_config raises
-                self.reason = f"{type(e).__name__}: {e}"
-        if self:
-            for theirs, ours in zip(weights.all, self.model.weights, strict=True):
-                weights.mirrors.adopt(theirs, ours)
+                self._reason = f"{type(e).__name__}: {e}"
+                return
+        for theirs, ours in zip(self._weights.all, self._model.weights, strict=True):
+            self._weights.mirrors.adopt(theirs, ours)
 
     def filled(self) -> Any:
-        """The clone with the session's weights."""
+        """The clone with the session's present weights."""
+        self._weights.mirrors.fill(self._weights.all)
+        return self._model
+
+    def handed_out(self) -> Any:
+        """The clone whose weights are the session's when they are used."""
         self._weights.mirrors.of(self._weights.all)
-        return self.model
+        return self._model
+
+    def attribute(self, name: str) -> Any:
+        """An attribute of the clone for a callback."""
+        found = getattr(self.model, name)
+        if callable(found):
+            # It may be a compiled function, whose use of weights is not seen.
+            self._weights.mirrors.of_methods(self._weights.all)
+        else:
+            self.handed_out()
+        # As it is now: a property may have read the weights.
+        return getattr(self.model, name)
 
     def states(self) -> list[Any]:
         """The graph variables that hold the states of stateful recurrent layers."""
@@ -92,6 +124,7 @@ class Clone:
         ]
 
     def __bool__(self) -> bool:
+        """Whether there is a clone; makes it."""
         return self.model is not None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hookbridge import compat
-from hookbridge.adapters.live_model import mirrors
+from hookbridge.adapters.live_model.mirror import eager_variable
 
 # Names that `compile` of Keras takes for a metric, and `keras.metrics.get` does not.
 _KERAS_NAMES = {
@@ -40,9 +40,7 @@ class LiveCounters:
     def variable(self, mode: str) -> Any:
         """The counter of "train", "test" or "predict" batches."""
         if mode not in self._variables:
-            self._variables[mode] = mirrors.eager_variable(
-                0, f"{mode}_counter", "int64"
-            )
+            self._variables[mode] = eager_variable(0, f"{mode}_counter", "int64")
             self.sync()
         return self._variables[mode]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge import compat
 from hookbridge.adapters.live_model import backup, weight_files
 from hookbridge.adapters.live_model.clone import Clone, need
 from hookbridge.adapters.live_model.rates import LiveRates
@@ -69,9 +68,8 @@ class ModelFiles:
     def _write(self, filepath: Any, overwrite: bool, **given: Any) -> None:
         live = self._weights
         if self._clone:
-            with live.own_call():
-                clone = self._clone.filled()
-                clone.save_weights(filepath, overwrite=overwrite, **given)
+            with live.saving():
+                self._clone.model.save_weights(filepath, overwrite=overwrite, **given)
             return
         path = str(filepath)
         h5 = weight_files.as_h5(path, given.pop("save_format", None))
@@ -101,13 +99,10 @@ class ModelFiles:
             self._load_rest(str(filepath))
         if self._clone:
             given = _given(by_name=by_name or None, options=options, **others)
-            clone = self._clone.filled()
-            with compat.private("eager_mode")():
-                status = clone.load_weights(
+            with live.loading():
+                return self._clone.model.load_weights(
                     filepath, skip_mismatch=skip_mismatch, **given
                 )
-            live.mirrors.push()
-            return status
         weight_files.check_options("load_weights", options, others)
         lenient = bool(by_name or skip_mismatch)
         names = [v.op.name for v in live.all]
@@ -137,9 +132,9 @@ class ModelFiles:
         Raises:
           errors.LiveModelError: there is no Keras model to write.
         """
-        with self._weights.own_call():
-            clone = need(self._clone, "save").filled()
-            clone.save(filepath, overwrite=overwrite, **options)
+        clone = need(self._clone, "save")
+        with self._weights.saving():
+            clone.model.save(filepath, overwrite=overwrite, **options)
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -26,8 +26,6 @@ class Link:
       rates: the learning rates of the session.
       classes: the classes of eager models.
       run: a weak reference to the run, which the run itself sets.
-      not_cloned: why the graph's Keras model has no clone; empty if it has one, or if
-        there is no Keras model.
     """
 
     def __init__(
@@ -43,7 +41,14 @@ class Link:
         self.rates = optimizer.live_rates
         self.classes = EagerClasses()
         self.run: Any = None
-        self.not_cloned = clone.reason if clone is not None else ""
+        self._clone = clone
+
+    def not_cloned(self) -> str:
+        """Why the graph's Keras model has no clone; makes the clone.
+
+        Empty if there is one, or if there is no Keras model.
+        """
+        return self._clone.reason if self._clone is not None else ""
 
     @contextlib.contextmanager
     def event(self, *, of_batch: bool = False) -> Iterator[None]:
@@ -60,6 +65,11 @@ class Link:
         finally:
             self.rates.end_event()
             mirrors.end_event()
+
+    def end_run(self) -> None:
+        """Callbacks may keep what they were handed out and read it after the run."""
+        with self.event():
+            self._weights.mirrors.end_run()
 
     def push(self) -> None:
         """Brings what callbacks have set into the session."""

@@ -1,34 +1,23 @@
 """Mirrors: eager variables with the values of a graph's variables.
 
-A callback gets a real `tf.Variable`, so that Keras's backend functions, numpy and
-`tf.summary` work on it. Its value is pulled from the session when it is handed out;
-what the callback changed is pushed back after its event. A mirror that a callback keeps
-is pulled again as each event begins or, in events of a batch, when it is used.
+A callback gets real `tf.Variable`s, so that Keras's backend functions, numpy and
+`tf.summary` work on them. A mirror takes the session's value when it is used, not
+before; what the callback assigned to it is written to the session after the event. So
+an event costs nothing for weights that it does not use, whatever was handed out before.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat
-from hookbridge.adapters.live_model import watched as watched_variable
+from hookbridge import compat, errors
+from hookbridge.adapters.live_model.mirror import Mirror, eager_variable
 from hookbridge.adapters.session_graph import variables as session_variables
-
-
-def eager_variable(value: Any, name: str, dtype: Any = None) -> Any:
-    """A new eager variable, whatever graph is the default one."""
-    with compat.private("eager_mode")(), tf.device("/cpu:0"):
-        variable = tf.Variable(value, name=name, dtype=dtype, trainable=False)
-    # Keras 3 callbacks name a variable by its path.
-    variable.path = name
-    return variable
 
 
 class Mirrors:
@@ -36,128 +25,257 @@ class Mirrors:
 
     Args:
       session: a function that returns the raw session, or None before there is one.
+
+    Attributes:
+      provide: is called before a mirror is made; may `adopt` variables.
     """
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Callable[[], Any]) -> None:
         self._session = session
-        self._eager: dict[int, Any] = {}
-        self._graph: dict[int, Any] = {}
-        self._pulled: dict[int, Any] = {}
-        # Within an event: the mirrors whose values are older than the event.
-        self._stale: set[int] = set()
-        self._events = 0  # how many are going on: a validation's may be within one
-        # Mirrors that were used while they were stale; they are pulled together.
-        self._used: set[int] = set()
+        self._each: dict[int, Mirror] = {}
+        self.provide: Callable[[], None] | None = None
+        # Of each event that goes on, whether it is one of a batch: a validation's may
+        # be within another one.
+        self._events: list[bool] = []
+        self._now = 0  # the event; a mirror with another stamp has an older value
+        self._is_over = False
+        self._handed_out: dict[int, Mirror] = {}
+        self._touched: dict[int, Mirror] = {}  # used since the last `push`
         # Mirrors whose use is not seen: a compiled function has their handles.
-        self._captured: set[int] = set()
+        self._captured: dict[int, Mirror] = {}
+        # The same, where only functions of the clone have them, which are called after
+        # their weights were filled in.
+        self._captured_by_clone: dict[int, Mirror] = {}
+        # Those that were used in this event, and in the last one of each kind.
+        self._used: dict[int, Mirror] = {}
+        self._expected: dict[bool, dict[int, Mirror]] = {False: {}, True: {}}
+        self._surprises = 0
         self._is_own_call = False
+        # While Keras saves or loads: arrays of the session, and those of the file.
+        self._read_arrays: dict[int, Any] = {}
+        self._loaded: dict[int, tuple[Mirror, Any]] | None = None
+
+    # --- handing out ---------------------------------------------------------------
 
     def adopt(self, variable: Any, eager: Any) -> None:
         """Uses an eager variable that exists already as the mirror of `variable`."""
-        if not hasattr(eager, "path"):
-            eager.path = variable.op.name
-        key = id(variable)
-        self._eager[key] = eager
-        self._graph[key] = variable
-        # The variable may outlive the session.
-        listener = functools.partial(_tell, weakref.ref(self), key)
-        if not watched_variable.watch(eager, listener):
-            self._captured.add(key)
+        with compat.private("eager_mode")():
+            mirror = self._each[id(variable)] = Mirror(variable, eager, self)
+            if not mirror.is_watched:
+                self._captured[id(mirror)] = mirror
 
     def has(self, eager: Any) -> bool:
         """Whether an eager variable is one of the mirrors."""
-        return any(eager is mirror for mirror in self._eager.values())
+        return any(eager is mirror.eager for mirror in self._each.values())
 
     def of(self, variables: Sequence[Any]) -> list[Any]:
-        """Mirrors of several graph variables, with their present values."""
+        """Mirrors of several graph variables; their next use reads the session."""
+        found = self._mirrors(variables)
+        self._handed_out.update((id(m), m) for m in found)
+        self._make_stale(found)
+        if self._captured_by_clone:
+            self._pull([m for m in found if id(m) in self._captured_by_clone])
+        return [m.eager for m in found]
+
+    def of_methods(self, variables: Sequence[Any]) -> None:
+        """Fills in the mirrors that methods of the clone will use, now and later."""
+        self._captured.update(self._captured_by_clone)
+        self._captured_by_clone = self._captured
+        self.fill(variables)
+
+    def fill(self, variables: Sequence[Any]) -> None:
+        """Brings the session's present values into the mirrors of `variables`."""
+        found = self._mirrors(variables)
+        self._make_stale(found)
+        self._pull(found)
+
+    def _mirrors(self, variables: Sequence[Any]) -> list[Mirror]:
+        provide, self.provide = self.provide, None
+        if provide is not None:
+            provide()
         for variable in variables:
-            if id(variable) not in self._eager:
+            if id(variable) not in self._each:
                 dtype = variable.dtype.base_dtype
                 shape = [d or 0 for d in variable.shape.as_list()]
                 blank = np.zeros(shape, dtype.as_numpy_dtype)
                 self.adopt(variable, eager_variable(blank, variable.op.name, dtype))
-        self.push()  # what was assigned to them earlier in this event
-        self.pull(variables)
-        return [self._eager[id(v)] for v in variables]
+        return [self._each[id(v)] for v in variables]
 
-    def pull(self, variables: Sequence[Any]) -> None:
-        """Brings the session's values into the mirrors of `variables`."""
-        session = self._session()
-        if session is None:
-            return
-        read = session_variables.read(session, variables)
-        self._stale.difference_update(map(id, variables))
-        with compat.private("eager_mode")():
-            for variable, value in zip(variables, read, strict=True):
-                self._eager[id(variable)].assign(value)
-                self._pulled[id(variable)] = np.array(value)
+    # --- events --------------------------------------------------------------------
 
     def begin_event(self, *, of_batch: bool) -> None:
-        """Brings the mirrors that were handed out before up to date.
-
-        In events of a batch they are pulled when they are used: few are, and such an
-        event comes twice in each step.
-        """
-        self._events += 1
-        if not self._pulled:
-            return
-        if of_batch:
-            self._stale = set(self._pulled)
-            self._pull_keys(self._captured & self._stale)
-        else:
-            self._pull_keys(self._pulled)
+        """From here on a mirror is read from the session when it is used."""
+        self._events.append(of_batch)
+        self._now += 1
+        self._used = {}
+        self._surprises = 0
+        if self._captured:
+            self._pull(self._captured.values())
 
     def end_event(self) -> None:
-        """Between events a mirror keeps its last value: there may be no session."""
-        self._events -= 1
-        if not self._events:
-            self._stale = set()
+        """What was used is expected to be used in the next event of this kind."""
+        of_batch = self._events.pop()
+        if self._used:
+            self._expected[of_batch] = self._used
+            self._used = {}
 
-    def expire(self, variables: Sequence[Any]) -> None:
+    def end_run(self) -> None:
+        """Gives what was handed out its last value, for use after the session."""
+        self.push()
+        self._pull(self._handed_out.values())
+        self._is_over = True
+
+    def expire(self, variables: Iterable[Any]) -> None:
         """Notes that values were written to the session without the mirrors."""
-        if self._events:
-            self._stale.update(k for k in map(id, variables) if k in self._pulled)
-            self._pull_keys(self._captured & self._stale)
+        keys = map(id, variables)
+        self._make_stale([self._each[key] for key in keys if key in self._each])
 
     def push(self) -> None:
-        """Writes the mirrors that were changed to the session."""
-        session = self._session()
-        if session is None or not self._pulled:
+        """Writes the mirrors that were assigned to to the session."""
+        touched = {**self._touched, **self._captured}
+        self._touched = {}
+        session = None if self._is_over else self._session()
+        if session is None or not touched:
             return
         changed = []
         with compat.private("eager_mode")():
-            for key, before in self._pulled.items():
-                if key in self._stale:
-                    continue
-                now = self._eager[key].numpy()
-                if not np.array_equal(now, before, equal_nan=now.dtype.kind in "fc"):
-                    changed.append((key, np.array(now)))
-        session_variables.write(session, [(self._graph[k], v) for k, v in changed])
-        self._pulled.update(changed)
+            for mirror in touched.values():
+                value = None if self._is_stale(mirror) else mirror.assigned()
+                if value is not None:
+                    changed.append((mirror.variable, value))
+        session_variables.write(session, changed)
+
+    # --- calls of Keras on the clone -------------------------------------------------
 
     @contextlib.contextmanager
     def own_call(self) -> Iterator[None]:
-        """Around a call before which the present values were pulled."""
+        """Around a call before which the present values were filled in."""
         before, self._is_own_call = self._is_own_call, True
         try:
             yield
         finally:
             self._is_own_call = before
 
-    def _pull_keys(self, keys: Collection[int]) -> None:
-        if keys:
-            self.pull([self._graph[key] for key in keys])
+    @contextlib.contextmanager
+    def saving(self, variables: Sequence[Any]) -> Iterator[None]:
+        """Around a save by Keras, which reads each weight as an array once.
 
-    def about_to_use(self, key: int) -> None:
-        """A mirror's value is about to be read or assigned."""
-        if key in self._stale:
-            self._used.add(key)
-            self._pull_keys(self._used & self._stale)
-        if not self._is_own_call and not tf.executing_eagerly():
-            self._captured.add(key)
+        The arrays go from the session into the file; the mirrors stay as they are.
+        """
+        found = self._mirrors(variables)
+        self._make_stale(found)
+        values = session_variables.read(self._session(), variables)
+        keys = map(id, found)
+        self._read_arrays = dict(zip(keys, values, strict=True))
+        del values
+        try:
+            with self.own_call():
+                yield
+        finally:
+            self._read_arrays = {}
 
+    @contextlib.contextmanager
+    def loading(self, variables: Sequence[Any]) -> Iterator[None]:
+        """Around a load by Keras, whose arrays go into the session."""
+        self._make_stale(self._mirrors(variables))
+        loaded = self._loaded = {}
+        try:
+            with self.own_call():
+                yield
+        finally:
+            self._loaded = None
+        self.push()
+        pairs = [(mirror.variable, value) for mirror, value in loaded.values()]
+        session_variables.write(self._session(), pairs)
+        self._make_stale([mirror for mirror, _ in loaded.values()])
 
-def _tell(mirrors: weakref.ref[Mirrors], key: int) -> None:
-    told = mirrors()
-    if told is not None:
-        told.about_to_use(key)
+    def give_away(self, mirror: Mirror) -> Any:
+        """See `Owner`: an array goes to Keras while it saves."""
+        if not self._read_arrays or not self._is_stale(mirror):
+            return None
+        return self._read_arrays.pop(id(mirror), None)
+
+    def take_over(self, mirror: Mirror, value: Any) -> bool:
+        """See `Owner`: an array comes from Keras while it loads."""
+        if self._loaded is None or not mirror.fits(value):
+            return False
+        self._loaded[id(mirror)] = mirror, value
+        return True
+
+    # --- use -----------------------------------------------------------------------
+
+    def about_to_use(self, mirror: Mirror) -> None:
+        """See `Owner`: the mirror takes the session's value if its own is older."""
+        key = id(mirror)
+        if self._is_stale(mirror):
+            self._pull(self._wanted_with(mirror))
+        self._touched[key] = self._used[key] = mirror
+        if not tf.executing_eagerly():
+            own = self._is_own_call
+            (self._captured_by_clone if own else self._captured)[key] = mirror
+
+    def _wanted_with(self, mirror: Mirror) -> Collection[Mirror]:
+        """The mirrors to read in one run: reading each by itself would take as many.
+
+        They are those that the last such event used. Where an event uses another one,
+        and then one more, it is taken to use all.
+        """
+        if not self._events:
+            return [mirror]
+        expected = self._expected[self._events[-1]]
+        if id(mirror) in expected:
+            return expected.values()
+        self._surprises += 1
+        return [mirror] if self._surprises == 1 else self._each.values()
+
+    def _is_stale(self, mirror: Mirror) -> bool:
+        # Between events steps may run unseen.
+        return not self._is_over and (not self._events or mirror.stamp != self._now)
+
+    def _make_stale(self, mirrors: Sequence[Mirror]) -> None:
+        """The next use of these mirrors reads the session."""
+        self.push()  # what was assigned to them earlier in this event
+        for mirror in mirrors:
+            mirror.stamp = -1
+        if self._events:
+            keys = map(id, mirrors)
+            self._pull([self._captured[k] for k in keys if k in self._captured])
+
+    def _pull(self, mirrors: Iterable[Mirror]) -> None:
+        """Brings the session's values into those mirrors that are older."""
+        old = [m for m in mirrors if self._is_stale(m)]
+        values = {
+            id(m): self._read_arrays.pop(id(m))
+            for m in old
+            if id(m) in self._read_arrays
+        }
+        values.update(self._read([m for m in old if id(m) not in values]))
+        with compat.private("eager_mode")():
+            for mirror in old:
+                mirror.stamp = self._now
+                if id(mirror) in values:
+                    mirror.set(values.pop(id(mirror)))
+                elif mirror.is_empty:
+                    mirror.clear()  # before the session there is no value
+                self._touched.pop(id(mirror), None)
+
+    def _read(self, mirrors: Sequence[Mirror]) -> dict[int, Any]:
+        """The session's values; nothing before and after it."""
+        session = self._session()
+        if session is None or not mirrors:
+            return {}
+        try:
+            values = session_variables.read(session, [m.variable for m in mirrors])
+        except RuntimeError as e:
+            if self._events:
+                raise
+            # The session is closed: mirrors keep what they have.
+            empty = [m.variable.op.name for m in mirrors if m.is_empty]
+            if not empty:
+                return {}
+            raise errors.LiveModelError(
+                f"The weight `{empty[0]}` was used after its session was closed by an "
+                "error, and no callback had read it before. Read weights in an event "
+                "of the callback, such as `on_epoch_end`."
+            ) from e
+        return dict(zip(map(id, mirrors), values, strict=True))

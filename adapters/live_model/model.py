@@ -96,9 +96,6 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         self._training_state: Any = None
         self._initial_epoch: int | None = None
         self._distribution_strategy: Any = None
-        self._is_graph_network = bool(
-            clone and getattr(clone.model, "_is_graph_network", False)
-        )
 
     # --- weights ------------------------------------------------------------
 
@@ -135,13 +132,13 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     def layers(self) -> list[Any]:
         """The clone's Keras layers, or the graph's variables grouped by scope."""
         if self._live_clone:
-            return list(self._live_clone.filled().layers)
+            return list(self._live_clone.handed_out().layers)
         return list(self._live_weights.layers())
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """A layer by name or index, as in Keras."""
         if self._live_clone:
-            return self._live_clone.filled().get_layer(name=name, index=index)
+            return self._live_clone.handed_out().get_layer(name=name, index=index)
         layers = self.layers
         if index is not None:
             return layers[index]
@@ -262,6 +259,11 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         return self._live_counters.variable("predict")
 
     @property
+    def _is_graph_network(self) -> bool:
+        clone = self._live_clone
+        return bool(clone and getattr(clone.model, "_is_graph_network", False))
+
+    @property
     def train_function(self) -> Any:
         """Where TensorBoard looks for the graph: the session's graph."""
         return _GraphHolder(self._live_graph)
@@ -296,7 +298,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
             raise AttributeError(name)
         clone = self.__dict__.get("_live_clone")
         if clone and hasattr(clone.model, name):
-            return getattr(clone.filled(), name)
+            return clone.attribute(name)
         raise errors.LiveModelError(
             f"`model.{name}` was asked for, but this callback runs in a session loop "
             "under hookbridge, where the model is a graph and a session. It offers "

@@ -10,7 +10,8 @@ import numpy as np
 from absl import logging
 
 from hookbridge import compat, errors
-from hookbridge.adapters.live_model import mirrors, watched
+from hookbridge.adapters.live_model import watched
+from hookbridge.adapters.live_model.mirror import eager_variable
 from hookbridge.adapters.live_model.rate import LiveRate
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.optimizers import Optimizer, optimizer_of
@@ -126,7 +127,7 @@ class LiveOptimizer:
         value = values.pop() if len(values) == 1 else np.nan
         if self._common is None:
             logging.warning("%s It reads as NaN while they differ.", self._several())
-            variable = mirrors.eager_variable(np.float32(value), "learning_rate")
+            variable = eager_variable(np.float32(value), "learning_rate")
             assign = watched.refuse_assignment(variable, self._several())
             self._common = variable, assign
         variable, assign = self._common
@@ -157,9 +158,7 @@ class LiveOptimizer:
     def iterations(self) -> Any:
         """The global step, an eager `tf.Variable` of type int64."""
         if self._iterations is None:
-            self._iterations = mirrors.eager_variable(
-                np.int64(self._step()), "iterations"
-            )
+            self._iterations = eager_variable(np.int64(self._step()), "iterations")
             self._set_iterations = watched.refuse_assignment(
                 self._iterations,
                 "`model.optimizer.iterations` was assigned, but this callback runs in "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters.live_model import mirrors, watched
+from hookbridge.adapters.live_model import watched
+from hookbridge.adapters.live_model.mirror import eager_variable
 from hookbridge.adapters.session_graph import variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 
@@ -78,8 +78,8 @@ class LiveRate:
         self.push()  # what was assigned to it earlier in this event
         if self.mirror is None:
             self._known = self.read()
-            self.mirror = mirrors.eager_variable(self._known, "learning_rate")
-            watched.watch(self.mirror, functools.partial(_tell, weakref.ref(self)))
+            self.mirror = eager_variable(self._known, "learning_rate")
+            watched.watch(self.mirror, _Keeper(weakref.ref(self)))
         else:
             self._pull()
         return self.mirror
@@ -177,7 +177,19 @@ class LiveRate:
             self._pull()
 
 
-def _tell(rate: weakref.ref[LiveRate]) -> None:
-    told = rate()
-    if told is not None:
-        told.about_to_use()
+class _Keeper:
+    """Tells a rate of the use of its mirror, without keeping it alive."""
+
+    def __init__(self, rate: weakref.ref[LiveRate]) -> None:
+        self._rate = rate
+
+    def about_to_use(self) -> None:
+        told = self._rate()
+        if told is not None:
+            told.about_to_use()
+
+    def give_away(self) -> Any:
+        return None
+
+    def take_over(self, value: Any) -> bool:
+        return False

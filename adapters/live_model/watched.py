@@ -9,23 +9,42 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from hookbridge import compat, errors
 from hookbridge.patching import InstanceMethods
 
-_LISTENER = "_hookbridge_listener"
+_KEEPER = "_hookbridge_keeper"
 
 
-def watch(variable: Any, listener: Callable[[], None]) -> bool:
-    """Calls `listener` before each use of the value of an eager variable.
+class Keeper(Protocol):
+    """Who is told of the use of a variable, and may stand in for its value."""
+
+    def about_to_use(self) -> None:
+        """The value is about to be read or assigned."""
+
+    def give_away(self) -> Any:
+        """An array that `numpy` returns in the place of the value, or None."""
+
+    def take_over(self, value: Any) -> bool:
+        """Whether the keeper has taken what `assign` was given."""
+
+
+def inner(variable: Any) -> Any:
+    """The variable inside one that casts its value (Keras 2, mixed precision)."""
+    found = getattr(variable, "_variable", None)
+    return variable if found is None else found
+
+
+def watch(variable: Any, keeper: Keeper) -> bool:
+    """Tells a keeper before each use of the value of an eager variable.
 
     Every use goes through the variable's handle, so the object itself can stay: Keras's
     layers hold it too.
 
     Args:
       variable: an eager variable.
-      listener: may assign to the variable; it is then called again.
+      keeper: its `about_to_use` may assign to the variable, and is then called again.
 
     Returns:
       Whether it is told: a wrapper around a variable cannot be watched.
@@ -36,23 +55,32 @@ def watch(variable: Any, listener: Callable[[], None]) -> bool:
         variable.__class__ = watched
     elif type(variable) is not watched:
         return False
-    variable.__dict__[_LISTENER] = listener
+    variable.__dict__[_KEEPER] = keeper
     return True
 
 
 @functools.cache
 def _types() -> tuple[type, type]:
-    """The class of eager variables, and one whose handle asks `_LISTENER` first."""
-    plain = compat.private("ResourceVariable")
+    """The class of eager variables, and one whose handle asks its keeper first."""
+    plain: Any = compat.private("ResourceVariable")
 
     def get(self: Any) -> Any:
-        self.__dict__[_LISTENER]()
+        self.__dict__[_KEEPER].about_to_use()
         return compat.variable_handle(self)
 
     def put(self: Any, handle: Any) -> None:
         self.__dict__["_handle"] = handle
 
-    members = {"_handle": property(get, put)}
+    def numpy(self: Any) -> Any:
+        given = self.__dict__[_KEEPER].give_away()
+        return plain.numpy(self) if given is None else given
+
+    def assign(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.__dict__[_KEEPER].take_over(value):
+            return self
+        return plain.assign(self, value, *args, **kwargs)
+
+    members = {"_handle": property(get, put), "numpy": numpy, "assign": assign}
     return plain, type(plain)(plain.__name__, (plain,), members)
 
 

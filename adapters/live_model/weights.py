@@ -145,6 +145,20 @@ class LiveWeights:
         with compat.private("eager_mode")(), self.mirrors.own_call():
             yield
 
+    @contextlib.contextmanager
+    def saving(self) -> Iterator[None]:
+        """Around an eager save of the clone: the file gets the session's values."""
+        self.session()
+        with compat.private("eager_mode")(), self.mirrors.saving(self.all):
+            yield
+
+    @contextlib.contextmanager
+    def loading(self) -> Iterator[None]:
+        """Around an eager load of the clone: the session gets the file's values."""
+        self.session()
+        with compat.private("eager_mode")(), self.mirrors.loading(self.all):
+            yield
+
     def layers(self) -> list[LiveLayer]:
         """The variables grouped by name scope, in the order of `get_weights`."""
         scopes: dict[str, list[Any]] = {}

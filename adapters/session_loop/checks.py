@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hookbridge import errors
@@ -174,7 +174,7 @@ def check_training(
     *,
     produced: monitors.Produced,
     rates: Sequence[LearningRate],
-    not_cloned: str,
+    not_cloned: Callable[[], str],
 ) -> None:
     """Refuses a callback that this training graph cannot host.
 
@@ -183,8 +183,8 @@ def check_training(
       config: what `as_hooks` was given.
       produced: what the loop puts into `logs`.
       rates: the learning rates of the graph.
-      not_cloned: why the graph's Keras model has no eager clone; empty if it has, or
-        if there is no model.
+      not_cloned: returns why the graph's Keras model has no eager clone; empty if it
+        has, or if there is no model.
 
     Raises:
       errors.EpochsUndefinedError: it needs epochs and there are none.
@@ -195,15 +195,14 @@ def check_training(
         raise epochs_undefined(callback)
     monitors.check_monitor(callback, config, produced)
     if (
-        not_cloned
-        and kinds.stock_name(callback)
-        in ("ModelCheckpoint", "SidecarEvaluatorModelExport")
+        kinds.stock_name(callback) in ("ModelCheckpoint", "SidecarEvaluatorModelExport")
         and not callback.save_weights_only
+        and (why := not_cloned())
     ):
         raise _refuse(
             callback,
             "it saves the whole Keras model, and the model of this graph cannot be "
-            f"cloned from its configuration ({not_cloned})",
+            f"cloned from its configuration ({why})",
             "give the model a `get_config()` from which `from_config` makes it anew, "
             "or construct the callback with `save_weights_only=True`",
         )

@@ -139,9 +139,7 @@ class SessionRun:
         if member is self.members[-1]:
             self.finish()
             self.finished = True
-            # Callbacks may keep mirrors and read them after the run.
-            with self.model.live_link.event():
-                pass
+            self.model.live_link.end_run()
             for borrowed in self._borrowed:
                 borrowed.give_back()
 

@@ -1,0 +1,155 @@
+"""An eager variable that stands for one variable of a graph."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge import compat
+from hookbridge.adapters.live_model import watched
+
+
+def eager_variable(value: Any, name: str, dtype: Any = None) -> Any:
+    """A new eager variable, whatever graph is the default one."""
+    with compat.private("eager_mode")(), tf.device("/cpu:0"):
+        variable = tf.Variable(value, name=name, dtype=dtype, trainable=False)
+    # Keras 3 callbacks name a variable by its path.
+    variable.path = name
+    return variable
+
+
+class Owner(Protocol):
+    """Who is told of the use of a mirror."""
+
+    def about_to_use(self, mirror: Mirror) -> None:
+        """Its value is about to be read or assigned."""
+
+    def give_away(self, mirror: Mirror) -> Any:
+        """Its value as an array that the owner has no more, or None."""
+
+    def take_over(self, mirror: Mirror, value: Any) -> bool:
+        """Whether the owner assigns an array instead of the variable."""
+
+
+class Mirror:
+    """An eager variable and the variable of a graph whose value it has.
+
+    Whether somebody has assigned to it is told by the memory of its value: TensorFlow
+    never changes a value in place that is held elsewhere too, and this object holds
+    the value that it has set.
+
+    Args:
+      variable: of the graph.
+      eager: the eager variable.
+      owner: is told of each use.
+
+    Attributes:
+      variable: of the graph.
+      eager: the eager variable.
+      stamp: what the owner has written here of the age of its value.
+      is_watched: whether each use is told: not where an unknown wrapper is around the
+        variable.
+      is_empty: whether the eager variable has given its memory back.
+    """
+
+    def __init__(self, variable: Any, eager: Any, owner: Owner) -> None:
+        self.variable = variable
+        self.eager = eager
+        self.stamp = -1
+        self._value: Any = None
+        if not hasattr(eager, "path"):
+            eager.path = variable.op.name
+        # The variable may outlive the session.
+        listener = _Listener(weakref.ref(owner), weakref.ref(self))
+        self._inner = watched.inner(eager)
+        self.is_watched = watched.watch(self._inner, listener)
+        self.is_empty = False
+        if self.is_watched:
+            # Nobody sees it: each use fills it first.
+            self._put(tf.zeros([0], self._inner.dtype))
+            self.is_empty = True
+
+    @property
+    def shape(self) -> list[int]:
+        """The shape of the variable; 0 for a dimension that is not known."""
+        return [d or 0 for d in self.variable.shape.as_list()]
+
+    def set(self, value: Any) -> None:
+        """Gives it the value of the session; in eager mode."""
+        self._value = tf.constant(value, self._inner.dtype)
+        if self.is_watched:
+            self._put(self._value)
+            self.is_empty = False
+        else:
+            self.eager.assign(self._value)
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is an array that the variable can take as it is."""
+        return (
+            isinstance(value, np.ndarray)
+            and value.dtype == self._inner.dtype.as_numpy_dtype
+            and list(value.shape) == self.shape
+        )
+
+    def clear(self) -> None:
+        """Gives it zeros; in eager mode."""
+        self.set(np.zeros(self.shape, self._inner.dtype.as_numpy_dtype))
+
+    def assigned(self) -> Any:
+        """What was assigned to it since the last `set`, or None; in eager mode."""
+        if not self.is_watched:
+            present = self.eager.read_value()
+        else:
+            handle = compat.variable_handle(self._inner)
+            present = tf.raw_ops.ReadVariableOp(
+                resource=handle, dtype=self._inner.dtype
+            )
+        before, self._value = self._value, present
+        now, old = _memory(present), _memory(before)
+        if now is None or old is None:
+            now, old = present.numpy(), before.numpy()
+        elif np.may_share_memory(now, old):
+            return None
+        # A sparse read moves a value too.
+        if np.array_equal(now, old, equal_nan=now.dtype.kind in "fc"):
+            return None
+        return now
+
+    def _put(self, value: Any) -> None:
+        tf.raw_ops.AssignVariableOp(
+            resource=compat.variable_handle(self._inner), value=value
+        )
+
+
+class _Listener:
+    """Tells the owner of a mirror of its use, without keeping either alive."""
+
+    def __init__(self, owner: Any, mirror: Any) -> None:
+        self._owner = owner
+        self._mirror = mirror
+
+    def about_to_use(self) -> None:
+        owner, mirror = self._owner(), self._mirror()
+        if owner is not None and mirror is not None:
+            owner.about_to_use(mirror)
+
+    def give_away(self) -> Any:
+        owner, mirror = self._owner(), self._mirror()
+        return None if owner is None or mirror is None else owner.give_away(mirror)
+
+    def take_over(self, value: Any) -> bool:
+        owner, mirror = self._owner(), self._mirror()
+        if owner is None or mirror is None:
+            return False
+        return bool(owner.take_over(mirror, value))
+
+
+def _memory(tensor: Any) -> Any:
+    """The value of an eager tensor as an array over the same memory, or None."""
+    try:
+        return np.asarray(memoryview(tensor))
+    except (TypeError, ValueError):
+        return None  # NumPy has no such dtype, or it is on another device

@@ -1,0 +1,340 @@
+"""What callbacks in a session cost with big models: saves, restores, the first step.
+
+    python benchmarks/big_models.py --clock=cpu
+
+A Keras 2 model of `--megabytes` trains in `Model.fit` and in a session (`model=`), with
+the same callbacks. The seconds of a save are those of an epoch with the guest, minus
+those of an epoch without. The time to the first step is that from `as_hooks` to the end
+of the first run, against a session with one native hook. Every measurement has a
+process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+import tensorflow as tf
+
+import hookbridge as hb
+from benchmarks import base
+from benchmarks.child import in_child, peak_mb
+
+if tf.__version__.startswith("2.15."):
+    keras: Any = tf.keras
+else:
+    import tf_keras as keras
+
+v1: Any = tf.compat.v1
+
+EPOCHS = 4  # in one stretch; the first pays for what is made once
+INPUTS = 64
+
+
+class Looks(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+    """Was handed all layers once, uses no weight, and hears of all events."""
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.kept = self.model.layers
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        pass
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        pass
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        pass
+
+
+class Keeps(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+    """Keeps the weights of each epoch, as `EarlyStopping` does with the best ones."""
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.best = self.model.get_weights()
+
+
+class Restores(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+    """Sets weights that it has read, as `EarlyStopping` does with the best ones."""
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.best = self.model.get_weights()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.model.set_weights(self.best)
+
+
+def checkpoint(**options: Any) -> Any:
+    """A `ModelCheckpoint` of weights that writes in a folder of its own."""
+    path = os.path.join(tempfile.mkdtemp(prefix="big_models"), "weights.h5")
+    return keras.callbacks.ModelCheckpoint(path, save_weights_only=True, **options)
+
+
+def best_weights() -> Any:
+    """An `EarlyStopping` that never stops."""
+    return keras.callbacks.EarlyStopping(
+        "loss", patience=10**6, restore_best_weights=True
+    )
+
+
+GUESTS: dict[str, Callable[[], Any]] = {
+    "ModelCheckpoint, weights": checkpoint,
+    "best weights kept": Keeps,
+    "best weights restored": Restores,
+    "History": keras.callbacks.History,
+    "layers kept, not used": Looks,
+}
+
+
+def layers(megabytes: int) -> list[Any]:
+    """Two big layers that are not trained, so that a step is quick, and a head."""
+    side = max(int((megabytes * 1e6 / 8) ** 0.5), 8)
+    return [
+        keras.layers.Dense(side, trainable=False, name="first"),
+        keras.layers.Dense(side, trainable=False, name="big_1"),
+        keras.layers.Dense(side, trainable=False, name="big_2"),
+        keras.layers.Dense(1, name="head"),
+    ]
+
+
+class Epochs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+    """Notes when each epoch begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: list[float] = []
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.times.append(base.clock())
+
+    def secs(self) -> float:
+        """Seconds of an epoch; the first two are left out."""
+        pairs = zip(self.times[2:], self.times[1:], strict=False)
+        return statistics.median(later - earlier for later, earlier in pairs)
+
+
+def fit_epochs(megabytes: int, make: Callable[[], Any] | None) -> dict[str, float]:
+    """Seconds of an epoch of `fit`, and the peak of memory."""
+    model = keras.Sequential([keras.layers.Input([INPUTS]), *layers(megabytes)])
+    model.compile(keras.optimizers.legacy.SGD(0.01), "mse")
+    clock = Epochs()
+    guests = [] if make is None else [make()]
+    data = np.ones([1, INPUTS], "float32"), np.ones([1, 1], "float32")
+    model.fit(*data, epochs=EPOCHS + 2, verbose=0, callbacks=[clock, *guests])
+    return {"secs": clock.secs(), "mb": peak_mb()}
+
+
+def session_epochs(megabytes: int, make: Callable[[], Any] | None) -> dict[str, float]:
+    """Seconds of an epoch in a session, and the peak of memory."""
+    with tf.Graph().as_default():
+        model = keras.Sequential([keras.layers.Input([INPUTS]), *layers(megabytes)])
+        train_op = graph_step(model, [INPUTS], 1)
+        clock = Epochs()
+        guests = [] if make is None else [make()]
+        hooks = hb.as_hooks(
+            [clock, *guests], steps_per_epoch=1, epochs=EPOCHS + 2, model=model
+        )
+        train(train_op, hooks)
+    return {"secs": clock.secs(), "mb": peak_mb()}
+
+
+def graph_step(model: Any, inputs: list[int], outputs: int) -> Any:
+    """Builds the loss and the train op of a model in the default graph."""
+    step = v1.train.get_or_create_global_step()
+    predictions = model(tf.ones([1, *inputs]))
+    loss = tf.reduce_mean(tf.square(predictions - tf.ones([1, outputs])), name="loss")
+    v1.losses.add_loss(loss)
+    return v1.train.GradientDescentOptimizer(0.01).minimize(loss, step)
+
+
+def train(train_op: Any, hooks: list[Any]) -> None:
+    """Runs steps until a hook asks for a stop."""
+    with v1.train.MonitoredTrainingSession(
+        hooks=hooks, log_step_count_steps=None
+    ) as session:
+        while not session.should_stop():
+            session.run(train_op)
+
+
+# --- the first step -----------------------------------------------------------------
+
+
+def mobile_net(tiny: bool) -> tuple[Any, list[int], int]:
+    """The model, the shape of its inputs and the number of its outputs."""
+    size, alpha = (32, 0.35) if tiny else (64, 1.0)
+    shape = [size, size, 3]
+    model = keras.applications.MobileNetV2(
+        input_shape=tuple(shape), weights=None, classes=10, alpha=alpha
+    )
+    return model, shape, 10
+
+
+def many_variables(tiny: bool) -> tuple[Any, list[int], int]:
+    """A model of 1,000 variables."""
+    count = 5 if tiny else 500
+    inputs = outputs = keras.layers.Input([8])
+    for _ in range(count):
+        outputs = keras.layers.Dense(8)(outputs)
+    return keras.Model(inputs, outputs), [8], 8
+
+
+MODELS = {"MobileNetV2": mobile_net, "1,000 variables": many_variables}
+
+
+def native_hook(model: Any) -> list[Any]:
+    """One hook of TensorFlow's own that fetches the loss."""
+    del model
+    return [v1.train.LoggingTensorHook(["loss:0"], every_n_iter=10**6)]
+
+
+def epoch_callbacks(model: Any) -> list[Any]:
+    """Callbacks that act by epoch."""
+    guests = [keras.callbacks.History(), best_weights()]
+    return list(hb.as_hooks(guests, steps_per_epoch=100, model=model))
+
+
+def saving_callbacks(model: Any) -> list[Any]:
+    """The same and one that will save weights."""
+    guests = [keras.callbacks.History(), best_weights(), checkpoint()]
+    return list(hb.as_hooks(guests, steps_per_epoch=100, model=model))
+
+
+LISTS: dict[str, Callable[[Any], list[Any]]] = {
+    "native hook": native_hook,
+    "History, EarlyStopping": epoch_callbacks,
+    "and ModelCheckpoint": saving_callbacks,
+}
+
+
+def first_step(
+    make: Callable[[bool], Any], hooks: Callable[[Any], list[Any]], tiny: bool
+) -> dict[str, float]:
+    """Seconds from the making of the hooks to the end of the first run."""
+    with tf.Graph().as_default():
+        model, inputs, outputs = make(tiny)
+        train_op = graph_step(model, inputs, outputs)
+        start = base.clock()
+        with v1.train.MonitoredTrainingSession(
+            hooks=hooks(model), log_step_count_steps=None
+        ) as session:
+            session.run(train_op)
+            secs = base.clock() - start
+    return {"secs": secs, "mb": peak_mb()}
+
+
+# --- tables -------------------------------------------------------------------------
+
+Results = dict[str, list[dict[str, float]]]
+Cases = Mapping[str, Callable[[], Any]]
+
+
+def measured(cases: Cases, repeats: int) -> Results:
+    """Runs all cases in turn, each in a process of its own."""
+    found: Results = {name: [] for name in cases}
+    for repeat in range(repeats):
+        for name in list(cases)[:: 1 if repeat % 2 == 0 else -1]:
+            found[name].append(in_child(cases[name]))
+    return found
+
+
+def measure_weights(megabytes: int, repeats: int) -> Results:
+    """Each guest and none, in both loops."""
+    makes: dict[str, Any] = {"none": None, **GUESTS}
+    loops = {"fit": fit_epochs, "session": session_epochs}
+    cases = {
+        f"{loop}: {name}": (lambda run=run, make=make: run(megabytes, make))
+        for name, make in makes.items()
+        for loop, run in loops.items()
+    }
+    return measured(cases, repeats)
+
+
+def measure_first_steps(repeats: int, tiny: bool) -> Results:
+    """Each list of hooks on each model."""
+    cases = {
+        f"{model}: {name}": (
+            lambda make=make, hooks=hooks: first_step(make, hooks, tiny)
+        )
+        for model, make in MODELS.items()
+        for name, hooks in LISTS.items()
+    }
+    return measured(cases, repeats)
+
+
+def _median(results: list[dict[str, float]], key: str) -> float:
+    return statistics.median(result[key] for result in results)
+
+
+def weight_rows(found: Results) -> list[list[str]]:
+    """A row for each guest: its seconds in an epoch in both loops, and peaks."""
+    rows = []
+    for name in GUESTS:
+        secs = {}
+        for loop in ("fit", "session"):
+            own, none = found[f"{loop}: {name}"], found[f"{loop}: none"]
+            secs[loop] = statistics.median(
+                a["secs"] - b["secs"] for a, b in zip(own, none, strict=True)
+            )
+        quick = secs["fit"] < 0.01  # nothing to compare with
+        ratio = "" if quick else f"{secs['session'] / secs['fit']:.2f}"
+        peaks = [_median(found[f"{loop}: {name}"], "mb") for loop in secs]
+        rows.append(
+            [
+                name,
+                *(f"{s:.3f}" for s in secs.values()),
+                ratio,
+                *(f"{mb:.0f}" for mb in peaks),
+            ]
+        )
+    return rows
+
+
+def first_step_rows(found: Results) -> list[list[str]]:
+    """A row for each model and list of hooks."""
+    rows = []
+    for model in MODELS:
+        native = found[f"{model}: {next(iter(LISTS))}"]
+        for name in LISTS:
+            own = found[f"{model}: {name}"]
+            ratio = statistics.median(
+                a["secs"] / b["secs"] for a, b in zip(own, native, strict=True)
+            )
+            rows.append([model, name, f"{_median(own, 'secs'):.2f}", f"{ratio:.2f}"])
+    return rows
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = base.parser(str(__doc__), steps=EPOCHS, repeats=3)
+    parser.add_argument("--megabytes", type=int, default=200, help="of the big model")
+    parser.add_argument(
+        "--tiny", action="store_true", help="small models, to try the benchmark"
+    )
+    parser.add_argument("--only", choices=("weights", "first_step"))
+    options = base.options_of(parser, arguments)
+    found: dict[str, Results] = {}
+    if options.only != "first_step":
+        found["weights"] = measure_weights(options.megabytes, options.repeats)
+        header = ["guest", "fit, s", "session, s", "ratio", "fit, peak MB", "session"]
+        print(base.markdown(weight_rows(found["weights"]), header))
+    if options.only != "weights":
+        found["first_steps"] = measure_first_steps(options.repeats, options.tiny)
+        header = ["model", "hooks", "first step, s", "of the native hook's"]
+        print(base.markdown(first_step_rows(found["first_steps"]), header))
+    base.print_facts(options)
+    base.write_results(options, **found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

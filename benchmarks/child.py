@@ -1,0 +1,54 @@
+"""Measures in processes of their own, which need not import TensorFlow again.
+
+What a process pays once (its first trace, its peak of memory) cannot be measured twice
+in one process. A fork of a process that has imported TensorFlow and has run none of it
+begins anew each time.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+
+def in_child(measure: Callable[[], Any]) -> Any:
+    """Calls a function in a fork of this process and returns its result.
+
+    Args:
+      measure: returns what JSON can hold.
+
+    Raises:
+      RuntimeError: it failed; its traceback is on the standard error stream.
+    """
+    read, write = os.pipe()
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            gc.freeze()
+            result = json.dumps(measure())
+            with os.fdopen(write, "w") as pipe:
+                pipe.write(result)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        content = pipe.read()
+    if os.waitpid(pid, 0)[1] or not content:
+        raise RuntimeError("A process of the benchmark failed.")
+    return json.loads(content)
+
+
+def peak_mb() -> float:
+    """The most memory that this process has had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6

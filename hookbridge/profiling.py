@@ -1,0 +1,187 @@
+"""`hb.profile`: what each guest costs in each event, in either loop."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge import lifecycle
+from hookbridge.adapters.guests import kinds, watchers
+from hookbridge.patching import InstanceMethods
+from hookbridge.timings import Timings
+
+# The row of what the bridge itself does for guests of the other loop.
+BRIDGE = "hookbridge"
+
+
+def profile(guests: Any) -> Profile:
+    """Counts the calls and the time of guests, from now on until `stop`.
+
+        with hb.profile(guests) as profile:
+            model.fit(x, y, callbacks=hb.as_callbacks(guests))
+        print(profile)
+
+    Each row is an event of a guest. What runs within the event of another guest (the
+    events of a validation that a callback starts) counts for itself only. What the
+    bridge does for guests of the other loop is in the rows `hookbridge`.
+
+    Args:
+      guests: one hook or callback, or a list of them, as for `as_hooks` and
+        `as_callbacks`; before or after they were converted.
+
+    Returns:
+      The profile. It prints as a table.
+
+    Raises:
+      errors.NotAGuestError: an item is neither a hook nor a callback.
+    """
+    return Profile(guests)
+
+
+class Profile:
+    """The calls and times of guests; see `profile`.
+
+    The methods of the guests that do something are covered on the objects themselves,
+    so a loop calls what it would call without the profile.
+
+    Args:
+      guests: the guests.
+
+    Attributes:
+      timings: the numbers.
+    """
+
+    def __init__(self, guests: Any) -> None:
+        self.timings = Timings()
+        self._guests: list[Any] = []
+        self._covered: list[InstanceMethods] = []
+        self._followed: list[Any] = []
+        for item in kinds.flatten(guests):
+            guest = kinds.unwrapped(item)
+            if not any(guest is known for known in self._guests):
+                self._add(guest)
+            if item is not guest:
+                self.wrapped(item)
+
+    def _add(self, guest: Any) -> None:
+        self._guests.append(guest)
+        names = [kinds.name_of(known) for known in self._guests]
+        name, number = names[-1], names.count(names[-1])
+        kind: lifecycle.Guest = "hook" if kinds.is_hook(guest) else "callback"
+        row = name if number == 1 else f"{name} {number}"
+        self._cover(guest, row, lifecycle.overridden(guest, kind))
+        watchers.watch(guest, self)
+
+    def _cover(self, target: Any, row: str, events: tuple[str, ...]) -> None:
+        methods = InstanceMethods(
+            target,
+            {
+                event: self._timed(getattr(target, event), row, event, id(target))
+                for event in events
+            },
+        )
+        methods.install()
+        self._covered.append(methods)
+
+    def _timed(
+        self, method: Callable[..., Any], row: str, event: str, source: int
+    ) -> Callable[..., Any]:
+        enter, leave = self.timings.enter, self.timings.leave
+
+        @functools.wraps(method)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            enter()
+            try:
+                return method(*args, **kwargs)
+            finally:
+                leave(row, event, source)
+
+        return timed
+
+    # --- the bridge ----------------------------------------------------------------
+
+    def wrapped(self, wrapper: Any) -> None:
+        """See `watchers.Watcher`."""
+        if any(wrapper is known for known in self._followed):
+            return
+        self._followed.append(wrapper)
+        kind: lifecycle.Guest = "hook" if kinds.is_hook(wrapper) else "callback"
+        self._cover(wrapper, BRIDGE, lifecycle.overridden(wrapper, kind))
+
+    def joined(self, run: Any) -> None:
+        """See `watchers.Watcher`: the steps of `fit` go through the run."""
+        if any(run is known for known in self._followed):
+            return
+        self._followed.append(run)
+        call = getattr(run, "call", None)
+        if call is None:
+            return  # the steps are runs of a session
+        timed = self._timed(call, BRIDGE, "step", id(run))
+
+        @functools.wraps(call)
+        def first(*args: Any) -> Any:
+            methods.remove()
+            self._cover_step(run.hosting.step)
+            steps = InstanceMethods(run, {"call": timed})
+            steps.install()
+            self._covered.append(steps)
+            return timed(*args)
+
+        methods = InstanceMethods(run, {"call": first})
+        methods.install()
+        self._covered.append(methods)
+
+    def _cover_step(self, step: Any) -> None:
+        """Keras's own step is no part of the bridge's share."""
+        if step is None or any(step is known for known in self._followed):
+            return
+        self._followed.append(step)
+        enter, leave, run = self.timings.enter, self.timings.leave, step.run
+
+        @functools.wraps(run)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            enter()
+            try:
+                return run(*args, **kwargs)
+            finally:
+                leave("", "")
+
+        methods = InstanceMethods(step, {"run": timed})
+        methods.install()
+        self._covered.append(methods)
+
+    # --- use -----------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Takes the profile off the guests; what it has counted stays."""
+        while self._covered:
+            self._covered.pop().remove()
+        for guest in self._guests:
+            watchers.unwatch(guest)
+        self._followed.clear()
+
+    def __enter__(self) -> Profile:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def __str__(self) -> str:
+        return self.timings.table()
+
+    def to_json(self, path: Any = None) -> str:
+        """The table as JSON; written to a file too if `path` is given."""
+        return self.timings.to_json(path)
+
+    def to_chrome_trace(self, path: Any) -> None:
+        """Writes each call for `chrome://tracing` and Perfetto."""
+        self.timings.to_chrome_trace(path)
+
+    def save(self, log_dir: Any) -> None:
+        """Writes both files beside TensorBoard's logs.
+
+        Args:
+          log_dir: gets `guests.profile.json` and `guests.trace.json`.
+        """
+        self.timings.save(log_dir)

@@ -1,0 +1,237 @@
+"""Calls and times of events, and the forms in which they are shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+_MOST_CALLS = 200_000  # that a trace shows; all are counted
+# Events that come once for each step, the surest sign of a step first.
+_OF_STEP = ("step", "on_train_batch_end", "on_train_batch_begin", "before_run")
+
+
+class Row(NamedTuple):
+    """One event of one guest.
+
+    Attributes:
+      guest: its name, or `hookbridge` for the bridge itself.
+      event: the method.
+      calls: how often it was called.
+      seconds: the time in it, without what is in other rows.
+      share: of the time of all steps; None where there were too few steps to tell.
+    """
+
+    guest: str
+    event: str
+    calls: int
+    seconds: float
+    share: float | None
+
+
+class _Count:
+    """The calls of one event of one guest."""
+
+    __slots__ = ("calls", "seconds")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.seconds = 0.0
+
+
+class _Steps:
+    """The steps as one object saw them: how many, and when two of them began."""
+
+    __slots__ = ("last", "number", "second")
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.second = self.last = 0.0
+
+    def add(self, begin: float) -> None:
+        self.number += 1
+        self.last = begin
+        if self.number == 2:
+            self.second = begin
+
+
+class Timings:
+    """Takes the begin and the end of each call.
+
+    Calls may be within one another, and on several threads.
+
+    Args:
+      clock: returns seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
+        self._counts: dict[tuple[str, str], _Count] = {}
+        # (guest, event, begin, seconds, thread)
+        self._calls: list[tuple[str, str, float, float, int]] = []
+        # By event and object: several objects may share a row.
+        self._steps: dict[tuple[str, int], _Steps] = {}
+        self._open = _Open()
+        self._start = clock()
+
+    def enter(self) -> None:
+        """A call begins."""
+        self._open.calls.append([self._clock(), 0.0])
+
+    def leave(self, guest: str, event: str, source: int = 0) -> None:
+        """The last call that began ends.
+
+        Args:
+          guest: the row.
+          event: the method; empty for a call that is in no row.
+          source: the object that was called, by its id.
+        """
+        now = self._clock()
+        calls = self._open.calls
+        begin, inner = calls.pop()
+        if calls:
+            calls[-1][1] += now - begin
+        if not event:
+            return
+        count = self._counts.get((guest, event))
+        if count is None:
+            count = self._counts[guest, event] = _Count()
+        count.calls += 1
+        count.seconds += now - begin - inner
+        if event in _OF_STEP:
+            key = event, source
+            steps = self._steps.get(key)
+            if steps is None:
+                steps = self._steps[key] = _Steps()
+            steps.add(begin)
+        if len(self._calls) < _MOST_CALLS:
+            thread = threading.get_ident()
+            self._calls.append((guest, event, begin, now - begin, thread))
+
+    # --- numbers -------------------------------------------------------------------
+
+    @property
+    def steps(self) -> int:
+        """How many steps were seen."""
+        return self._best().number
+
+    @property
+    def step_seconds(self) -> float | None:
+        """The mean time from step to step; the first step is left out.
+
+        None where fewer than three steps were seen.
+        """
+        steps = self._best()
+        if steps.number < 3:
+            return None
+        return (steps.last - steps.second) / (steps.number - 2)
+
+    def _best(self) -> _Steps:
+        """The steps of the object that saw most, by the surest sign there is."""
+        for wanted in _OF_STEP:
+            found = [s for (event, _), s in self._steps.items() if event == wanted]
+            if found:
+                return max(found, key=lambda steps: steps.number)
+        return _Steps()
+
+    @property
+    def rows(self) -> list[Row]:
+        """All events that were called, the slowest first."""
+        step, steps = self.step_seconds, self.steps
+        found = [
+            Row(
+                *key,
+                count.calls,
+                count.seconds,
+                count.seconds / (step * steps) if step else None,
+            )
+            for key, count in self._counts.items()
+        ]
+        return sorted(found, key=lambda row: -row.seconds)
+
+    # --- forms ---------------------------------------------------------------------
+
+    def table(self) -> str:
+        """The rows as a table, and the time of a step."""
+        header = ("guest", "event", "calls", "ms", "us/call", "share of the step")
+        cells = [header]
+        for row in self.rows:
+            share = "" if row.share is None else f"{row.share:.1%}"
+            per_call = 1e6 * row.seconds / row.calls
+            numbers = (f"{1e3 * row.seconds:.1f}", f"{per_call:.1f}", share)
+            cells.append((row.guest, row.event, str(row.calls), *numbers))
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if i < 2 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in cells
+        ]
+        step = self.step_seconds
+        if step is not None:
+            lines.append(f"{self.steps} steps of {1e3 * step:.3f} ms on average")
+        return "\n".join(lines)
+
+    def to_json(self, path: Any = None) -> str:
+        """The rows as JSON; written to a file too if `path` is given."""
+        content = {
+            "steps": self.steps,
+            "step_seconds": self.step_seconds,
+            "rows": [row._asdict() for row in self.rows],
+        }
+        text = json.dumps(content, indent=1)
+        if path is not None:
+            _write(path, text)
+        return text
+
+    def to_chrome_trace(self, path: Any) -> None:
+        """Writes the calls as a trace: a line for each guest."""
+        guests = dict.fromkeys(call[0] for call in self._calls)
+        lines = {guest: number for number, guest in enumerate(guests)}
+        process = os.getpid()
+        events: list[dict[str, Any]] = [
+            {
+                "name": "thread_name",
+                "ph": "M",
+                "pid": process,
+                "tid": line,
+                "args": {"name": guest},
+            }
+            for guest, line in lines.items()
+        ]
+        events += [
+            {
+                "name": event,
+                "cat": guest,
+                "ph": "X",
+                "ts": 1e6 * (begin - self._start),
+                "dur": 1e6 * seconds,
+                "pid": process,
+                "tid": lines[guest],
+                "args": {"thread": thread},
+            }
+            for guest, event, begin, seconds, thread in self._calls
+        ]
+        _write(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
+
+    def save(self, log_dir: Any) -> None:
+        """Writes `guests.profile.json` and `guests.trace.json` to a folder."""
+        self.to_json(Path(log_dir) / "guests.profile.json")
+        self.to_chrome_trace(Path(log_dir) / "guests.trace.json")
+
+
+class _Open(threading.local):
+    """The open calls of a thread: begin, and the time of those within."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[float]] = []
+
+
+def _write(path: Any, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text + "\n", encoding="utf-8")

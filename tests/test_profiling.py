@@ -1,0 +1,189 @@
+"""`hb.profile` counts what each guest is called for, in either loop."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge.profiling import BRIDGE, Profile
+from hookbridge.timings import Timings
+
+v1 = tf.compat.v1
+
+
+class Hook(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
+    """Acts in each run, and sleeps in each."""
+
+    def before_run(self, run_context: Any) -> Any:
+        time.sleep(0.001)
+        return v1.train.SessionRunArgs("loss:0")
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        assert run_values.results > 0
+
+
+class Epochs(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Acts by epoch and leaves batches alone."""
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        assert logs["loss"] > 0
+
+
+class Batches(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Acts in each batch."""
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        assert logs["loss"] > 0
+
+
+def guests() -> list[Any]:
+    return [Hook(), Hook(), Epochs(), Batches()]
+
+
+def session(given: list[Any], convert: bool = True) -> None:
+    """Two epochs of five steps in a session."""
+    with tf.Graph().as_default():
+        x = v1.get_variable("x", initializer=1.0)
+        loss = tf.identity(x**2 + 1, name="loss")
+        v1.losses.add_loss(loss)
+        step = v1.train.get_or_create_global_step()
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        hooks = given
+        if convert:
+            hooks = hb.as_hooks(given, steps_per_epoch=5, epochs=2)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as running:
+            while not running.should_stop():
+                running.run(train_op)
+
+
+def fit(given: list[Any]) -> None:
+    """Two epochs of five steps in `fit`."""
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    data = np.ones([20, 2], "float32"), np.zeros([20, 1], "float32") - 5
+    callbacks = hb.as_callbacks(given)
+    model.fit(*data, batch_size=4, epochs=2, verbose=0, callbacks=callbacks)
+
+
+def counts(profile: Profile) -> dict[tuple[str, str], int]:
+    return {(row.guest, row.event): row.calls for row in profile.timings.rows}
+
+
+EXPECTED = {
+    ("Hook", "before_run"): 10,
+    ("Hook", "after_run"): 10,
+    ("Hook 2", "before_run"): 10,
+    ("Hook 2", "after_run"): 10,
+    ("Epochs", "set_model"): 1,
+    ("Epochs", "set_params"): 1,
+    ("Epochs", "on_epoch_end"): 2,
+    ("Batches", "set_model"): 1,
+    ("Batches", "set_params"): 1,
+    ("Batches", "on_train_batch_end"): 10,
+}
+
+
+@pytest.mark.parametrize("loop", [session, fit])
+def test_calls_of_every_guest(loop: Any, tmp_path: Path) -> None:
+    given = guests()
+    with hb.profile(given) as profile:
+        loop(given)
+    found = counts(profile)
+    assert {key: n for key, n in found.items() if key[0] != BRIDGE} == EXPECTED
+    assert profile.timings.steps == 10
+    # The bridge does what it does for the guests of the other loop only.
+    bridged = {event: n for (name, event), n in found.items() if name == BRIDGE}
+    if loop is session:
+        assert bridged["before_run"] == 20  # two wrapped callbacks
+    else:
+        assert bridged["step"] == 10
+    first = profile.timings.rows[0]
+    rows = {row[:2]: row for row in profile.timings.rows}
+    hook = rows["Hook", "before_run"]
+    assert hook.seconds >= 0.01
+    assert first.seconds >= hook.seconds
+    # A hook's time is no part of the bridge's share.
+    in_bridge = sum(row.seconds for row in profile.timings.rows if row.guest == BRIDGE)
+    everything = profile.timings.step_seconds
+    assert everything is not None and everything >= 0.002
+    assert in_bridge > 0
+    assert hook.share is not None and 0 < hook.share < 1
+
+    text = str(profile)
+    assert text.splitlines()[0].split()[:3] == ["guest", "event", "calls"]
+    assert "10 steps of " in text
+    assert len(text.splitlines()) == len(found) + 2
+
+    profile.save(tmp_path / "board")
+    stored = json.loads((tmp_path / "board" / "guests.profile.json").read_text())
+    assert stored["steps"] == 10
+    assert {(r["guest"], r["event"]): r["calls"] for r in stored["rows"]} == found
+    trace = json.loads((tmp_path / "board" / "guests.trace.json").read_text())
+    calls = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    assert len(calls) == sum(found.values())
+    names = [e["args"]["name"] for e in trace["traceEvents"] if e["ph"] == "M"]
+    assert sorted(names) == sorted({name for name, _ in found})
+
+    # What was covered is as it was.
+    for guest in given:
+        assert not any(callable(value) for value in vars(guest).values())
+    loop(given)
+    assert counts(profile) == found
+
+
+def test_guests_that_are_converted_already() -> None:
+    given = guests()
+    hooks = hb.as_hooks(given, steps_per_epoch=5, epochs=2)
+    with hb.profile(hooks) as profile:
+        session(hooks, convert=False)
+    found = {k: n for k, n in counts(profile).items() if k[0] != BRIDGE}
+    assert found == EXPECTED
+    assert counts(profile)[BRIDGE, "after_run"] == 20
+
+
+def test_second_fit_of_one_profile() -> None:
+    hook = Hook()
+    with hb.profile(hook) as profile:
+        fit([hook])
+        fit([hook])
+    assert counts(profile)["Hook", "before_run"] == 20
+    assert counts(profile)[BRIDGE, "step"] == 20
+
+
+def test_time_within_another_call_counts_once() -> None:
+    timings = Timings(iter([0.0, 1.0, 2.0, 5.0, 7.0]).__next__)
+    timings.enter()  # at 1
+    timings.enter()
+    timings.leave("inner", "on_test_begin")
+    timings.leave("outer", "on_epoch_end")
+    assert [row[:4] for row in timings.rows] == [
+        ("outer", "on_epoch_end", 1, 3.0),
+        ("inner", "on_test_begin", 1, 3.0),
+    ]
+    assert timings.rows[0].share is None  # there was no step
+
+
+def test_share_of_the_step() -> None:
+    times = [0.0]  # the first step takes long
+    for begin in (0.0, 100.0, 110.0, 120.0):
+        times += [begin, begin + 2]
+    timings = Timings(iter(times).__next__)
+    for _ in range(4):
+        timings.enter()
+        timings.leave("Hook", "before_run")
+    assert timings.steps == 4
+    assert timings.step_seconds == 10
+    assert timings.rows[0].share == pytest.approx(0.2)
+    assert "20.0%" in timings.table()
+
+
+def test_what_is_no_guest_is_refused() -> None:
+    with pytest.raises(hb.errors.NotAGuestError):
+        hb.profile([object()])
