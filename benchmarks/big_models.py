@@ -11,6 +11,7 @@ process of its own.
 
 from __future__ import annotations
 
+import importlib
 import os
 import statistics
 import sys
@@ -31,11 +32,11 @@ import hookbridge as hb
 from benchmarks import base
 from benchmarks.child import in_child, peak_mb
 
-if tf.__version__.startswith("2.15."):
-    keras: Any = tf.keras
-else:
-    import tf_keras as keras
-
+keras: Any = (
+    tf.keras
+    if tf.__version__.startswith("2.15.")
+    else importlib.import_module("tf_keras")
+)
 v1: Any = tf.compat.v1
 
 EPOCHS = 4  # in one stretch; the first pays for what is made once

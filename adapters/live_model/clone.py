@@ -65,7 +65,7 @@ class Clone:
         self._weights = weights
         self._model: Any = None
         self._reason: str | None = None
-        weights.mirrors.provide = self._make
+        weights.mirrors.before_first(self._make)
 
     @property
     def model(self) -> Any:
@@ -85,7 +85,8 @@ class Clone:
         self._reason = ""
         with compat.private("eager_mode")():
             try:
-                self._model = _clone(self._source)
+                with tf.variable_creator_scope(_zeros):
+                    self._model = _clone(self._source)
             except Exception as e:  # whatever a user's get_config raises
                 self._reason = f"{type(e).__name__}: {e}"
                 return
@@ -145,6 +146,16 @@ def need(clone: Clone | None, what: str) -> Clone:
         "graph as `as_hooks(..., model=model)`; `get_weights`, `set_weights`, "
         "`save_weights` and `load_weights` work without one."
     )
+
+
+def _zeros(make: Any, **options: Any) -> Any:
+    """Makes a variable without its initializer: its value will be the session's."""
+    shape, dtype = options.get("shape"), options.get("dtype")
+    if callable(options.get("initial_value")) and dtype is not None:
+        dims = None if shape is None else tf.TensorShape(shape)
+        if dims is not None and dims.is_fully_defined():
+            options["initial_value"] = lambda: tf.zeros(dims, dtype)
+    return make(**options)
 
 
 def _clone(source: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import Any, Protocol
 
@@ -76,6 +77,11 @@ class Mirror:
     def shape(self) -> list[int]:
         """The shape of the variable; 0 for a dimension that is not known."""
         return [d or 0 for d in self.variable.shape.as_list()]
+
+    @property
+    def bytes(self) -> int:
+        """How much memory its value takes."""
+        return math.prod(self.shape) * int(self.variable.dtype.base_dtype.size)
 
     def set(self, value: Any) -> None:
         """Gives it the value of the session; in eager mode."""

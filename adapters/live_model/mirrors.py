@@ -19,21 +19,20 @@ from hookbridge import compat, errors
 from hookbridge.adapters.live_model.mirror import Mirror, eager_variable
 from hookbridge.adapters.session_graph import variables as session_variables
 
+_MOST_BYTES = 2**25  # that one run reads
+
 
 class Mirrors:
     """The eager mirrors of one session's variables.
 
     Args:
       session: a function that returns the raw session, or None before there is one.
-
-    Attributes:
-      provide: is called before a mirror is made; may `adopt` variables.
     """
 
     def __init__(self, session: Callable[[], Any]) -> None:
         self._session = session
         self._each: dict[int, Mirror] = {}
-        self.provide: Callable[[], None] | None = None
+        self._provide: Callable[[], None] | None = None
         # Of each event that goes on, whether it is one of a batch: a validation's may
         # be within another one.
         self._events: list[bool] = []
@@ -51,11 +50,17 @@ class Mirrors:
         self._expected: dict[bool, dict[int, Mirror]] = {False: {}, True: {}}
         self._surprises = 0
         self._is_own_call = False
-        # While Keras saves or loads: arrays of the session, and those of the file.
+        # While Keras saves: arrays of the session, and what is read with what. While
+        # it loads: arrays of the file.
         self._read_arrays: dict[int, Any] = {}
+        self._read_with: dict[int, list[Mirror]] = {}
         self._loaded: dict[int, tuple[Mirror, Any]] | None = None
 
     # --- handing out ---------------------------------------------------------------
+
+    def before_first(self, provide: Callable[[], None]) -> None:
+        """Calls a function before the first mirror is made; it may `adopt` some."""
+        self._provide = provide
 
     def adopt(self, variable: Any, eager: Any) -> None:
         """Uses an eager variable that exists already as the mirror of `variable`."""
@@ -90,7 +95,7 @@ class Mirrors:
         self._pull(found)
 
     def _mirrors(self, variables: Sequence[Any]) -> list[Mirror]:
-        provide, self.provide = self.provide, None
+        provide, self._provide = self._provide, None
         if provide is not None:
             provide()
         for variable in variables:
@@ -164,15 +169,12 @@ class Mirrors:
         """
         found = self._mirrors(variables)
         self._make_stale(found)
-        values = session_variables.read(self._session(), variables)
-        keys = map(id, found)
-        self._read_arrays = dict(zip(keys, values, strict=True))
-        del values
+        self._read_with = {id(m): group for group in _groups(found) for m in group}
         try:
             with self.own_call():
                 yield
         finally:
-            self._read_arrays = {}
+            self._read_arrays, self._read_with = {}, {}
 
     @contextlib.contextmanager
     def loading(self, variables: Sequence[Any]) -> Iterator[None]:
@@ -191,9 +193,15 @@ class Mirrors:
 
     def give_away(self, mirror: Mirror) -> Any:
         """See `Owner`: an array goes to Keras while it saves."""
-        if not self._read_arrays or not self._is_stale(mirror):
-            return None
-        return self._read_arrays.pop(id(mirror), None)
+        key = id(mirror)
+        if key not in self._read_arrays:
+            group = self._read_with.get(key)
+            if group is None or not self._is_stale(mirror):
+                return None
+            self._read_arrays.update(self._read(group))
+            for each in group:
+                del self._read_with[id(each)]
+        return self._read_arrays.pop(key, None)
 
     def take_over(self, mirror: Mirror, value: Any) -> bool:
         """See `Owner`: an array comes from Keras while it loads."""
@@ -243,21 +251,18 @@ class Mirrors:
 
     def _pull(self, mirrors: Iterable[Mirror]) -> None:
         """Brings the session's values into those mirrors that are older."""
-        old = [m for m in mirrors if self._is_stale(m)]
-        values = {
-            id(m): self._read_arrays.pop(id(m))
-            for m in old
-            if id(m) in self._read_arrays
-        }
-        values.update(self._read([m for m in old if id(m) not in values]))
-        with compat.private("eager_mode")():
-            for mirror in old:
-                mirror.stamp = self._now
-                if id(mirror) in values:
-                    mirror.set(values.pop(id(mirror)))
-                elif mirror.is_empty:
-                    mirror.clear()  # before the session there is no value
-                self._touched.pop(id(mirror), None)
+        for group in _groups([m for m in mirrors if self._is_stale(m)]):
+            arrays = self._read_arrays
+            values = {id(m): arrays.pop(id(m)) for m in group if id(m) in arrays}
+            values.update(self._read([m for m in group if id(m) not in values]))
+            with compat.private("eager_mode")():
+                for mirror in group:
+                    mirror.stamp = self._now
+                    if id(mirror) in values:
+                        mirror.set(values.pop(id(mirror)))
+                    elif mirror.is_empty:
+                        mirror.clear()  # before the session there is no value
+                    self._touched.pop(id(mirror), None)
 
     def _read(self, mirrors: Sequence[Mirror]) -> dict[int, Any]:
         """The session's values; nothing before and after it."""
@@ -279,3 +284,20 @@ class Mirrors:
                 "of the callback, such as `on_epoch_end`."
             ) from e
         return dict(zip(map(id, mirrors), values, strict=True))
+
+
+def _groups(mirrors: Iterable[Mirror]) -> Iterator[list[Mirror]]:
+    """What is read in one run: as many as `_MOST_BYTES` allow, and one at least.
+
+    A run costs time, and what it has read costs memory until it is passed on.
+    """
+    group: list[Mirror] = []
+    size = 0
+    for mirror in mirrors:
+        if group and size + mirror.bytes > _MOST_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(mirror)
+        size += mirror.bytes
+    if group:
+        yield group
