@@ -198,7 +198,9 @@ class Mirrors:
             group = self._read_with.get(key)
             if group is None or not self._is_stale(mirror):
                 return None
-            self._read_arrays.update(self._read(group))
+            self._read_arrays.update(
+                self._read([m for m in group if self._is_stale(m)])
+            )
             for each in group:
                 del self._read_with[id(each)]
         return self._read_arrays.pop(key, None)
@@ -228,6 +230,8 @@ class Mirrors:
         They are those that the last such event used. Where an event uses another one,
         and then one more, it is taken to use all.
         """
+        if id(mirror) in self._read_with:
+            return self._read_with[id(mirror)]
         if not self._events:
             return [mirror]
         expected = self._expected[self._events[-1]]
