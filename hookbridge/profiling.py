@@ -9,7 +9,7 @@ from typing import Any
 from hookbridge import lifecycle
 from hookbridge.adapters.guests import kinds, watchers
 from hookbridge.patching import InstanceMethods
-from hookbridge.timings import Timings
+from hookbridge.timings import Timings, as_table
 
 # The row of what the bridge itself does for guests of the other loop.
 BRIDGE = "hookbridge"
@@ -122,7 +122,10 @@ class Profile:
         @functools.wraps(call)
         def first(*args: Any) -> Any:
             methods.remove()
-            self._cover_step(run.hosting.step)
+            step = run.hosting.step
+            if not hasattr(step, "run"):
+                return call(*args)  # it schedules steps for other processes
+            self._cover_step(step)
             steps = InstanceMethods(run, {"call": timed})
             steps.install()
             self._covered.append(steps)
@@ -134,7 +137,7 @@ class Profile:
 
     def _cover_step(self, step: Any) -> None:
         """Keras's own step is no part of the bridge's share."""
-        if step is None or any(step is known for known in self._followed):
+        if any(step is known for known in self._followed):
             return
         self._followed.append(step)
         enter, leave, run = self.timings.enter, self.timings.leave, step.run
@@ -168,7 +171,7 @@ class Profile:
         self.stop()
 
     def __str__(self) -> str:
-        return self.timings.table()
+        return as_table(self.timings.as_dict())
 
     def to_json(self, path: Any = None) -> str:
         """The table as JSON; written to a file too if `path` is given."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -155,36 +155,17 @@ class Timings:
 
     # --- forms ---------------------------------------------------------------------
 
-    def table(self) -> str:
-        """The rows as a table, and the time of a step."""
-        header = ("guest", "event", "calls", "ms", "us/call", "share of the step")
-        cells = [header]
-        for row in self.rows:
-            share = "" if row.share is None else f"{row.share:.1%}"
-            per_call = 1e6 * row.seconds / row.calls
-            numbers = (f"{1e3 * row.seconds:.1f}", f"{per_call:.1f}", share)
-            cells.append((row.guest, row.event, str(row.calls), *numbers))
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if i < 2 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in cells
-        ]
-        step = self.step_seconds
-        if step is not None:
-            lines.append(f"{self.steps} steps of {1e3 * step:.3f} ms on average")
-        return "\n".join(lines)
-
-    def to_json(self, path: Any = None) -> str:
-        """The rows as JSON; written to a file too if `path` is given."""
-        content = {
+    def as_dict(self) -> dict[str, Any]:
+        """The rows and the steps, ready for JSON."""
+        return {
             "steps": self.steps,
             "step_seconds": self.step_seconds,
             "rows": [row._asdict() for row in self.rows],
         }
-        text = json.dumps(content, indent=1)
+
+    def to_json(self, path: Any = None) -> str:
+        """The rows as JSON; written to a file too if `path` is given."""
+        text = json.dumps(self.as_dict(), indent=1)
         if path is not None:
             _write(path, text)
         return text
@@ -223,6 +204,33 @@ class Timings:
         """Writes `guests.profile.json` and `guests.trace.json` to a folder."""
         self.to_json(Path(log_dir) / "guests.profile.json")
         self.to_chrome_trace(Path(log_dir) / "guests.trace.json")
+
+
+def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
+    """What `Timings.as_dict` returned as a table, and the time of a step.
+
+    Args:
+      profile: the rows and the steps.
+      most: how many rows are shown; None for all.
+    """
+    cells = [("guest", "event", "calls", "ms", "us/call", "share of the step")]
+    for row in profile["rows"][:most]:
+        share = "" if row["share"] is None else f"{row['share']:.1%}"
+        seconds, calls = row["seconds"], row["calls"]
+        numbers = (f"{1e3 * seconds:.1f}", f"{1e6 * seconds / calls:.1f}", share)
+        cells.append((row["guest"], row["event"], str(calls), *numbers))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+    step = profile["step_seconds"]
+    if step is not None:
+        lines.append(f"{profile['steps']} steps of {1e3 * step:.3f} ms on average")
+    return "\n".join(lines)
 
 
 class _Open(threading.local):

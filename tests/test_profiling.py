@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge.profiling import BRIDGE, Profile
-from hookbridge.timings import Timings
+from hookbridge.timings import Timings, as_table
 
 v1 = tf.compat.v1
 
@@ -181,7 +181,7 @@ def test_share_of_the_step() -> None:
     assert timings.steps == 4
     assert timings.step_seconds == 10
     assert timings.rows[0].share == pytest.approx(0.2)
-    assert "20.0%" in timings.table()
+    assert "20.0%" in as_table(timings.as_dict())
 
 
 def test_what_is_no_guest_is_refused() -> None:

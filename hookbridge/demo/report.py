@@ -11,6 +11,7 @@ from typing import Any
 
 from hookbridge.demo.settings import DemoSettings
 from hookbridge.lifecycle import Host
+from hookbridge.timings import as_table as profile_table
 
 # What one process of a loop saw; `DemoTask` writes it.
 Account = Mapping[str, Any]
@@ -19,6 +20,9 @@ TITLES: dict[Host, tuple[str, str]] = {
     "session": ("MonitoredTrainingSession", ", SyncReplicasOptimizer"),
     "fit": ("Model.fit", ", ParameterServerStrategy"),
 }
+
+
+_MOST_ROWS = 8  # of what each loop's guests cost
 
 
 def title(loop: Host, settings: DemoSettings) -> str:
@@ -50,7 +54,7 @@ def as_dict(
             "processes": {
                 process["task"]: {
                     key: process[key]
-                    for key in ("steps", "history", "activity", "guests")
+                    for key in ("steps", "history", "activity", "profile", "guests")
                 }
                 for process in processes
             },
@@ -109,7 +113,15 @@ def as_table(report: Mapping[str, Any]) -> str:
             for loop, task in places
         )
         rows.append((key.replace("_", " "), "", *cells))
-    lines = [*_columns(rows), *differences(report)]
+    lines = _columns(rows)
+    for loop in loops.values():
+        profile = loop["processes"][loop["chief"]]["profile"]
+        lines += [
+            f"What took longest in {loop['loop']}, {loop['chief']}:",
+            profile_table(profile, _MOST_ROWS),
+            "",
+        ]
+    lines += differences(report)
     lines.append(
         "Every guest saw the documented events in every process."
         if report["ok"]

@@ -36,6 +36,7 @@ from hookbridge.demo.report import to_json
 from hookbridge.demo.settings import DemoSettings
 from hookbridge.demo.story import complaints, shortened
 from hookbridge.lifecycle import Guest, Host
+from hookbridge.profiling import Profile
 from hookbridge.testing import EventLog, differences, spy
 
 
@@ -91,20 +92,21 @@ class DemoTask:
                 replicas_to_aggregate=settings.num_workers or None,
             )
             guests, start = self._guests(), time.perf_counter()
-            result = loop.train(
-                self._share_of_worker,
-                guests=guests,
-                steps_per_epoch=settings.steps_per_epoch,
-                epochs=settings.epochs,
-                validation_fn=lambda: data_lib.whole(self._digits.validation),
-            )
+            with hb.profile(guests) as profile:
+                result = loop.train(
+                    self._share_of_worker,
+                    guests=guests,
+                    steps_per_epoch=settings.steps_per_epoch,
+                    epochs=settings.epochs,
+                    validation_fn=lambda: data_lib.whole(self._digits.validation),
+                )
             seconds = time.perf_counter() - start
         scores: Any = {}
         if cluster.is_chief:
             scores = loop.evaluate(
                 lambda: data_lib.whole(self._digits.test), variables=result.variables
             )
-        self._write(guests, result.global_step, scores, seconds)
+        self._write(guests, result.global_step, scores, seconds, profile)
 
     def _run_fit(self) -> None:
         """`Model.fit`, under `ParameterServerStrategy` if there is a cluster."""
@@ -119,19 +121,21 @@ class DemoTask:
             data_lib.whole(part).repeat() for part in (digits.validation, digits.test)
         )
         guests, start = self._guests(), time.perf_counter()
-        model.fit(
-            self._training(),
-            epochs=settings.epochs,
-            steps_per_epoch=settings.steps_per_epoch,
-            validation_data=validation,
-            validation_steps=1,
-            shuffle=False,  # the dataset does
-            verbose=0,
-            callbacks=hb.as_callbacks(guests),
-        )
+        with hb.profile(guests) as profile:
+            model.fit(
+                self._training(),
+                epochs=settings.epochs,
+                steps_per_epoch=settings.steps_per_epoch,
+                validation_data=validation,
+                validation_steps=1,
+                shuffle=False,  # the dataset does
+                verbose=0,
+                callbacks=hb.as_callbacks(guests),
+            )
         seconds = time.perf_counter() - start
         scores = model.evaluate(test, steps=1, verbose=0, return_dict=True)
-        self._write(guests, int(model.optimizer.iterations), scores, seconds)
+        steps = int(model.optimizer.iterations)
+        self._write(guests, steps, scores, seconds, profile)
 
     def _training(self) -> Any:
         return data_lib.training_dataset(
@@ -152,7 +156,12 @@ class DemoTask:
         return [spy(guest, self._log) for guest in guests]
 
     def _write(
-        self, guests: list[Any], steps: int, scores: Any, seconds: float
+        self,
+        guests: list[Any],
+        steps: int,
+        scores: Any,
+        seconds: float,
+        profile: Profile,
     ) -> None:
         (activity,) = (each for each in guests if isinstance(each, ActivityHook))
         (progress,) = (each for each in guests if isinstance(each, Progress))
@@ -174,8 +183,11 @@ class DemoTask:
             },
             "history": progress.history,
             "activity": activity.found,
+            "profile": profile.timings.as_dict(),
             "guests": {name_of(guest): self._seen(guest, steps) for guest in guests},
         }
+        if self._config.is_chief:
+            profile.save(self._directory / "tensorboard")
         path = self._directory / f"{task.replace(' ', '_')}.json"
         path.write_text(to_json(account), encoding="utf-8")
 
