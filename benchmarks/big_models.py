@@ -173,10 +173,10 @@ def train(train_op: Any, hooks: list[Any]) -> None:
 
 def mobile_net(tiny: bool) -> tuple[Any, list[int], int]:
     """The model, the shape of its inputs and the number of its outputs."""
-    size, alpha = (32, 0.35) if tiny else (64, 1.0)
-    shape = [size, size, 3]
+    del tiny
+    shape = [64, 64, 3]
     model = keras.applications.MobileNetV2(
-        input_shape=tuple(shape), weights=None, classes=10, alpha=alpha
+        input_shape=tuple(shape), weights=None, classes=10
     )
     return model, shape, 10
 
@@ -262,12 +262,12 @@ def measure_weights(megabytes: int, repeats: int) -> Results:
 
 
 def measure_first_steps(repeats: int, tiny: bool) -> Results:
-    """Each list of hooks on each model."""
+    """Each list of hooks on each model; on the quickest one to try the benchmark."""
     cases = {
         f"{model}: {name}": (
             lambda make=make, hooks=hooks: first_step(make, hooks, tiny)
         )
-        for model, make in MODELS.items()
+        for model, make in (list(MODELS.items())[-1:] if tiny else MODELS.items())
         for name, hooks in LISTS.items()
     }
     return measured(cases, repeats)
@@ -304,7 +304,7 @@ def weight_rows(found: Results) -> list[list[str]]:
 def first_step_rows(found: Results) -> list[list[str]]:
     """A row for each model and list of hooks."""
     rows = []
-    for model in MODELS:
+    for model in dict.fromkeys(case.partition(": ")[0] for case in found):
         native = found[f"{model}: {next(iter(LISTS))}"]
         for name in LISTS:
             own = found[f"{model}: {name}"]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks import base, bridge_overhead
+from benchmarks import base, bridge_overhead, many_guests
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +35,51 @@ def test_bridge_overhead_runs(
         assert 0 < timing["low"] <= timing["microsecs"] <= timing["high"]
     lines = capsys.readouterr().out.splitlines()
     assert sum(line.startswith("| 10 | ") for line in lines) == 4
+
+
+def test_many_guests_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(many_guests, "COUNTS", (0, 2))
+    results = tmp_path / "results.json"
+    many_guests.main(["--steps=3", "--repeats=1", f"--json={results}"])
+    content = json.loads(results.read_text())
+    for part in ("session", "fit"):
+        for kind in many_guests.KINDS:
+            for side in ("native", "bridged"):
+                assert content[part][f"{kind}, {side}: 2"]["microsecs"] > 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("| idle, bridged | ") for line in lines) == 2
+
+
+def run_apart(repo_root: Path, tmp_path: Path, name: str, *flags: str) -> Any:
+    """Runs a benchmark that forks, in a process of its own; its results."""
+    results = tmp_path / "results.json"
+    program = [sys.executable, str(repo_root / "benchmarks" / f"{name}.py")]
+    done = subprocess.run(
+        [*program, "--repeats=1", f"--json={results}", *flags],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(results.read_text())
+
+
+def test_big_models_run(repo_root: Path, tmp_path: Path) -> None:
+    content = run_apart(repo_root, tmp_path, "big_models", "--tiny", "--megabytes=1")
+    for loop in ("fit", "session"):
+        for guest in ("none", "ModelCheckpoint, weights", "History"):
+            (result,) = content["weights"][f"{loop}: {guest}"]
+            assert result["secs"] > 0
+    (result,) = content["first_steps"]["1,000 variables: and ModelCheckpoint"]
+    assert result["secs"] > 0
+
+
+def test_estimator_runs(repo_root: Path, tmp_path: Path) -> None:
+    cases = run_apart(repo_root, tmp_path, "estimator", "--steps=2")["cases"]
+    for name in ("MonitoredTrainingSession", "Estimator", "4 towers"):
+        assert cases[name][0]["per_step"] > 0
+    assert cases["50 steps and an evaluation"][0]["per_round"] > 0
 
 
 def test_cases_alternate_and_the_first_repeat_is_dropped() -> None:
