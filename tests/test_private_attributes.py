@@ -121,6 +121,12 @@ def _estimator_code() -> Any:
     return types.SimpleNamespace(**dict.fromkeys(re.findall(r"\b_\w+", source)))
 
 
+def _mixed_variable() -> Any:
+    layer = _keras(2).layers.Dense(1, dtype="mixed_float16")
+    layer.build([1, 1])
+    return layer.kernel
+
+
 # One object for each owner, or its class where an object needs a cluster.
 OWNERS: dict[str, Callable[[Path], Any]] = {
     "CheckpointSaverHook": lambda folder: _v1().train.CheckpointSaverHook(
@@ -143,6 +149,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
     "Keras 2 graph model": lambda _: _graph_model(),
     "Keras 2 graph function": lambda _: _graph_model().train_function,
     "Keras 2 graph variable": lambda _: _graph_model().weights[0],
+    "Keras 2 variable of mixed precision": lambda _: _mixed_variable(),
     "Keras 2 optimizer": lambda _: _keras(2).optimizers.SGD(0.1),
     "Keras 2 legacy optimizer": lambda _: _keras(2).optimizers.legacy.SGD(0.1),
     "Keras 2 callback": lambda _: _keras(2).callbacks.Callback(),

@@ -86,6 +86,10 @@ ATTRIBUTES = (
         "Keras 2 graph variable",
         _keras_initialized="which variables are left to initialise",
     ),
+    *_rows(
+        "Keras 2 variable of mixed precision",
+        _variable="the variable inside, whose use a callback's model has to see",
+    ),
     *_rows("Keras 2 optimizer", _learning_rate="the variable or the schedule"),
     *_rows("Keras 2 legacy optimizer", _hyper="that its `lr` is a variable"),
     *_rows(
