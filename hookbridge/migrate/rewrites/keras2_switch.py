@@ -19,8 +19,10 @@ from hookbridge.migrate.rewriting.rule import RewriteRule
 
 NAME = "keras2-switch"
 VARIABLE = "TF_USE_LEGACY_KERAS"
-_NEEDING = tuple(
-    f"tf.compat.v1.{module}" for module in ("layers", "nn.rnn_cell", "keras")
+_NEEDING = (
+    *("tf.compat.v1.layers", "tf.compat.v1.nn.rnn_cell", "tf.compat.v1.keras"),
+    *("tf.keras.optimizers.legacy", "tf.keras.layers.DenseFeatures"),
+    *("tf.keras.experimental", "tf.keras.wrappers", "tf_slim"),
 )
 
 

@@ -5,7 +5,8 @@
 
 A file is, if it uses a name that only TF1 has at the top and neither `tf.compat` nor a
 name that only TF2 has. Many names are in both and act differently (`tf.losses`,
-`tf.data.Dataset`): the import keeps TF1's meaning of all of them.
+`tf.data.Dataset`): the import keeps TF1's meaning of all of them. Imports from
+`tensorflow.keras` in such a file become those of v1, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hookbridge.migrate.rewriting.rule import RewriteRule
 from hookbridge.migrate.rewriting.tree_names import dotted, imported_as
 
 NAME = "v1-imports"
+_KERAS = "tensorflow.keras."
 
 
 def prepare(context: Context) -> None:
@@ -62,8 +64,15 @@ def _top_level(module: cst.Module) -> list[str]:
     ]
 
 
-def apply(old: cst.ImportAlias, new: cst.ImportAlias, context: Context) -> Any:
-    """Changes the import that `prepare` has chosen."""
+def apply(
+    old: cst.ImportAlias | cst.ImportFrom,
+    new: cst.ImportAlias | cst.ImportFrom,
+    context: Context,
+) -> Any:
+    """Changes the import that `prepare` has chosen, and those of parts of Keras."""
+    if isinstance(old, cst.ImportFrom) and isinstance(new, cst.ImportFrom):
+        return _keras(old, new, context)
+    assert isinstance(old, cst.ImportAlias)
     is_it = context.v1_root and imported_as(old) == context.v1_root
     if not is_it or canonical(dotted(old.name) or "") != "tf":
         return new
@@ -75,10 +84,23 @@ def apply(old: cst.ImportAlias, new: cst.ImportAlias, context: Context) -> Any:
     return after
 
 
+def _keras(old: cst.ImportFrom, new: cst.ImportFrom, context: Context) -> Any:
+    """In TF1 `tf.keras` was that of v1, which has sessions."""
+    module = "" if old.module is None or old.relative else dotted(old.module) or ""
+    names = [] if isinstance(old.names, cst.ImportStar) else old.names
+    whole = module == "tensorflow" and {dotted(n.name) for n in names} == {"keras"}
+    if not context.v1_root or not (whole or f"{module}.".startswith(_KERAS)):
+        return new
+    name = module.replace("tensorflow", "tensorflow.compat.v1", 1)
+    after = new.with_changes(module=cst.parse_expression(name))
+    context.edit(NAME, old, after)
+    return after
+
+
 RULE = RewriteRule(
     name=NAME,
     summary="A file that is TF1 throughout imports `tensorflow.compat.v1`.",
-    nodes=(cst.ImportAlias,),
+    nodes=(cst.ImportAlias, cst.ImportFrom),
     apply=apply,
     codes=("V1_NAME",),
     words=("tensorflow",),
