@@ -19,6 +19,10 @@ _HOOK_MODULES = (
 )
 
 
+# tf_slim makes them by a module of TensorFlow that asks tf_keras for one that is gone.
+_SLIM_BATCH_NORM = ("tf_slim.batch_norm", "tf_slim.layers.batch_norm")
+
+
 def find(source: Source, names: Names, target: Target) -> Iterator[Finding]:
     """Every use of a TensorFlow name that the target lacks."""
     for module in names.starred:
@@ -57,6 +61,10 @@ def describe(name: str, target: Target) -> tuple[str, str, str, str] | None:
     hook = hook_name(name, target)
     if root == "tf" and not rest:
         return None
+    if name in _SLIM_BATCH_NORM and not target.has_estimator:
+        verdict, message = OTHER_CODES["SLIM_BATCH_NORM"]
+        way = "`tf.compat.v1.layers.batch_normalization(momentum=, training=)`"
+        return "SLIM_BATCH_NORM", verdict, message, way
     if hook is not None:
         verdict, message = OTHER_CODES["HOOK_NAME"]
         if target.has(name):

@@ -305,6 +305,10 @@ OTHER_CODES = {
     "HOOK_SITE": ("fine", "A place that takes hooks: `hb.as_hooks` fits in."),
     "CALLBACK_SITE": ("fine", "A place that takes callbacks: `hb.as_callbacks` does."),
     "FETCH_RUN": ("bridge", "A run that trains nothing and fires every hook."),
+    "SLIM_BATCH_NORM": (
+        "assisted",
+        "batch_norm of tf_slim 1.1 asks for a module that tf_keras does not have.",
+    ),
     "STEPS_PER_EPOCH": (
         "assisted",
         "Callbacks with epochs need as_hooks(..., steps_per_epoch=...) in a session.",
