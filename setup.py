@@ -25,8 +25,11 @@ PACKAGES = [
     "hookbridge.adapters.session_graph",
     "hookbridge.adapters.session_loop",
     "hookbridge.adapters.state",
+    "hookbridge.callbacks",
     "hookbridge.cli",
+    "hookbridge.cluster_config",
     "hookbridge.compat",
+    "hookbridge.data",
     "hookbridge.demo",
     "hookbridge.estimator",
     "hookbridge.lifecycle",
@@ -44,6 +47,7 @@ PACKAGES = [
     "hookbridge.run.contrib",
     "hookbridge.run.contrib.areas",
     "hookbridge.testing",
+    "hookbridge.training",
 ]
 
 EXTRAS = {
@@ -55,6 +59,8 @@ EXTRAS = {
     "migrate": ["libcst>=1.8"],
     # What stands behind tf.contrib's slim, layers, framework, losses and metrics.
     "contrib": ["tf_slim>=1.1"],
+    # `hookbridge cluster --config=config.yaml`, and the check of its manifest.
+    "cluster": ["PyYAML", "jsonschema"],
     "test": [
         "pytest>=8",
         "pytest-timeout>=2.3",
@@ -62,7 +68,9 @@ EXTRAS = {
         "setuptools>=70",
         # The TensorBoard callback writes with it; TF >= 2.20 does not bring it.
         "tensorboard",
-        "pyyaml",
+        # As in `cluster`.
+        "PyYAML",
+        "jsonschema",
         # What code with tf.contrib is rewritten to.
         "tf_slim",
     ],

@@ -18,7 +18,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hookbridge import callbacks as callbacks
     from hookbridge import checkpoints as checkpoints
+    from hookbridge import data as data
     from hookbridge import errors as errors
     from hookbridge import estimator as estimator
     from hookbridge import loops as loops
@@ -49,7 +51,9 @@ _WHERE = {
     "TowerOptimizer": "hookbridge.loops.towers.replicate_model_fn",
     "in_begin": "hookbridge.adapters.guests.in_begin",
     "set_role": "hookbridge.adapters.guests.roles",
+    "callbacks": "hookbridge.callbacks",
     "checkpoints": "hookbridge.checkpoints",
+    "data": "hookbridge.data",
     "errors": "hookbridge.errors",
     "estimator": "hookbridge.estimator",
     "loops": "hookbridge.loops",

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from absl import flags
+
 from hookbridge import errors
 from hookbridge.cli.flag_table import define_fields
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 SUMMARY = "Run a command in a local cluster, with TF_CONFIG set for each task."
 USAGE = "[--flag=value ...] -- COMMAND [ARGUMENT ...]"
+EXAMPLE = (
+    "hookbridge cluster --num_workers=2 --num_ps=1 -- python train.py\n"
+    "         hookbridge cluster --config=config.yaml --to=tfjob --image=me/job \\\n"
+    "             -- python train.py > job.yaml"
+)
 # TensorFlow has no option for either.
 NOTE = (
     "TensorFlow's servers listen on all network interfaces without authentication,\n"
@@ -29,6 +36,22 @@ LEAST = {"num_workers": 0, "num_ps": 0, "grace_secs": 0.0}
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
     define_fields(values, LocalCluster(), FIELDS, LEAST)
+    flags.DEFINE_string(
+        "config",
+        None,
+        "A config.yaml with masterType, workerCount and the like, in place of the "
+        "numbers.",
+        flag_values=values,
+    )
+    flags.DEFINE_enum(
+        "to",
+        "local",
+        ("local", "tfjob"),
+        "Run it here, or print a Kubernetes TFJob manifest of --config.",
+        flag_values=values,
+    )
+    flags.DEFINE_string("name", "hookbridge-job", "The TFJob's.", flag_values=values)
+    flags.DEFINE_string("image", None, "The TFJob's container.", flag_values=values)
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:
@@ -38,9 +61,48 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             "Received no command; expected one after `--`, for example "
             "`hookbridge cluster --num_workers=2 -- python train.py`."
         )
+    if values.config is not None:
+        return _run_config(values, arguments)
+    if values.to != "local":
+        raise errors.InvalidArgumentError(
+            f"Received --to={values.to} without --config; expected the config.yaml "
+            "that says which machines the job has."
+        )
     cluster = LocalCluster(**{name: values[name].value for name in FIELDS})
     if not cluster.chief and not cluster.num_workers:
         raise errors.InvalidArgumentError(
             "Received --nochief and --num_workers=0; expected a chief or a worker."
         )
     return cluster.run(arguments)
+
+
+def _run_config(values: Any, arguments: Sequence[str]) -> int:
+    """Runs the command on the machines of a `config.yaml`, or prints a manifest."""
+    from hookbridge.cluster_config import job_config, tfjob
+
+    for name in ("num_workers", "num_ps", "chief"):
+        if values[name].present:
+            raise errors.InvalidArgumentError(
+                f"Received --config and --{name}; expected one of them: the file says "
+                "how many tasks there are."
+            )
+    config = job_config.read_config(values.config)
+    if values.to == "local":
+        return LocalCluster(
+            num_workers=config.workers,
+            num_ps=config.servers,
+            evaluator=values.evaluator,
+            grace_secs=values.grace_secs,
+        ).run(arguments)
+    if not values.image:
+        raise errors.InvalidArgumentError(
+            "Received --to=tfjob without --image; expected the container image that "
+            "has the program."
+        )
+    import yaml
+
+    made = tfjob.manifest(
+        config, name=values.name, image=values.image, command=arguments
+    )
+    print(yaml.safe_dump(made, sort_keys=False), end="")
+    return 0

@@ -20,11 +20,13 @@ from absl import flags
 from hookbridge import errors
 from hookbridge.cli import version
 
-# Name -> module with SUMMARY, USAGE, perhaps NOTE, define_flags(values) and
+# Name -> module with SUMMARY, USAGE, perhaps EXAMPLE and NOTE, define_flags(values) and
 # run(values, args), perhaps split(words) into its own flags and the words of others.
 COMMANDS = {
     "demo": "hookbridge.cli.demo",
     "train": "hookbridge.cli.train",
+    "evaluate": "hookbridge.cli.evaluate",
+    "predict": "hookbridge.cli.predict",
     "run": "hookbridge.cli.run",
     "doctor": "hookbridge.cli.doctor",
     "cluster": "hookbridge.cli.cluster",
@@ -125,9 +127,13 @@ def command_help(name: str, command: ModuleType, values: Any) -> str:
     lines = [f"usage: hookbridge {name} {command.USAGE}", "", command.SUMMARY, ""]
     for flag_name in sorted(values):
         flag = values[flag_name]
+        if flag_name != flag.name or flag.help.startswith("Alias for"):
+            continue
         shown = f"--[no]{flag_name}" if flag.boolean else f"--{flag_name}"
         default = "" if flag.default is None else f" (default: {flag.default})"
         lines.append(f"  {shown:<22} {flag.help}{default}")
+    example = getattr(command, "EXAMPLE", "")
+    lines += ["", f"example: {example}"] if example else []
     note = getattr(command, "NOTE", "")
     lines += ["", note] if note else []
     return "\n".join(lines)

@@ -7,9 +7,9 @@ from typing import Any
 
 import hookbridge as hb
 from hookbridge.cli.estimator_cluster import check_before_servers
-from hookbridge.cli.user_file import find_function, find_guests
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.towers.devices import session_config, tower_devices
+from hookbridge.training.user_file import find_function, find_guests
 
 
 def run(job: ModuleType, values: Any, cluster: ClusterConfig) -> None:

@@ -42,8 +42,8 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             f"Received {len(arguments)} arguments; expected one Python file with a "
             f"list `{values.guests}` of hooks and callbacks."
         )
-    from hookbridge.cli import user_file
     from hookbridge.explanation import explain
+    from hookbridge.training import user_file
 
     module = user_file.load_file(arguments[0])
     report = explain(user_file.find_guests(module, values.guests), host=values.host)

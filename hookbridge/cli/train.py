@@ -1,4 +1,4 @@
-"""`hookbridge train` trains an Estimator from the functions of a user's file."""
+"""`hookbridge train` trains a model definition file, or an Estimator's functions."""
 
 from __future__ import annotations
 
@@ -9,53 +9,71 @@ from typing import Any
 from absl import flags
 
 from hookbridge import errors
+from hookbridge.cli import job_flags
 
-SUMMARY = "Train a file's model_fn, replicated over towers, driven by its guests."
-USAGE = "[--flag=value ...] FILE.py"
+SUMMARY = "Train a model definition file in any loop, driven by its guests."
+USAGE = "--model_def=FILE.py --model_dir=DIR [--flag=value ...]"
+EXAMPLE = (
+    "hookbridge train --model_def=examples/digits_keras.py --loop=fit --epochs=5 \\\n"
+    "    --train_files=examples/data/digits.csv --header_lines=1 --model_dir=runs/fit"
+)
+NOTE = (
+    "`hookbridge train FILE.py` trains the `model_fn` and `train_input_fn` of a file."
+)
 
 
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
-    flags.DEFINE_string(
-        "model_dir", None, "Where checkpoints and events go.", flag_values=values
+    job_flags.define_flags(
+        values,
+        *("train_batch_size", "eval_batch_size", "train_steps", "epochs"),
+        *("steps_per_epoch", "num_towers", "num_workers"),
+        files=("train_files", "eval_files"),
     )
-    for name, text in (
-        ("max_steps", "Ends the training at this global step."),
-        ("steps_per_epoch", "Steps that make an epoch, for callbacks."),
-        ("epochs", "Ends the training after so many epochs."),
-    ):
-        flags.DEFINE_integer(name, None, text, lower_bound=1, flag_values=values)
     flags.DEFINE_integer(
-        "num_towers",
-        1,
-        "Devices of this process that share each batch.",
-        lower_bound=1,
+        "num_ps", 0, "Parameter servers.", lower_bound=0, flag_values=values
+    )
+    flags.DEFINE_boolean(
+        "sync", False, "Whether workers make one update together.", flag_values=values
+    )
+    flags.DEFINE_boolean(
+        "batch_per_tower",
+        False,
+        "Whether each tower gets a batch of its own.",
         flag_values=values,
     )
     flags.DEFINE_list(
         "devices",
         None,
-        "The towers' devices, as many as --num_towers; by default the GPUs, or else "
-        "logical CPU devices.",
-        flag_values=values,
-    )
-    flags.DEFINE_integer(
-        "seed",
-        None,
-        "Graph-level random seed.",
-        lower_bound=0,
-        upper_bound=2**31 - 1,
+        "The towers' devices; by default the GPUs, or else logical CPUs.",
         flag_values=values,
     )
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:
-    """Trains; evaluates too if the file has an `eval_input_fn`."""
+    """Trains; evaluates too if there are data for it."""
+    if values.model_def is not None:
+        if arguments:
+            raise errors.InvalidArgumentError(
+                f"Received --model_def and the argument {arguments[0]!r}; expected "
+                "one of them."
+            )
+        return job_flags.run_job(values, _train, "train")
     if len(arguments) != 1:
         raise errors.InvalidArgumentError(
-            f"Received {len(arguments)} arguments; expected one Python file with "
-            "`model_fn` and `train_input_fn`."
+            f"Received {len(arguments)} arguments; expected --model_def=FILE.py, or "
+            "one Python file with `model_fn` and `train_input_fn`."
         )
+    return _train_functions(values, arguments[0])
+
+
+def _train(job: Any) -> None:
+    step = job.train()
+    print(f"global_step={step}")
+
+
+def _train_functions(values: Any, path: str) -> int:
+    """Trains the Estimator of a file's `model_fn` and `train_input_fn`."""
     if not values.model_dir:
         raise errors.InvalidArgumentError(
             "Received no --model_dir; expected the folder for checkpoints."
@@ -66,16 +84,17 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             "both, since a session counts steps."
         )
     from hookbridge.arguments import writable
-    from hookbridge.cli import estimator_cluster, estimator_job, user_file
+    from hookbridge.cli import estimator_cluster, estimator_job
+    from hookbridge.training import user_file
 
     with estimator_cluster.for_estimator() as cluster:
         writable(values.model_dir, name="--model_dir")
-        job = user_file.load_file(arguments[0])
+        job = user_file.load_file(path)
         try:
             estimator_job.run(job, values, cluster)
         except errors.HookBridgeError:
             raise
         except (Exception, SystemExit) as e:
-            print(user_file.told(arguments[0], e), file=sys.stderr)
+            print(user_file.told(path, e, "train"), file=sys.stderr)
             return 1
     return 0

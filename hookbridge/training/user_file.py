@@ -45,7 +45,7 @@ def load_file(path: str) -> ModuleType:
     return module
 
 
-def told(path: str, error: BaseException) -> str:
+def told(path: str, error: BaseException, command: str) -> str:
     """An error that ended a job: the traceback's lines of the user's file, and it."""
     here = os.path.abspath(path)
     frames = [
@@ -55,7 +55,9 @@ def told(path: str, error: BaseException) -> str:
     ]
     lines = ["Traceback (of your file only):\n", *traceback.format_list(frames)]
     ends = traceback.format_exception_only(error)
-    return "".join([*(lines if frames else []), "hookbridge: train: ", *ends]).rstrip()
+    return "".join(
+        [*(lines if frames else []), f"hookbridge: {command}: ", *ends]
+    ).rstrip()
 
 
 def _raised(path: str, error: BaseException) -> errors.InvalidArgumentError:

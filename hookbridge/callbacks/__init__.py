@@ -1,0 +1,52 @@
+"""Ready-made callbacks, each of which drives both loops.
+
+    hb.callbacks.LearningRateScheduler(lambda step: 0.1 * 0.99**step)
+
+They are callbacks of every Keras flavour, and each has the role that it belongs to.
+The names are looked up on first use: importing this does not import TensorFlow.
+
+Reading order: `ready_made`, then one file for each: `prediction_outputs_processor`,
+`learning_rate_scheduler`, `summary_writer`, `early_stopper`, `saved_model_exporter`
+(with `export`), `model_uploader` (with `upload`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hookbridge.callbacks.early_stopper import EarlyStopper as EarlyStopper
+    from hookbridge.callbacks.learning_rate_scheduler import (
+        LearningRateScheduler as LearningRateScheduler,
+    )
+    from hookbridge.callbacks.model_uploader import ModelUploader as ModelUploader
+    from hookbridge.callbacks.prediction_outputs_processor import (
+        PredictionOutputsProcessor as PredictionOutputsProcessor,
+    )
+    from hookbridge.callbacks.saved_model_exporter import (
+        SavedModelExporter as SavedModelExporter,
+    )
+    from hookbridge.callbacks.summary_writer import SummaryWriter as SummaryWriter
+
+_WHERE = {
+    "EarlyStopper": "hookbridge.callbacks.early_stopper",
+    "LearningRateScheduler": "hookbridge.callbacks.learning_rate_scheduler",
+    "ModelUploader": "hookbridge.callbacks.model_uploader",
+    "PredictionOutputsProcessor": "hookbridge.callbacks.prediction_outputs_processor",
+    "SavedModelExporter": "hookbridge.callbacks.saved_model_exporter",
+    "SummaryWriter": "hookbridge.callbacks.summary_writer",
+}
+
+__all__ = tuple(sorted(_WHERE))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(
+            f"module `hookbridge.callbacks` has no attribute `{name}`; public names: "
+            f"{', '.join(__all__)}"
+        )
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,35 @@
+"""Stops a training when a function says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookbridge.callbacks.ready_made import ReadyMade, function, metrics_of
+
+
+class EarlyStopper(ReadyMade):
+    """Stops the training by the metrics of all evaluations so far.
+
+    Its role is `"chief"`: where evaluation results meet.
+
+    Args:
+      stop_fn: called after each evaluation as `stop_fn(evaluations)` with a list of
+        `{metric: value}`, the newest last; returns whether to stop.
+
+    Attributes:
+      evaluations: that list. It is saved beside checkpoints and goes on after a
+        restart.
+    """
+
+    def __init__(self, stop_fn: Callable[[list[dict[str, Any]]], bool]) -> None:
+        super().__init__("chief")
+        self._stop_fn = function("stop_fn", stop_fn)
+        self.evaluations: list[dict[str, Any]] = []
+
+    def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
+        """An evaluation has ended."""
+        found = metrics_of(logs)
+        self.evaluations.append({name: float(value) for name, value in found.items()})
+        if self._stop_fn(list(self.evaluations)):
+            self.model.stop_training = True

@@ -1,0 +1,89 @@
+"""Writes SavedModels."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.live_model.clone import keras_of
+from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.adapters.session_graph.variables import write_checkpoint
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[str]:
+    """Yields a folder that takes the place of `path` once the block ends well."""
+    path = path.rstrip("/")
+    new = f"{path}.new"
+    if tf.io.gfile.exists(new):
+        tf.io.gfile.rmtree(new)
+    parent = path.rpartition("/")[0]
+    if parent:
+        tf.io.gfile.makedirs(parent)
+    yield new
+    if tf.io.gfile.exists(path):
+        tf.io.gfile.rmtree(path)
+    tf.io.gfile.rename(new, path)
+
+
+def keras_model(model: Any, path: str) -> None:
+    """Writes a Keras model, or that of a session, with its inputs as signature."""
+    if uses_parameter_servers(model):
+        model = _here(model)
+    model.export(path)
+
+
+def _here(model: Any) -> Any:
+    """A copy whose variables are in this process."""
+    keras: Any = keras_of(model)
+    copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    return copy
+
+
+def values_of(model: Any) -> dict[str, Any]:
+    """`{variable name: array}` of a model's weights."""
+    return {
+        weight.name.partition(":")[0]: value
+        for weight, value in zip(model.weights, model.get_weights(), strict=True)
+    }
+
+
+def model_function(
+    model_fn: Any,
+    serving_input_fn: Any,
+    params: Mapping[str, Any] | None,
+    values: Mapping[str, Any],
+    path: str,
+) -> None:
+    """Writes an Estimator's model with given values of its variables."""
+    from hookbridge import estimator as estimator_lib
+
+    with tempfile.TemporaryDirectory(prefix="hookbridge_export_") as folder:
+        checkpoint = write_checkpoint(
+            f"{folder}/model.ckpt-0",
+            {**values, tf.compat.v1.GraphKeys.GLOBAL_STEP: 0},
+        )
+        estimator = estimator_lib.Estimator(model_fn, folder, params=params)
+        exported = estimator.export_saved_model(
+            f"{folder}/export", serving_input_fn, checkpoint_path=checkpoint
+        )
+        copy_tree(exported.decode(), path)
+
+
+def copy_tree(source: str, target: str) -> None:
+    """Copies a folder from any file system of `tf.io.gfile` to any other."""
+    for folder, _, files in tf.io.gfile.walk(source):
+        below = folder[len(source) :].strip("/")
+        there = tf.io.gfile.join(target, below) if below else target
+        tf.io.gfile.makedirs(there)
+        for name in files:
+            tf.io.gfile.copy(
+                tf.io.gfile.join(folder, name),
+                tf.io.gfile.join(there, name),
+                overwrite=True,
+            )

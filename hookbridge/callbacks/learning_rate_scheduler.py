@@ -1,0 +1,72 @@
+"""A learning rate by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.callbacks.ready_made import ReadyMade, function
+
+
+class LearningRateScheduler(ReadyMade):
+    """Sets the learning rate of each step.
+
+    The value is that of the update itself, on parameter servers too. In a `fit` under
+    `ParameterServerStrategy` it waits for the steps under way before it changes the
+    rate: a schedule that changes rarely costs nothing there, one that changes in each
+    step lets the workers take turns. Its role is `"worker"`: in a session each worker
+    sets the rate of its own updates.
+
+    Args:
+      schedule: called with the number of updates that the model has had, from 0;
+        returns the learning rate of the next one.
+    """
+
+    # Keras 2: it does not read `logs`, and has to be called before the step.
+    _supports_tf_logs = True
+
+    def __init__(self, schedule: Callable[[int], float]) -> None:
+        super().__init__("worker")
+        self._schedule = function("schedule", schedule)
+        self._step = 0
+        self._rate: float | None = None
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """The training begins, or goes on."""
+        self._step = self.global_step()
+        self._rate = None
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """A step is about to run, or to be scheduled."""
+        is_ahead = uses_parameter_servers(self.model)
+        step = self._step if is_ahead else self.global_step()
+        rate = self._rate_of(step)
+        self._step = step + 1
+        if rate != self._rate or not is_ahead:
+            if is_ahead:
+                _wait_for_steps(self.model.distribute_strategy)
+            self.model.optimizer.learning_rate = rate
+        self._rate = rate
+
+    def _rate_of(self, step: int) -> float:
+        rate = self._schedule(step)
+        try:
+            value = float(rate)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            raise errors.InvalidArgumentError(
+                f"The schedule of `LearningRateScheduler` returned {rate!r} for step "
+                f"{step}; expected a number."
+            )
+        return value
+
+
+def _wait_for_steps(strategy: Any) -> None:
+    import tensorflow as tf
+
+    # The coordinator of a strategy is one object, however often it is made.
+    tf.distribute.coordinator.ClusterCoordinator(strategy).join()

@@ -1,0 +1,84 @@
+"""Uploads the exported model."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from absl import logging
+
+from hookbridge.arguments import positive, seconds
+from hookbridge.callbacks import upload
+from hookbridge.callbacks.ready_made import ReadyMade
+
+
+class ModelUploader(ReadyMade):
+    """Uploads a SavedModel at the end of the training.
+
+    Give it after the `SavedModelExporter`. A failed upload is logged and ends nothing:
+    the model stays where it is. Its role is `"chief"`.
+
+    Args:
+      remote_url: where the files go: a folder, `gs://`, `s3://`, `hdfs://` or any other
+        that `tf.io.gfile` knows; or `http://` and `https://`, with one PUT for each
+        file.
+      path: the folder to upload; None takes `params["saved_model_path"]`.
+      retries: how often a file is sent again.
+      wait_secs: how long to wait before the first retry; each further one waits twice
+        as long.
+
+    Attributes:
+      error: what the last upload failed with, or None.
+    """
+
+    def __init__(
+        self,
+        remote_url: str,
+        path: str | None = None,
+        *,
+        retries: int = 3,
+        wait_secs: float = 1.0,
+    ) -> None:
+        super().__init__("chief")
+        self._url = str(remote_url)
+        self._path = path
+        self._retries = positive("retries", retries, least=0) or 0
+        self._wait_secs = seconds("wait_secs", wait_secs)
+        self.error: Exception | None = None
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """The training has ended well."""
+        import tensorflow as tf
+
+        folder = self.path(self._path, "saved_model_path", "path").rstrip("/")
+        self.error = None
+        try:
+            files = upload.files_below(folder)
+            if not files:
+                raise FileNotFoundError(
+                    f"There is no model in {folder!r}; expected the files of a "
+                    "SavedModel. Give a `SavedModelExporter` before this callback."
+                )
+            for file in files:
+                self._send(folder, file)
+        except (OSError, tf.errors.OpError) as e:
+            self.error = e
+            logging.error(
+                "hookbridge: the upload to %s failed: %s. The model is in %s.",
+                self._url,
+                e,
+                folder,
+            )
+
+    def _send(self, folder: str, file: str) -> None:
+        import tensorflow as tf
+
+        for attempt in range(self._retries + 1):
+            try:
+                upload.send(folder, file, self._url)
+                return
+            except (OSError, tf.errors.OpError) as e:
+                if attempt == self._retries:
+                    raise
+                logging.warning("hookbridge: %s was not uploaded: %s", file, e)
+                time.sleep(self._wait_secs * 2**attempt)

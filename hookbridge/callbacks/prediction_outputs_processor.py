@@ -1,0 +1,34 @@
+"""Gives the predictions of each batch to a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookbridge.callbacks.ready_made import ReadyMade, function
+
+
+class PredictionOutputsProcessor(ReadyMade):
+    """Calls a function with the predictions of each batch.
+
+    Its role is `"worker"`: each process gives its own predictions.
+
+    Args:
+      process_fn: called as `process_fn(predictions)` after each batch of `predict`
+        with arrays `[N, ...]`: what the model returned, or a dict of several outputs.
+    """
+
+    def __init__(self, process_fn: Callable[[Any], Any]) -> None:
+        super().__init__("worker")
+        self._process_fn = function("process_fn", process_fn)
+
+    def on_predict_batch_end(
+        self, batch: int, logs: Mapping[str, Any] | None = None
+    ) -> None:
+        """A batch was predicted."""
+        logs = logs or {}
+        found = logs.get("predictions", logs.get("outputs"))
+        # An Estimator puts a single output into a dict.
+        if isinstance(found, Mapping) and set(found) == {"predictions"}:
+            found = found["predictions"]
+        self._process_fn(found)

@@ -1,0 +1,72 @@
+"""What the ready-made callbacks have in common."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.guests import any_flavour
+from hookbridge.adapters.guests.roles import Role, set_role
+
+
+class ReadyMade(any_flavour.AnyFlavour):
+    """Base class: a callback of every Keras flavour with a role.
+
+    Args:
+      role: which processes of a cluster call it; `hb.set_role` changes that.
+    """
+
+    def __init__(self, role: Role) -> None:
+        self.params: dict[str, Any] | None = None
+        self.validation_data = None
+        set_role(self, role)
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Called by the loop before training."""
+        self.params = params
+
+    def set_model(self, model: Any) -> None:
+        """Called by the loop before training."""
+        self.model = model
+
+    def global_step(self) -> int:
+        """How many updates the model has had."""
+        optimizer = getattr(self.model, "optimizer", None)
+        return 0 if optimizer is None else int(optimizer.iterations)
+
+    def path(self, given: str | None, entry: str, argument: str) -> str:
+        """A path that the user gave, or else the entry of `params`.
+
+        Raises:
+          errors.InvalidArgumentError: there is neither.
+        """
+        found = given or (self.params or {}).get(entry)
+        if not found:
+            raise errors.InvalidArgumentError(
+                f"`{type(self).__name__}` has no `{argument}`, and `params` have no "
+                f"`{entry}`; expected one of them. Give "
+                f"`{type(self).__name__}({argument}=...)`."
+            )
+        return os.fspath(found)
+
+
+def function(name: str, value: Any) -> Any:
+    """A function that a user gave.
+
+    Raises:
+      errors.InvalidArgumentError: it is none.
+    """
+    if not callable(value):
+        raise errors.InvalidArgumentError(
+            f"Received {name}={value!r}; expected a function."
+        )
+    return value
+
+
+def metrics_of(logs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The metrics of an evaluation: `logs`, or what they hold under "metrics"."""
+    logs = logs or {}
+    inner = logs.get("metrics")
+    return dict(inner if isinstance(inner, Mapping) else logs)

@@ -1,0 +1,67 @@
+"""Exports the trained model as a SavedModel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.callbacks import export
+from hookbridge.callbacks.ready_made import ReadyMade, function
+
+
+class SavedModelExporter(ReadyMade):
+    """Exports the model at the end of the training, for serving.
+
+    A Keras model is exported with its own inputs; it may be the model of a `fit`, or
+    one in a session that `as_hooks(model=...)` was given. A bare `model_fn` needs a
+    serving input too. Its role is `"chief"`.
+
+    Args:
+      path: the folder; what is there is replaced once the new model is whole. None
+        takes `params["saved_model_path"]`.
+      model_fn: an Estimator's `model_fn`, if there is no Keras model.
+      serving_input_fn: returns a `ServingInputReceiver`; needed with `model_fn`.
+      model_params: the `params` of `model_fn`.
+
+    Raises:
+      errors.InvalidArgumentError: only one of `model_fn` and `serving_input_fn` is
+        given.
+    """
+
+    def __init__(
+        self,
+        path: str | None = None,
+        *,
+        model_fn: Callable[..., Any] | None = None,
+        serving_input_fn: Callable[[], Any] | None = None,
+        model_params: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__("chief")
+        if (model_fn is None) != (serving_input_fn is None):
+            raise errors.InvalidArgumentError(
+                "Received only one of `model_fn` and `serving_input_fn`; expected both "
+                "for an Estimator's model, or neither for a Keras model."
+            )
+        if model_fn is not None:
+            function("model_fn", model_fn)
+            function("serving_input_fn", serving_input_fn)
+        self._path = path
+        self._model_fn = model_fn
+        self._serving_input_fn = serving_input_fn
+        self._model_params = model_params
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """The training has ended well."""
+        path = self.path(self._path, "saved_model_path", "path")
+        with export.replacing(path) as new:
+            if self._model_fn is None:
+                export.keras_model(self.model, new)
+            else:
+                export.model_function(
+                    self._model_fn,
+                    self._serving_input_fn,
+                    self._model_params,
+                    export.values_of(self.model),
+                    new,
+                )

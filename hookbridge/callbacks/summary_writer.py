@@ -1,0 +1,61 @@
+"""Extra summaries after each evaluation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.callbacks.ready_made import ReadyMade, function, metrics_of
+
+
+class SummaryWriter(ReadyMade):
+    """Writes summaries for TensorBoard after each evaluation.
+
+    Its role is `"chief"`: where evaluation results meet.
+
+    Args:
+      summaries_fn: called as `summaries_fn(metrics)` with the metrics of the
+        evaluation; returns `{tag: number}`. It may call `tf.summary.image` and the
+        like itself, which then go to the same files, and return None.
+      log_dir: where the files go; None takes the folder `evaluation` beside the
+        checkpoints (`params["checkpoint_path"]`).
+    """
+
+    def __init__(
+        self,
+        summaries_fn: Callable[[dict[str, Any]], Mapping[str, Any] | None],
+        log_dir: str | None = None,
+    ) -> None:
+        super().__init__("chief")
+        self._summaries_fn = function("summaries_fn", summaries_fn)
+        self._log_dir = log_dir
+        self._writer: Any = None
+
+    def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
+        """An evaluation has ended."""
+        import tensorflow as tf
+
+        if self._writer is None:
+            folder = self._log_dir or os.path.join(
+                self.path(None, "checkpoint_path", "log_dir"), "evaluation"
+            )
+            self._writer = tf.summary.create_file_writer(folder)
+        step = self.global_step()
+        with self._writer.as_default(step=step):
+            found = self._summaries_fn(metrics_of(logs))
+            for tag, value in _checked(found).items():
+                tf.summary.scalar(tag, value, step=step)
+        self._writer.flush()
+
+
+def _checked(found: Any) -> Mapping[str, Any]:
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise errors.InvalidArgumentError(
+            f"`summaries_fn` of `SummaryWriter` returned {found!r}; expected a dict "
+            "`{tag: number}`, or None."
+        )
+    return found

@@ -1,0 +1,49 @@
+"""Brings the files of a folder to another place."""
+
+from __future__ import annotations
+
+import urllib.parse
+import urllib.request
+
+import tensorflow as tf
+
+HTTP = ("http://", "https://")
+TIMEOUT_SECS = 60.0
+# Who sees this file takes the model for whole: it goes last.
+_LAST = "saved_model.pb"
+
+
+def files_below(folder: str) -> list[str]:
+    """Paths of all files relative to `folder`, in the order in which to send them."""
+    found = []
+    for place, _, names in tf.io.gfile.walk(folder):
+        below = place[len(folder) :].strip("/")
+        found += [f"{below}/{name}" if below else name for name in names]
+    return sorted(found, key=lambda path: (path == _LAST, path))
+
+
+def send(folder: str, file: str, url: str) -> None:
+    """Sends one file.
+
+    Args:
+      folder: where it is.
+      file: its path relative to that.
+      url: where all files go: `http://` and `https://` through PUT, everything else
+        through `tf.io.gfile`.
+
+    Raises:
+      OSError: the server refuses it or cannot be reached.
+      tf.errors.OpError: the file system says no.
+    """
+    source = tf.io.gfile.join(folder, file)
+    url = url.rstrip("/")
+    if url.startswith(HTTP):
+        with tf.io.gfile.GFile(source, "rb") as opened:
+            request = urllib.request.Request(
+                f"{url}/{urllib.parse.quote(file)}", data=opened.read(), method="PUT"
+            )
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECS):
+            return
+    target = tf.io.gfile.join(url, file)
+    tf.io.gfile.makedirs(target.rpartition("/")[0])
+    tf.io.gfile.copy(source, target, overwrite=True)

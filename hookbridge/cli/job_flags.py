@@ -1,0 +1,141 @@
+"""Flags of the commands that run a model definition file: `train` and its like."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from absl import flags
+
+from hookbridge import errors
+from hookbridge.training.settings import LOOPS, TrainingSettings
+
+# Flag -> help; the groups say which command has them.
+_FILES = {
+    "train_files": "Training data: files, patterns, folders; with commas.",
+    "eval_files": "The same for evaluation.",
+    "predict_files": "The same for prediction.",
+}
+_COUNTS = {
+    "train_batch_size": (32, "Examples in a step of one process."),
+    "eval_batch_size": (64, "Examples in a batch of evaluation and prediction."),
+    "train_steps": (None, "Ends the training at this global step."),
+    "epochs": (None, "Ends the training after so many epochs."),
+    "steps_per_epoch": (None, "Steps of an epoch; counted by default."),
+    "num_towers": (1, "Devices of a process that share each batch."),
+    "num_workers": (1, "Processes that train."),
+}
+OTHER_NAMES = {
+    "job-dir": "model_dir",
+    "max_steps": "train_steps",
+    "num_gpus": "num_towers",
+}
+
+
+def define_flags(values: Any, *counts: str, files: tuple[str, ...]) -> None:
+    """Defines the flags of a command.
+
+    Args:
+      values: the `FlagValues` that get the flags.
+      *counts: the names of its counts.
+      files: the names of its data flags.
+    """
+    flags.DEFINE_string(
+        "model_def", None, "The model definition file.", flag_values=values
+    )
+    flags.DEFINE_enum(
+        "loop", "estimator", LOOPS, "Which loop runs it.", flag_values=values
+    )
+    flags.DEFINE_string(
+        "model_dir", None, "Where checkpoints and logs go.", flag_values=values
+    )
+    for name in files:
+        flags.DEFINE_list(name, None, _FILES[name], flag_values=values)
+    for name in counts:
+        default, text = _COUNTS[name]
+        flags.DEFINE_integer(name, default, text, lower_bound=1, flag_values=values)
+    flags.DEFINE_integer(
+        "header_lines",
+        0,
+        "Lines at the top of text files that are no data.",
+        lower_bound=0,
+        flag_values=values,
+    )
+    flags.DEFINE_enum(
+        "bad_rows",
+        "stop",
+        ("stop", "skip"),
+        "What a broken row does: skip counts it.",
+        flag_values=values,
+    )
+    flags.DEFINE_integer(
+        "seed",
+        None,
+        "Of initial weights and random operations.",
+        lower_bound=0,
+        upper_bound=2**31 - 1,
+        flag_values=values,
+    )
+    for other, name in OTHER_NAMES.items():
+        if name in values:
+            flags.DEFINE_alias(other, name, flag_values=values)
+
+
+def settings_of(values: Any) -> TrainingSettings:
+    """The settings that the flags describe."""
+    fields = {
+        name: values[name].value
+        for name in TrainingSettings.__dataclass_fields__
+        if name in values and values[name].value is not None
+    }
+    for name, value in fields.items():
+        if isinstance(value, list):
+            fields[name] = tuple(value)
+    return TrainingSettings(**fields)
+
+
+def run_job(values: Any, act: Callable[[Any], None], command: str) -> int:
+    """Runs one command on a model definition file in this process.
+
+    Args:
+      values: the command's flags.
+      act: called with the `TrainingJob`.
+      command: the command's name, for messages.
+
+    Returns:
+      The exit code: 0, or 1 if the run failed.
+    """
+    settings = settings_of(values)
+    settings.check()
+    use_keras_of_graphs()
+    from hookbridge.cli import estimator_cluster
+    from hookbridge.training import user_file
+    from hookbridge.training.job import TrainingJob
+
+    with estimator_cluster.for_estimator() as cluster:
+        module = user_file.load_file(settings.model_def)
+        try:
+            act(TrainingJob(module, settings, cluster))
+        except errors.HookBridgeError:
+            raise
+        except (Exception, SystemExit) as e:
+            if isinstance(e, SystemExit) and not e.code:
+                return 0  # a worker or server of `fit` whose chief is done
+            print(user_file.told(settings.model_def, e, command), file=sys.stderr)
+            return 1
+    return 0
+
+
+def use_keras_of_graphs() -> None:
+    """Makes `tf.keras` Keras 2, which all loops can run, if that is still open.
+
+    TF_USE_LEGACY_KERAS=0 keeps Keras 3, for `--loop=fit`.
+    """
+    major, minor = importlib.metadata.version("tensorflow").split(".")[:2]
+    is_open = (int(major), int(minor)) >= (2, 16) and "tensorflow" not in sys.modules
+    if is_open and importlib.util.find_spec("tf_keras") is not None:
+        os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")

@@ -1,0 +1,153 @@
+"""Reads the `config.yaml` of an AI-Platform-style training job."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.names import nearest
+
+# What the tiers other than CUSTOM stand for.
+_TIERS: dict[str, dict[str, Any]] = {
+    "BASIC": {"masterType": "n1-standard-4"},
+    "BASIC_GPU": {"masterType": "standard_gpu"},
+    "STANDARD_1": {
+        "masterType": "n1-highcpu-8",
+        "workerType": "n1-highcpu-8",
+        "parameterServerType": "n1-standard-4",
+        "workerCount": 4,
+        "parameterServerCount": 3,
+    },
+    "PREMIUM_1": {
+        "masterType": "n1-highcpu-16",
+        "workerType": "n1-highcpu-16",
+        "parameterServerType": "n1-highmem-8",
+        "workerCount": 19,
+        "parameterServerCount": 11,
+    },
+}
+_TYPES = ("masterType", "workerType", "parameterServerType")
+_COUNTS = ("workerCount", "parameterServerCount")
+# Keys that are about the cloud or the program, which this does not start.
+_OTHERS = (
+    *("runtimeVersion", "pythonVersion", "region", "jobDir", "packageUris"),
+    *("pythonModule", "args", "labels", "scheduling", "network", "serviceAccount"),
+)
+_MOST = 1000
+
+
+@dataclass(frozen=True)
+class JobConfig:
+    """The machines of a job.
+
+    Attributes:
+      master_type: the machine type of the master.
+      worker_type: that of the workers, or "".
+      server_type: that of the parameter servers, or "".
+      workers: how many workers there are beside the master.
+      servers: how many parameter servers there are.
+    """
+
+    master_type: str
+    worker_type: str = ""
+    server_type: str = ""
+    workers: int = 0
+    servers: int = 0
+
+
+def read_config(path: str) -> JobConfig:
+    """Reads a `config.yaml`, whose keys may be below `trainingInput`.
+
+    Raises:
+      errors.InvalidArgumentError: it is none; the message names file and key, or the
+        line of what is no YAML.
+      errors.MissingExtraError: PyYAML is not installed.
+    """
+    try:
+        yaml: Any = importlib.import_module("yaml")
+    except ImportError as e:
+        raise errors.MissingExtraError(
+            "A `config.yaml` is read with PyYAML, which is not installed. "
+            "`pip install hookbridge[cluster]`."
+        ) from e
+    if not os.path.isfile(path):
+        raise errors.InvalidArgumentError(
+            f"Received --config={path!r}, which does not exist; expected a YAML file."
+        )
+    try:
+        with open(path, encoding="utf-8") as file:
+            value = yaml.safe_load(file)
+    except (yaml.YAMLError, UnicodeDecodeError) as e:
+        mark = getattr(e, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise errors.InvalidArgumentError(
+            f"{path}{line} is no YAML: {getattr(e, 'problem', None) or e}"
+        ) from e
+    return _job(path, value)
+
+
+def _job(path: str, value: Any) -> JobConfig:
+    if isinstance(value, Mapping) and "trainingInput" in value:
+        value = value["trainingInput"]
+    if not isinstance(value, Mapping):
+        raise errors.InvalidArgumentError(
+            f"{path} holds {value!r}; expected keys such as `scaleTier: CUSTOM` and "
+            "`masterType: n1-standard-4`."
+        )
+    known = ("scaleTier", *_TYPES, *_COUNTS, *_OTHERS)
+    for key in value:
+        if key not in known:
+            near = ", ".join(f"`{n}`" for n in nearest(str(key), known))
+            raise errors.InvalidArgumentError(
+                f"{path}: the key `{key}` is not known; the nearest: {near}."
+            )
+    tier = value.get("scaleTier", "BASIC")
+    tiers = (*_TIERS, "CUSTOM")
+    if tier not in tiers:
+        raise errors.InvalidArgumentError(
+            f"{path}: `scaleTier` is {tier!r}; expected one of {', '.join(tiers)}."
+        )
+    if tier != "CUSTOM":
+        for key in (*_TYPES, *_COUNTS):
+            if key in value:
+                raise errors.InvalidArgumentError(
+                    f"{path}: `{key}` stands beside `scaleTier: {tier}`; expected it "
+                    "with `scaleTier: CUSTOM` only."
+                )
+        value = _TIERS[tier]
+    return _checked(path, value)
+
+
+def _checked(path: str, value: Mapping[str, Any]) -> JobConfig:
+    counts = [_count(path, key, value.get(key, 0)) for key in _COUNTS]
+    types = [value.get(key, "") for key in _TYPES]
+    needed = (True, counts[0] > 0, counts[1] > 0)
+    for key, found, is_needed in zip(_TYPES, types, needed, strict=True):
+        if not isinstance(found, str) or (is_needed and not found):
+            raise errors.InvalidArgumentError(
+                f"{path}: `{key}` is {found or None!r}; expected a machine type such "
+                "as `n1-standard-4`."
+            )
+    if counts[0] and not counts[1]:
+        raise errors.InvalidArgumentError(
+            f"{path}: `workerCount` is {counts[0]} and `parameterServerCount` is 0; "
+            "expected at least one: workers share their variables through parameter "
+            "servers."
+        )
+    return JobConfig(*types, *counts)
+
+
+def _count(path: str, key: str, value: Any) -> int:
+    # AI Platform writes numbers as strings too.
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    good = isinstance(value, int) and not isinstance(value, bool)
+    if not good or not 0 <= value <= _MOST:
+        raise errors.InvalidArgumentError(
+            f"{path}: `{key}` is {value!r}; expected an integer from 0 to {_MOST}."
+        )
+    return int(value)

@@ -1,0 +1,39 @@
+"""Rows of CSV, text and TFRecord files as batches, with the place of each broken row.
+
+    rows = hb.data.Rows(["train.csv"], header_lines=1)
+    pipeline = hb.data.Pipeline(rows, Extractor(), batch_size=32)
+    batches = pipeline.dataset(training=True)
+
+The names are looked up on first use: importing this does not import TensorFlow.
+
+Reading order: `rows`, `bad_rows`, `pipeline`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hookbridge.data.bad_rows import BadRow as BadRow
+    from hookbridge.data.pipeline import Pipeline as Pipeline
+    from hookbridge.data.rows import Rows as Rows
+
+_WHERE = {
+    "BadRow": "hookbridge.data.bad_rows",
+    "Pipeline": "hookbridge.data.pipeline",
+    "Rows": "hookbridge.data.rows",
+}
+
+__all__ = tuple(sorted(_WHERE))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(
+            f"module `hookbridge.data` has no attribute `{name}`; public names: "
+            f"{', '.join(__all__)}"
+        )
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value

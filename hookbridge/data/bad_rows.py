@@ -1,0 +1,106 @@
+"""Finds the rows that a pipeline cannot read, and says where they stand."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hookbridge import compat
+from hookbridge.data.rows import Rows
+
+# Makes examples of a dataset of rows.
+Transform = Callable[[Any], Any]
+
+
+class BadRow(NamedTuple):
+    """A row that cannot be read.
+
+    Attributes:
+      file: the file that it is in.
+      number: the number of its line, or of the record, from 1.
+      reason: what is wrong with it.
+    """
+
+    file: str
+    number: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.number}: {self.reason}"
+
+
+def find_bad_rows(
+    rows: Rows, transform: Transform, most: int | None = None
+) -> list[BadRow]:
+    """The rows of which a transformation cannot make an example.
+
+    All rows are read once, in the threads of `tf.data`; only those that gave nothing
+    are looked at again, one by one.
+
+    Args:
+      rows: the rows.
+      transform: makes examples of a dataset of rows.
+      most: how many to look for; None for all.
+
+    Returns:
+      The rows, in the order of the files.
+    """
+    with compat.private("eager_mode")():  # an `input_fn` is called in a graph
+        return _found(rows, transform, most)
+
+
+def told(found: list[BadRow]) -> list[BadRow]:
+    """Tells on stderr which rows are left out; returns them."""
+    for row in found:
+        print(f"hookbridge: skipped {row}", file=sys.stderr)
+    return found
+
+
+def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
+    import tensorflow as tf
+
+    def outcome(file: Any, number: Any, row: Any) -> Any:
+        made = transform(tf.data.Dataset.from_tensors(row)).take(1)
+        marks = made.map(lambda *_: True).ignore_errors()
+        nothing = tf.data.Dataset.from_tensors(False)
+        good = marks.concatenate(nothing).take(1)
+        return good.map(lambda is_good: (is_good, file, number, row))
+
+    found = []
+    checked = rows.dataset().interleave(
+        outcome, cycle_length=8, num_parallel_calls=tf.data.AUTOTUNE
+    )
+    for is_good, file, number, row in checked:
+        if is_good:
+            continue
+        reason = _reason(transform, row)
+        # A row that `transform` leaves out on purpose raises nothing.
+        if reason is not None:
+            place = file.numpy().decode(errors="replace")
+            found.append(BadRow(place, int(number), reason))
+            if len(found) == most:
+                break
+    return found
+
+
+def _reason(transform: Transform, row: Any) -> str | None:
+    """What TensorFlow says about a row; None if it says nothing."""
+    import tensorflow as tf
+
+    try:
+        for _ in transform(tf.data.Dataset.from_tensors(row)):
+            pass
+    except tf.errors.OpError as e:
+        return tidied(e.message)
+    return None
+
+
+def tidied(message: str) -> str:
+    """The part of an error of `tf.data` that is about the data."""
+    text = message.strip().removeprefix("{{function_node")
+    text = re.sub(r"\s*\[\[\{\{node .*", "", text, flags=re.DOTALL)
+    text = re.sub(r"\s*\[Op:\w+\].*", "", text, flags=re.DOTALL)
+    text = re.sub(r"^[^}]*\}\}\s*", "", text) if "}}" in text else text
+    return " ".join(text.split()).rstrip(".") + "."

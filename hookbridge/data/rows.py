@@ -1,0 +1,146 @@
+"""The rows of files: lines of text, or records of TFRecord files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Literal
+
+from hookbridge import compat, errors
+from hookbridge.arguments import positive
+
+Format = Literal["text", "tfrecord"]
+_RECORDS = (".tfrecord", ".tfrecords", ".tfrec")
+
+
+class Rows:
+    """The rows of files, each with the place where it stands.
+
+    Args:
+      files: paths or patterns, or folders, of any file system that `tf.io.gfile`
+        knows; one or a list.
+      header_lines: lines at the top of each text file that are no data.
+      format: `"text"` or `"tfrecord"`; None goes by the names of the files.
+      name: what messages call `files`.
+
+    Attributes:
+      files: the files, in order.
+
+    Raises:
+      errors.InvalidArgumentError: nothing is there, or a file is empty.
+    """
+
+    def __init__(
+        self,
+        files: str | Sequence[str],
+        *,
+        header_lines: int = 0,
+        format: Format | None = None,
+        name: str = "files",
+    ) -> None:
+        import tensorflow as tf
+
+        positive("header_lines", header_lines, least=0)
+        patterns = [files] if isinstance(files, str) else list(files)
+        self.files: list[str] = []
+        for pattern in patterns:
+            self.files += _matches(pattern, name)
+        if not self.files:
+            raise errors.InvalidArgumentError(
+                f"Received {name}={files!r}; expected at least one file."
+            )
+        for path in self.files:
+            if tf.io.gfile.stat(path).length == 0:
+                raise errors.InvalidArgumentError(
+                    f"Received {name} with {path!r}, which is empty; expected rows of "
+                    "data. Leave the file out."
+                )
+        named = all(path.lower().endswith(_RECORDS) for path in self.files)
+        self.format: Format = format or ("tfrecord" if named else "text")
+        self.header_lines = header_lines
+
+    def dataset(self, without: Collection[tuple[str, int]] = ()) -> Any:
+        """A `tf.data.Dataset` of `(file, number, row)`.
+
+        The number of a line is that of an editor, the header included; records
+        count from 1. Lines without any character are no rows.
+
+        Args:
+          without: `(file, number)` of rows that are left out.
+        """
+        import tensorflow as tf
+
+        parts = [
+            self._part(path, [n for f, n in without if f == path])
+            for path in self.files
+        ]
+        joined = parts[0]
+        for part in parts[1:]:
+            joined = joined.concatenate(part)
+        if self.format == "text":
+            joined = joined.filter(lambda file, number, row: tf.not_equal(row, ""))
+        return joined
+
+    def _part(self, path: str, without: Sequence[int]) -> Any:
+        import tensorflow as tf
+
+        if self.format == "tfrecord":
+            rows = tf.data.TFRecordDataset(path).enumerate(1)
+        else:
+            rows = tf.data.TextLineDataset(path).enumerate(1).skip(self.header_lines)
+        if without:
+            rows = rows.filter(
+                lambda number, row: tf.reduce_all(
+                    tf.not_equal(number, tf.constant(without, tf.int64))
+                )
+            )
+        return rows.map(lambda number, row: (path, number, row))
+
+    def count(self) -> int:
+        """How many rows there are; reads the files.
+
+        Raises:
+          errors.InvalidArgumentError: there is none.
+        """
+        import tensorflow as tf
+
+        with compat.private("eager_mode")():
+            zero = tf.constant(0, tf.int64)
+            total = self.dataset().reduce(zero, lambda seen, *_: seen + 1)
+        if int(total) == 0:
+            raise errors.InvalidArgumentError(
+                f"{', '.join(self.files)}: no rows below {self.header_lines} header "
+                "lines; expected data."
+            )
+        return int(total)
+
+
+def _matches(pattern: Any, name: str) -> list[str]:
+    """The files of one path, pattern or folder, sorted.
+
+    Raises:
+      errors.InvalidArgumentError: there are none.
+    """
+    import tensorflow as tf
+
+    gfile = tf.io.gfile
+    if not isinstance(pattern, str) or not pattern:
+        raise errors.InvalidArgumentError(
+            f"Received {name} with {pattern!r}; expected a path or a pattern."
+        )
+    try:
+        if gfile.isdir(pattern):
+            inside = sorted(gfile.listdir(pattern))
+            paths = [gfile.join(pattern, each) for each in inside if each[0] != "."]
+            found = [path for path in paths if not gfile.isdir(path)]
+        else:
+            found = sorted(gfile.glob(pattern))
+    except tf.errors.OpError as e:
+        raise errors.InvalidArgumentError(
+            f"Received {name} with {pattern!r}, which cannot be read: {e.message}"
+        ) from e
+    if not found:
+        raise errors.InvalidArgumentError(
+            f"Received {name} with {pattern!r}, which does not exist; expected files "
+            "that can be read."
+        )
+    return found

@@ -1,0 +1,208 @@
+"""A model definition file: what it defines, checked when it is used."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.live_model.clone import keras_of
+from hookbridge.training.user_file import find_function, find_guests
+
+# Modes as in `tf.estimator.ModeKeys`.
+TRAIN, EVAL, PREDICT = "train", "eval", "infer"
+_INPUTS = ("dataset_fn", "input_fn", "train_input_fn")
+
+
+class ModelDefinition:
+    """The functions of a user's file.
+
+    It has `custom_model()`, `loss(labels, predictions)`, `optimizer()` and perhaps
+    `eval_metrics_fn()`; or an Estimator's `model_fn(features, labels, mode, params,
+    config)`. It says what the data are: `dataset_fn(dataset, mode[, metadata])` of the
+    records of the files, `input_fn(files, mode, batch_size)`, which may leave out any
+    argument, or `train_input_fn()`, `eval_input_fn()` and `predict_input_fn()`. It may
+    have `callbacks()`, `hooks()`, `guests`, `params` and `serving_input_fn()`.
+
+    Args:
+      module: the loaded file.
+
+    Raises:
+      errors.InvalidArgumentError: a function is missing, or one of other arguments.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        self.path = str(module.__file__)
+        self.module = module
+        self.model_fn: Callable[..., Any] | None = None
+        if not hasattr(module, "custom_model") and not hasattr(module, "model_fn"):
+            raise errors.InvalidArgumentError(
+                f"{self.path} has neither `custom_model` nor `model_fn`; expected "
+                "`custom_model()`, `loss(labels, predictions)` and `optimizer()`, or "
+                "`model_fn(features, labels, mode)`."
+            )
+        if hasattr(module, "model_fn"):
+            known = ("features", "labels", "mode", "params", "config")
+            self.model_fn = find_function(
+                module, "model_fn", "(features, labels, mode)", known
+            )
+        else:
+            self._custom_model = find_function(module, "custom_model", "()")
+            self._loss = self._loss_function()
+            self._optimizer = find_function(module, "optimizer", "()")
+        if not any(hasattr(module, name) for name in _INPUTS):
+            raise errors.InvalidArgumentError(
+                f"{self.path} says nothing about its data; expected "
+                "`dataset_fn(dataset, mode)`, `input_fn(files, mode, batch_size)` or "
+                "`train_input_fn()`."
+            )
+
+    def _loss_function(self) -> Any:
+        """The file's `loss`, whatever its two arguments are called."""
+        loss = self.optional("loss")
+        expected = "a function `loss(labels, predictions)`"
+        if not callable(loss):
+            got = "has none" if loss is None else f"has {loss!r} there"
+            raise errors.InvalidArgumentError(
+                f"{self.path} {got}; expected {expected}."
+            )
+        try:
+            inspect.signature(loss).bind(None, None)
+        except TypeError as e:
+            raise errors.InvalidArgumentError(
+                f"{self.where('loss')} takes {inspect.signature(loss)}; expected "
+                f"{expected}."
+            ) from e
+        except ValueError:  # some builtins have no signature
+            pass
+        return loss
+
+    @property
+    def is_keras(self) -> bool:
+        """Whether the file has `custom_model()` and not a `model_fn`."""
+        return self.model_fn is None
+
+    @property
+    def params(self) -> dict[str, Any] | None:
+        """The file's `params`, or None."""
+        params = self.optional("params")
+        if params is not None and not isinstance(params, Mapping):
+            raise self.wrong("params", params, "a dict")
+        return None if params is None else dict(params)
+
+    def optional(self, name: str) -> Any:
+        """Something that the file may have, or None."""
+        return getattr(self.module, name, None)
+
+    def custom_model(self) -> Any:
+        """A new Keras model.
+
+        Raises:
+          errors.InvalidArgumentError: it is none.
+        """
+        model = self._custom_model()
+        keras = keras_of(model)
+        if keras is None:
+            raise self.wrong("custom_model", model, "a Keras model")
+        return model
+
+    def optimizer(self) -> Any:
+        """A new optimizer, of Keras or of `tf.compat.v1.train`.
+
+        Raises:
+          errors.InvalidArgumentError: it is none.
+        """
+        optimizer = self._optimizer()
+        if not callable(getattr(optimizer, "apply_gradients", None)):
+            raise self.wrong("optimizer", optimizer, "an optimizer")
+        return optimizer
+
+    def loss(self, labels: Any, predictions: Any) -> Any:
+        """The mean loss of a batch, a scalar tensor of 32 bits.
+
+        Raises:
+          errors.InvalidArgumentError: it is no tensor.
+        """
+        import tensorflow as tf
+
+        loss = self._loss(labels, predictions)
+        try:
+            return tf.reduce_mean(tf.cast(loss, tf.float32))
+        except (TypeError, ValueError) as e:
+            raise self.wrong("loss", loss, "a tensor, the loss") from e
+
+    def metrics(self) -> dict[str, Any]:
+        """`{name: function(labels, predictions) or Keras metric}`; may be empty.
+
+        Raises:
+          errors.InvalidArgumentError: it is something else.
+        """
+        if self.optional("eval_metrics_fn") is None:
+            return {}
+        found = find_function(self.module, "eval_metrics_fn", "()")()
+        wanted = "a dict `{name: function(labels, predictions)}`, or of Keras metrics"
+        if not isinstance(found, Mapping):
+            raise self.wrong("eval_metrics_fn", found, wanted)
+        for name, metric in found.items():
+            if not isinstance(name, str) or not (
+                callable(metric) or hasattr(metric, "update_state")
+            ):
+                raise self.wrong("eval_metrics_fn", found, wanted)
+        return dict(found)
+
+    def guests(self, mode: str) -> list[Any]:
+        """Hooks and callbacks for one mode, made anew.
+
+        `callbacks()` and `guests` are for all modes; `hooks()` is for training, unless
+        it takes an argument `mode`.
+
+        Raises:
+          errors.InvalidArgumentError: they are no guests.
+          errors.NotAGuestError: an item is neither hook nor callback.
+        """
+        found: list[Any] = []
+        for name in ("callbacks", "hooks", "guests"):
+            if not hasattr(self.module, name):
+                continue
+            given = getattr(self.module, name)
+            if callable(given) and "mode" in _parameters(given):
+                items = given(mode=mode)
+            elif name == "hooks" and mode != TRAIN:
+                continue
+            else:
+                items = find_guests(self.module, name)
+            try:
+                found += kinds.flatten(items)
+            except errors.NotAGuestError as e:
+                raise errors.NotAGuestError(f"{self.where(name)}: {e}") from e
+        return found
+
+    def where(self, name: str) -> str:
+        """`FILE, line N: NAME`, for messages."""
+        value = getattr(self.module, name, None)
+        code = getattr(inspect.unwrap(value), "__code__", None) if value else None
+        line = f", line {code.co_firstlineno}" if code is not None else ""
+        return f"{self.path}{line}: `{name}`"
+
+    def wrong(self, name: str, value: Any, expected: str) -> Exception:
+        """The error of a function that returned something else."""
+        shown = repr(value)
+        shown = shown if len(shown) <= _SHOWN_CHARS else shown[:_SHOWN_CHARS] + "..."
+        returned = "returned" if callable(getattr(self.module, name, None)) else "is"
+        return errors.InvalidArgumentError(
+            f"{self.where(name)} {returned} {shown} of type "
+            f"`{type(value).__name__}`; expected {expected}."
+        )
+
+
+_SHOWN_CHARS = 200
+
+
+def _parameters(function: Any) -> Mapping[str, Any]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}

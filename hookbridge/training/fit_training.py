@@ -1,0 +1,170 @@
+"""A definition file in `Model.fit`, also under strategies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import errors
+from hookbridge.adapters.live_model.clone import keras_of
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.towers.devices import tower_devices
+from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.training.inputs import Inputs
+from hookbridge.training.keras_model import built_model, compile_model, features_of
+from hookbridge.training.settings import TrainingSettings
+
+v1 = tf.compat.v1
+SAVE_SECS = 600
+
+
+class FitTraining:
+    """One process's part of a job in the loop `fit`.
+
+    Its checkpoints are those of a session: the loops read each other's weights.
+
+    Args:
+      definition: the user's file.
+      settings: the job.
+      inputs: the data.
+      config: this process's place in a cluster.
+      params: entries of `callback.params`.
+    """
+
+    def __init__(
+        self,
+        definition: ModelDefinition,
+        settings: TrainingSettings,
+        inputs: Inputs,
+        config: ClusterConfig,
+        params: dict[str, Any],
+    ) -> None:
+        if not definition.is_keras:
+            raise errors.RefusedError(
+                f"{definition.path} has a `model_fn`, which builds a graph with a "
+                "train op of its own; `fit` trains Keras models. Use --loop=towers or "
+                "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`."
+            )
+        self._definition = definition
+        self._settings = settings
+        self._inputs = inputs
+        self._config = config
+        self._params = params
+
+    def train(self, steps_per_epoch: int | None, last_step: int | None) -> int:
+        """Trains; returns the number of steps at the end."""
+        settings = self._settings
+        guests = self._definition.guests(TRAIN)
+        # Workers and servers do not come back from this call.
+        strategy = self._strategy(guests)
+        if settings.seed is not None:
+            tf.random.set_seed(settings.seed)  # the dataset takes it as it is made
+        batches = self._inputs.function(TRAIN)()
+        with strategy.scope():
+            model = built_model(self._definition, batches, settings.seed)
+            compile_model(model, self._definition, batches)
+        done = self._restore(model)
+        if last_step is not None and done >= last_step:
+            return done
+        steps = steps_per_epoch or last_step
+        if steps is None:
+            raise errors.InvalidArgumentError(
+                "Received neither --steps_per_epoch nor --train_steps, and the data do "
+                "not tell how long an epoch is; expected one of them."
+            )
+        epochs = settings.epochs or math.ceil((last_step or steps) / steps)
+        hooks = [
+            v1.train.CheckpointSaverHook(settings.model_dir, save_secs=SAVE_SECS),
+            *([v1.train.StopAtStepHook(last_step=last_step)] if last_step else []),
+        ]
+        has_eval = self._inputs.has(EVAL)
+        validation = self._inputs.function(EVAL)() if has_eval else None
+        model.fit(
+            batches,
+            epochs=epochs,
+            steps_per_epoch=steps,
+            initial_epoch=min(done // steps, epochs - 1),
+            validation_data=validation,
+            shuffle=False,  # the dataset does
+            verbose=0,
+            callbacks=self._callbacks(
+                model, [*guests, *hooks], epochs=epochs, steps=steps
+            ),
+        )
+        return int(model.optimizer.iterations)
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluates the newest checkpoint."""
+        batches = self._inputs.function(EVAL)()
+        model = self._trained(batches)
+        found = model.evaluate(
+            batches,
+            verbose=0,
+            return_dict=True,
+            callbacks=self._callbacks(model, self._definition.guests(EVAL)),
+        )
+        step = int(model.optimizer.iterations)
+        return {**{k: float(v) for k, v in found.items()}, "global_step": float(step)}
+
+    def predict(self) -> Iterator[Any]:
+        """The predictions, as one batch."""
+        batches = self._inputs.function(PREDICT)().map(_features_only)
+        model = self._trained(batches)
+        found = model.predict(
+            batches,
+            verbose=0,
+            callbacks=self._callbacks(model, self._definition.guests(PREDICT)),
+        )
+        yield found if isinstance(found, dict) else {"predictions": found}
+
+    def _strategy(self, guests: list[Any]) -> Any:
+        settings = self._settings
+        if self._config.cluster:
+            return hb.loops.parameter_server_strategy(self._config, guests=guests)
+        if settings.num_towers == 1:
+            return tf.distribute.get_strategy()
+        devices = tower_devices(settings.num_towers, settings.devices)
+        cpus = sum("CPU" in device for device in devices)
+        (cpu, *_) = tf.config.list_physical_devices("CPU")
+        if cpus > 1 and len(tf.config.list_logical_devices("CPU")) < cpus:
+            tf.config.set_logical_device_configuration(
+                cpu, [tf.config.LogicalDeviceConfiguration()] * cpus
+            )
+        return tf.distribute.MirroredStrategy(devices)
+
+    def _trained(self, batches: Any) -> Any:
+        """The model with the weights of the newest checkpoint.
+
+        Raises:
+          errors.InvalidArgumentError: there is none.
+        """
+        model = built_model(self._definition, batches, self._settings.seed)
+        compile_model(model, self._definition, batches)
+        hb.checkpoints.restore(model, self._settings.model_dir)
+        return model
+
+    def _restore(self, model: Any) -> int:
+        """Goes on with the newest checkpoint; returns its step."""
+        path = tf.train.latest_checkpoint(self._settings.model_dir)
+        if path is None:
+            return 0
+        hb.checkpoints.restore(model, path)
+        return int(model.optimizer.iterations)
+
+    def _callbacks(self, model: Any, guests: list[Any], **params: Any) -> Any:
+        """A `CallbackList`, which is how `params` get further entries."""
+        keras: Any = keras_of(model)
+        return keras.callbacks.CallbackList(
+            hb.as_callbacks(guests),
+            model=model,
+            verbose=0,
+            **{**self._params, **params},
+        )
+
+
+def _features_only(*batch: Any) -> Any:
+    return features_of(batch) if len(batch) > 1 else batch[0]

@@ -1,0 +1,187 @@
+"""A definition file as an Estimator's `model_fn`."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import compat
+from hookbridge.adapters.live_model import clone
+from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.training.graph_optimizer import AsV1Optimizer, GraphOptimizer
+from hookbridge.training.keras_model import start_names
+
+v1 = tf.compat.v1
+# The loss over the examples: that of an Estimator counts a last, smaller batch in full.
+MEAN_LOSS = "average_loss"
+
+
+class WeightedEvaluation:
+    """Evaluates as an Estimator does, with the mean loss over the examples.
+
+    Args:
+      estimator: of a `GraphModel`.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """`Estimator.evaluate`."""
+        found = dict(self._estimator.evaluate(*args, **kwargs))
+        if MEAN_LOSS in found:
+            found["loss"] = found.pop(MEAN_LOSS)
+        return found
+
+
+def _size(features: Any) -> Any:
+    """The number of examples of a batch, as a weight."""
+    return tf.cast(tf.shape(tf.nest.flatten(features)[0])[0], tf.float32)
+
+
+class GraphModel:
+    """Builds the model of a file in each graph, and knows what it built.
+
+    Args:
+      definition: the user's file, with `custom_model()`.
+      first_values: the weights that a new training begins with.
+      replicas_to_aggregate: workers' gradients that make one update, or None.
+      is_chief: whether this process initialises.
+    """
+
+    def __init__(
+        self,
+        definition: ModelDefinition,
+        first_values: Sequence[Any] | None,
+        replicas_to_aggregate: int | None,
+        is_chief: bool,
+    ) -> None:
+        self._definition = definition
+        self._make_optimizer = GraphOptimizer(definition)
+        self._first_values = first_values
+        self._replicas = replicas_to_aggregate
+        self._is_chief = is_chief
+        self._models: Any = weakref.WeakKeyDictionary()
+        self._metrics: Any = weakref.WeakKeyDictionary()
+
+    def __deepcopy__(self, memo: Any) -> GraphModel:
+        # An Estimator is copied for each task of a cluster.
+        return self
+
+    def model(self) -> Any:
+        """The Keras model of the default graph, that of the first tower."""
+        return self._models.get(v1.get_default_graph())
+
+    def logs(self) -> dict[str, Any]:
+        """`logs=` of `as_hooks`: each metric, the mean of the towers."""
+
+        def mean_of(name: str) -> Any:
+            return lambda: tf.add_n(parts := self._made()[name]) / len(parts)
+
+        return {
+            name: mean_of(name)
+            for name, metric in self._definition.metrics().items()
+            if not hasattr(metric, "update_state")
+        }
+
+    def model_fn(self, features: Any, labels: Any, mode: str) -> Any:
+        """Builds one tower."""
+        definition = self._definition
+        graph = v1.get_default_graph()
+        for keras in compat.keras_flavours():
+            if not compat.is_keras3(keras):
+                start_names(keras)
+        model = definition.custom_model()
+        clone.check(model)
+        self._models.setdefault(graph, model)
+        predictions = model(features, training=mode == TRAIN)
+        outputs = predictions
+        if not isinstance(predictions, Mapping):
+            outputs = {"predictions": predictions}
+        if mode == PREDICT:
+            export = hb.estimator.export.PredictOutput(outputs)
+            return hb.estimator.EstimatorSpec(
+                mode, predictions=outputs, export_outputs={"serving_default": export}
+            )
+        loss = definition.loss(labels, predictions)
+        if model.losses:
+            loss += tf.add_n(model.losses)
+        if mode == EVAL:
+            return hb.estimator.EstimatorSpec(
+                mode,
+                loss=loss,
+                predictions=outputs,
+                eval_metric_ops={
+                    **self._evaluated(labels, predictions),
+                    MEAN_LOSS: v1.metrics.mean(loss, _size(features)),
+                },
+            )
+        self._note_metrics(labels, predictions)
+        variables = model.trainable_variables
+        pairs = list(zip(tf.gradients(loss, variables), variables, strict=True))
+        optimizer, hooks = self._optimizer()
+        if isinstance(optimizer, v1.train.Optimizer):
+            step = v1.train.get_or_create_global_step()
+            update = optimizer.apply_gradients(pairs, global_step=step)
+        else:
+            update = optimizer.apply_gradients(pairs)
+        return hb.estimator.EstimatorSpec(
+            mode,
+            loss=loss,
+            predictions=outputs,
+            train_op=tf.group(update, *model.updates),
+            training_hooks=hooks,
+            scaffold=v1.train.Scaffold(init_fn=self._begin_with(model)),
+        )
+
+    def _optimizer(self) -> tuple[Any, list[Any]]:
+        """The optimizer, and the hooks that it needs."""
+        optimizer = self._make_optimizer.make()
+        if self._replicas is None:
+            return optimizer, []
+        if not isinstance(optimizer, v1.train.Optimizer):
+            optimizer = AsV1Optimizer(optimizer)
+        synchronous = v1.train.SyncReplicasOptimizer(
+            optimizer, self._replicas, total_num_replicas=self._replicas
+        )
+        return synchronous, [synchronous.make_session_run_hook(self._is_chief)]
+
+    def _begin_with(self, model: Any) -> Any:
+        if self._first_values is None:
+            return None
+        values = self._first_values
+
+        def init_fn(scaffold: Any, session: Any) -> None:
+            del scaffold
+            for variable, value in zip(model.weights, values, strict=True):
+                assign = variable.initializer
+                session.run(assign, feed_dict={assign.inputs[1]: value})
+
+        return init_fn
+
+    def _evaluated(self, labels: Any, predictions: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, metric in self._definition.metrics().items():
+            if hasattr(metric, "update_state"):
+                metric.update_state(labels, predictions)
+                found[name] = metric
+            else:
+                values = tf.cast(metric(labels, predictions), tf.float32)
+                found[name] = v1.metrics.mean(values)
+        return found
+
+    def _made(self) -> dict[str, list[Any]]:
+        graph = v1.get_default_graph()
+        made: dict[str, list[Any]] = self._metrics.setdefault(graph, {})
+        return made
+
+    def _note_metrics(self, labels: Any, predictions: Any) -> None:
+        for name, metric in self._definition.metrics().items():
+            if not hasattr(metric, "update_state"):
+                values = tf.cast(metric(labels, predictions), tf.float32)
+                mean = tf.reduce_mean(values, name=name)
+                self._made().setdefault(name, []).append(mean)

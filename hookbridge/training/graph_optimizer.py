@@ -1,0 +1,132 @@
+"""A definition file's optimizer in a graph of TF1."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import compat, errors
+from hookbridge.training.definition import ModelDefinition
+
+v1 = tf.compat.v1
+# What only Keras's optimizers since 2.11 have -> the value with which it does nothing.
+_NEW = {
+    "weight_decay": (None, 0, 0.0),
+    "use_ema": (False,),
+    "ema_momentum": None,
+    "ema_overwrite_frequency": None,
+    "jit_compile": None,
+    "is_legacy_optimizer": None,
+    "loss_scale_factor": (None,),
+    "gradient_accumulation_steps": (None,),
+}
+
+
+class GraphOptimizer:
+    """Makes a file's optimizer in each graph.
+
+    Hooks read and feed its learning rate as `learning_rate:0`, as in `fit`. The
+    optimizers of Keras since 2.11 update variables eagerly only; those that Keras had
+    before, under `optimizers.legacy`, stand for them, with the same formulas.
+
+    Args:
+      definition: the user's file.
+
+    Raises:
+      errors.RefusedError: its optimizer has no counterpart in a graph.
+    """
+
+    def __init__(self, definition: ModelDefinition) -> None:
+        self._definition = definition
+        with tf.Graph().as_default():
+            # An optimizer of TF1 may take a tensor of a graph.
+            optimizer = definition.optimizer()
+        self._legacy: Any = None
+        if isinstance(optimizer, v1.train.Optimizer):
+            return
+        self._keras = sys.modules[_package(optimizer)]
+        where = definition.where("optimizer")
+        if compat.is_keras3(self._keras):
+            raise errors.RefusedError(
+                f"{where} is a Keras 3 optimizer, which cannot update the variables of "
+                "a graph; expected one of tf_keras, Keras 2 or `tf.compat.v1.train`. "
+                "Set TF_USE_LEGACY_KERAS=1 and install tf_keras, or use --loop=fit."
+            )
+        # Only an eager optimizer knows the value of its learning rate.
+        self._config = dict(definition.optimizer().get_config())
+        for name, harmless in _NEW.items():
+            value = self._config.pop(name, None)
+            if harmless is not None and value not in harmless:
+                raise errors.RefusedError(
+                    f"{where} has {name}={value!r}, which no optimizer of a graph has; "
+                    "expected one without. Use --loop=fit."
+                )
+        self._rate = self._config.pop("learning_rate")
+        kind = type(optimizer).__name__
+        self._legacy = getattr(self._keras.optimizers.legacy, kind, None)
+        if self._legacy is None:
+            raise errors.RefusedError(
+                f"{where} is `{kind}`, which has no counterpart in "
+                "`tf.keras.optimizers.legacy`; expected one of "
+                f"{', '.join(_names(self._keras))}. Use one of them, or --loop=fit."
+            )
+
+    def make(self) -> Any:
+        """An optimizer whose update is an operation of the default graph."""
+        if self._legacy is None:
+            return self._definition.optimizer()
+        rate = _learning_rate(self._keras, self._rate)
+        made = self._legacy.from_config({**self._config, "learning_rate": 0.0})
+        made.learning_rate = lambda: rate
+        made.iterations = v1.train.get_or_create_global_step()
+        return made
+
+
+class AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
+    """A Keras 2 optimizer for `SyncReplicasOptimizer`, which asks for one of TF1.
+
+    Args:
+      optimizer: whose `iterations` are the global step.
+    """
+
+    def __init__(self, optimizer: Any) -> None:
+        super().__init__(use_locking=False, name=type(optimizer).__name__)
+        self._keras_optimizer = optimizer
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """Applies gradients; the Keras optimizer counts the step."""
+        del global_step
+        return self._keras_optimizer.apply_gradients(list(grads_and_vars), name=name)
+
+
+def _package(thing: Any) -> str:
+    for base in type(thing).__mro__:
+        root = base.__module__.partition(".")[0]
+        if root in ("keras", "tf_keras"):
+            return root
+    return "keras"
+
+
+def _names(keras: Any) -> list[str]:
+    found = vars(keras.optimizers.legacy)
+    return sorted(n for n in found if n[0].isupper() and n != "Optimizer")
+
+
+def _learning_rate(keras: Any, value: Any) -> Any:
+    """The tensor `learning_rate:0`: of a variable, or of a schedule."""
+    if isinstance(value, dict):
+        schedule = keras.optimizers.schedules.deserialize(value)
+        step = v1.train.get_or_create_global_step()
+        return tf.identity(tf.cast(schedule(step), tf.float32), name="learning_rate")
+    variable = v1.get_variable(
+        "optimizer/learning_rate",
+        shape=(),
+        dtype=tf.float32,
+        initializer=v1.constant_initializer(value),
+        trainable=False,
+    )
+    return tf.identity(variable, name="learning_rate")

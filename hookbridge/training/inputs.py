@@ -1,0 +1,190 @@
+"""The batches of a job, the same in every loop."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.data.bad_rows import BadRow, find_bad_rows, told
+from hookbridge.data.pipeline import batched
+from hookbridge.data.rows import Rows
+from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.training.settings import TrainingSettings
+from hookbridge.training.user_file import find_function
+
+FLAGS = {TRAIN: "train_files", EVAL: "eval_files", PREDICT: "predict_files"}
+_OWN_INPUTS = {
+    TRAIN: "train_input_fn",
+    EVAL: "eval_input_fn",
+    PREDICT: "predict_input_fn",
+}
+_PREFETCHED = 2  # batches
+
+
+class Inputs:
+    """Makes the dataset of each mode.
+
+    Args:
+      definition: the user's file.
+      settings: the job.
+      shard: `(number of workers, index of this one)`, which share the rows.
+
+    Attributes:
+      skipped: the rows that were left out, by mode.
+    """
+
+    def __init__(
+        self,
+        definition: ModelDefinition,
+        settings: TrainingSettings,
+        shard: tuple[int, int] = (1, 0),
+    ) -> None:
+        self._definition = definition
+        self._settings = settings
+        self._shard = shard
+        self.skipped: dict[str, list[BadRow]] = {}
+
+    def has(self, mode: str) -> bool:
+        """Whether there are data for a mode."""
+        own = self._definition.optional(_OWN_INPUTS[mode]) is not None
+        return own or bool(self._files(mode))
+
+    def function(self, mode: str) -> Callable[[], Any]:
+        """An `input_fn` without arguments, for graphs and eager mode alike.
+
+        Its dataset has batches; that of the training never ends.
+
+        Raises:
+          errors.InvalidArgumentError: there are no data, or a file is missing.
+        """
+        definition = self._definition
+        if definition.optional(_OWN_INPUTS[mode]) is not None:
+            return find_function_of(definition, _OWN_INPUTS[mode])
+        files = self._files(mode)
+        if not files:
+            flag = FLAGS[mode]
+            raise errors.InvalidArgumentError(
+                f"Received no --{flag}, and {definition.path} has no "
+                f"`{_OWN_INPUTS[mode]}`; expected one of them."
+            )
+        rows = Rows(
+            files, header_lines=self._settings.header_lines, name=f"--{FLAGS[mode]}"
+        )
+        if definition.optional("dataset_fn") is None:
+            return functools.partial(self._of_input_fn, rows, mode)
+        without = self._without(rows, mode)
+        return functools.partial(self._of_dataset_fn, rows, mode, without)
+
+    def steps_per_epoch(self) -> int | None:
+        """The steps of an epoch: as given, or counted; None if they cannot be."""
+        settings = self._settings
+        if settings.steps_per_epoch is not None:
+            return settings.steps_per_epoch
+        if self._definition.optional(_OWN_INPUTS[TRAIN]) is not None:
+            return None
+        rows = Rows(
+            self._files(TRAIN),
+            header_lines=settings.header_lines,
+            name=f"--{FLAGS[TRAIN]}",
+        )
+        examples = rows.count() - len(self.skipped.get(TRAIN, ()))
+        towers = settings.num_towers if settings.batch_per_tower else 1
+        return math.ceil(examples / (self.batch_size(TRAIN) * towers))
+
+    def batch_size(self, mode: str) -> int:
+        """The examples of a batch."""
+        settings = self._settings
+        is_training = mode == TRAIN
+        return settings.train_batch_size if is_training else settings.eval_batch_size
+
+    def bad_row(self, mode: str) -> BadRow | None:
+        """The first row that cannot be read; looked for after a failure."""
+        files = self._files(mode)
+        if self._definition.optional("dataset_fn") is None or not files:
+            return None
+        rows = Rows(files, header_lines=self._settings.header_lines)
+        found = find_bad_rows(rows, self._transform(mode), most=1)
+        return found[0] if found else None
+
+    def _files(self, mode: str) -> tuple[str, ...]:
+        files: tuple[str, ...] = getattr(self._settings, FLAGS[mode])
+        return files
+
+    def _without(self, rows: Rows, mode: str) -> list[tuple[str, int]]:
+        """The rows to leave out, told and counted, if the user wants that."""
+        if self._settings.bad_rows == "stop":
+            return []
+        if mode not in self.skipped:
+            self.skipped[mode] = told(find_bad_rows(rows, self._transform(mode)))
+        return [(row.file, row.number) for row in self.skipped[mode]]
+
+    def _transform(self, mode: str) -> Callable[[Any], Any]:
+        return functools.partial(_called, self._definition, mode)
+
+    def _of_dataset_fn(
+        self, rows: Rows, mode: str, without: list[tuple[str, int]]
+    ) -> Any:
+        data = rows.dataset(without).map(lambda file, number, row: row)
+        workers, index = self._shard
+        if mode == TRAIN and workers > 1:
+            data = data.shard(workers, index)
+        examples = _called(self._definition, mode, data)
+        if mode == TRAIN:
+            examples = examples.repeat()
+        return batched(
+            examples, self.batch_size(mode), drop_remainder=mode == TRAIN
+        ).prefetch(_PREFETCHED)
+
+    def _of_input_fn(self, rows: Rows, mode: str) -> Any:
+        definition, settings = self._definition, self._settings
+        function = definition.optional("input_fn")
+        known: Mapping[str, Any] = {
+            "files": rows.files,
+            "mode": mode,
+            "batch_size": self.batch_size(mode),
+            "header_lines": settings.header_lines,
+            "bad_rows": settings.bad_rows,
+            "shard": self._shard if mode == TRAIN else (1, 0),
+        }
+        taken = inspect.signature(function).parameters
+        return _checked(
+            definition,
+            "input_fn",
+            function(**{name: known[name] for name in known if name in taken}),
+        )
+
+
+def find_function_of(definition: ModelDefinition, name: str) -> Callable[[], Any]:
+    """One of the file's own input functions, its result checked."""
+    function = find_function(definition.module, name, "()")
+
+    def checked() -> Any:
+        return _checked(definition, name, function())
+
+    return checked
+
+
+def _called(definition: ModelDefinition, mode: str, data: Any) -> Any:
+    """`dataset_fn` with as many of its three arguments as it takes."""
+    function = definition.optional("dataset_fn")
+    arguments = (data, mode, None)
+    try:
+        most = sum(
+            p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            for p in inspect.signature(function).parameters.values()
+        )
+    except (TypeError, ValueError):
+        most = len(arguments)
+    return _checked(definition, "dataset_fn", function(*arguments[: max(most, 1)]))
+
+
+def _checked(definition: ModelDefinition, name: str, made: Any) -> Any:
+    import tensorflow as tf
+
+    if not isinstance(made, tf.data.Dataset):
+        raise definition.wrong(name, made, "a `tf.data.Dataset`")
+    return made

@@ -1,0 +1,81 @@
+"""Runs one command of a job in this process."""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+from typing import Any
+
+from hookbridge.cluster import ClusterConfig
+from hookbridge.training.definition import TRAIN, ModelDefinition
+from hookbridge.training.inputs import Inputs
+from hookbridge.training.settings import TrainingSettings
+
+
+class TrainingJob:
+    """A definition file, its data and the loop that runs it.
+
+    Args:
+      module: the loaded file.
+      settings: the job.
+      config: this process's place in a cluster.
+
+    Attributes:
+      definition: what the file defines.
+      inputs: its data.
+
+    Raises:
+      errors.InvalidArgumentError: the file lacks a function, or data are missing.
+      errors.RefusedError: the loop cannot run the file.
+    """
+
+    def __init__(
+        self, module: ModuleType, settings: TrainingSettings, config: ClusterConfig
+    ) -> None:
+        self.definition = ModelDefinition(module)
+        self._settings = settings
+        self.inputs = Inputs(self.definition, settings, _shard(settings, config))
+        params = {
+            "batch_size": settings.train_batch_size,
+            "epochs": settings.epochs,
+            "saved_model_path": os.path.join(settings.model_dir, "saved_model"),
+            "checkpoint_path": settings.model_dir,
+        }
+        arguments = (self.definition, settings, self.inputs, config, params)
+        self._loop: Any
+        if settings.loop == "fit":
+            from hookbridge.training.fit_training import FitTraining
+
+            self._loop = FitTraining(*arguments)
+        else:
+            from hookbridge.training.session_training import SessionTraining
+
+            self._loop = SessionTraining(*arguments)
+
+    def train(self) -> int:
+        """Trains; returns the global step at the end."""
+        self.inputs.function(TRAIN)  # missing files are told first
+        steps_per_epoch = self.inputs.steps_per_epoch()
+        last_step = self._settings.last_step(steps_per_epoch)
+        step: int = self._loop.train(steps_per_epoch, last_step)
+        return step
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluates the newest checkpoint; `{metric: value}`."""
+        found: dict[str, float] = self._loop.evaluate()
+        return found
+
+    def predict(self) -> int:
+        """Predicts with the newest checkpoint; returns how many batches there were."""
+        return sum(1 for _ in self._loop.predict())
+
+
+def _shard(settings: TrainingSettings, config: ClusterConfig) -> tuple[int, int]:
+    """How many processes share the rows, and which of them this is."""
+    if not config.cluster or settings.loop == "fit":
+        return 1, 0
+    from hookbridge.loops.tasks.jobs import trainers
+
+    tasks = trainers(config)
+    me = (config.task_type, config.task_index)
+    return len(tasks), tasks.index(me) if me in tasks else 0

@@ -1,0 +1,234 @@
+"""A definition file in a session: towers in a bare loop, or an Estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import errors
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.tasks.jobs import trainers
+from hookbridge.loops.towers.devices import session_config, tower_devices
+from hookbridge.loops.towers.inputs import next_training_batch
+from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.training.graph_model import GraphModel, WeightedEvaluation
+from hookbridge.training.inputs import Inputs
+from hookbridge.training.keras_model import built_model
+from hookbridge.training.settings import TrainingSettings
+
+v1 = tf.compat.v1
+
+
+class SessionTraining:
+    """One process's part of a job in the loops `towers` and `estimator`.
+
+    Both train the same `model_fn`, replicated over the towers; they evaluate and
+    predict with the same Estimator.
+
+    Args:
+      definition: the user's file.
+      settings: the job.
+      inputs: the data.
+      config: this process's place in a cluster.
+      params: entries of `callback.params`.
+    """
+
+    def __init__(
+        self,
+        definition: ModelDefinition,
+        settings: TrainingSettings,
+        inputs: Inputs,
+        config: ClusterConfig,
+        params: dict[str, Any],
+    ) -> None:
+        self._definition = definition
+        self._settings = settings
+        self._inputs = inputs
+        self._config = config
+        self._params = params
+        self._devices = tower_devices(settings.num_towers, settings.devices)
+        self._graph_model: GraphModel | None = None
+        model_fn = definition.model_fn
+        if model_fn is None:
+            self._graph_model = self._keras_in_graphs()
+            model_fn = self._graph_model.model_fn
+        elif settings.sync and "replicas_to_aggregate" not in (definition.params or {}):
+            raise errors.InvalidArgumentError(
+                f"Received --sync, and {definition.path} has no "
+                "`params['replicas_to_aggregate']`; expected it, with a `model_fn` "
+                "that gives it to `SyncReplicasOptimizer`: its optimizer cannot be "
+                "replaced from outside."
+            )
+        self._model_fn = hb.replicate_model_fn(
+            model_fn,
+            self._devices,
+            batches="fetch" if settings.batch_per_tower else "split",
+        )
+        self.estimator = hb.estimator.Estimator(
+            self._named_loss if definition.is_keras else self._model_fn,
+            settings.model_dir,
+            hb.estimator.RunConfig(
+                tf_random_seed=settings.seed,
+                session_config=session_config(self._devices),
+            ),
+            params=self._model_params(),
+        )
+
+    def train(self, steps_per_epoch: int | None, last_step: int | None) -> int:
+        """Trains; returns the global step at the end."""
+        hooks = self._hooks(TRAIN, steps_per_epoch)
+        if self._settings.loop == "towers":
+            self._train_in_towers(hooks, last_step)
+        elif self._config.cluster:
+            hb.loops.train_and_evaluate(
+                self.estimator,
+                hb.estimator.TrainSpec(
+                    self._input_fn(TRAIN), max_steps=last_step, hooks=hooks
+                ),
+                self._eval_spec(self._hooks(EVAL, None)),
+            )
+        else:
+            self.estimator.train(
+                self._input_fn(TRAIN), hooks=hooks, max_steps=last_step
+            )
+        return self.global_step()
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluates the newest checkpoint."""
+        self._need_checkpoint()
+        found = WeightedEvaluation(self.estimator).evaluate(
+            self._input_fn(EVAL), hooks=self._hooks(EVAL, None)
+        )
+        return {name: float(value) for name, value in found.items()}
+
+    def predict(self) -> Iterator[Any]:
+        """The predictions of each batch, with the newest checkpoint."""
+        self._need_checkpoint()
+        found: Iterator[Any] = self.estimator.predict(
+            self._input_fn(PREDICT),
+            hooks=self._hooks(PREDICT, None),
+            yield_single_examples=False,
+        )
+        return found
+
+    def global_step(self) -> int:
+        """The step of the newest checkpoint; 0 without one."""
+        path = tf.train.latest_checkpoint(self._settings.model_dir)
+        if path is None:
+            return 0
+        return int(tf.train.load_variable(path, v1.GraphKeys.GLOBAL_STEP))
+
+    def _train_in_towers(self, hooks: list[Any], last_step: int | None) -> None:
+        settings = self._settings
+        if last_step is not None and self.global_step() >= last_step:
+            return
+        with hb.loops.SessionCluster(
+            self._config, session_config=session_config(self._devices)
+        ) as cluster:
+            if cluster.is_server:
+                cluster.serve()
+                return
+            place = v1.device(cluster.device_setter())
+            with tf.Graph().as_default(), place:
+                v1.set_random_seed(settings.seed)
+                # A reference variable: "global_step:0" is its value, not a handle.
+                with v1.variable_scope(v1.get_variable_scope(), use_resource=False):
+                    v1.train.get_or_create_global_step()
+                with tf.device("/device:CPU:0"):
+                    features, labels = next_training_batch(self._input_fn(TRAIN)())
+                spec = self._spec(features, labels)
+                if last_step is not None:
+                    hooks = [*hooks, v1.train.StopAtStepHook(last_step=last_step)]
+                with cluster.training_session(
+                    [*(spec.training_hooks or ()), *hooks],
+                    scaffold=spec.scaffold,
+                    checkpoint_dir=settings.model_dir,
+                    config=session_config(self._devices),
+                    log_step_count_steps=None,
+                ) as session:
+                    while not session.should_stop():
+                        session.run(spec.train_op)
+
+    def _spec(self, features: Any, labels: Any) -> Any:
+        """The training's `EstimatorSpec` in the default graph."""
+        if self._definition.is_keras:
+            return self._named_loss(features, labels, TRAIN)
+        return self.estimator.model_fn(features, labels, TRAIN, self.estimator.config)
+
+    def _named_loss(self, features: Any, labels: Any, mode: str) -> Any:
+        """The replicated model, whose loss is `loss:0` for hooks, as in `fit`."""
+        graph = v1.get_default_graph()
+        graph.unique_name("loss")
+        spec = self._model_fn(features, labels, mode)
+        if spec.loss is None:
+            return spec
+        # The trailing slash takes the name as it is: it was reserved above.
+        return spec._replace(loss=tf.identity(spec.loss, name="loss/"))
+
+    def _keras_in_graphs(self) -> GraphModel:
+        settings, config = self._settings, self._config
+        values = None
+        if config.is_chief or not config.cluster:
+            batches = self._any_batches()
+            values = built_model(self._definition, batches, settings.seed).get_weights()
+        replicas = max(1, len(trainers(config))) if settings.sync else None
+        if not config.cluster:
+            replicas = None
+        is_chief = config.is_chief or not config.cluster
+        return GraphModel(self._definition, values, replicas, is_chief)
+
+    def _any_batches(self) -> Any:
+        mode = next(m for m in (TRAIN, EVAL, PREDICT) if self._inputs.has(m))
+        return self._inputs.function(mode)()
+
+    def _model_params(self) -> dict[str, Any] | None:
+        params = self._definition.params
+        if params is not None and self._settings.sync and self._config.cluster:
+            params["replicas_to_aggregate"] = len(trainers(self._config))
+        return params
+
+    def _hooks(self, mode: str, steps_per_epoch: int | None) -> list[Any]:
+        settings = self._settings
+        guests = self._definition.guests(mode)
+        validation = None
+        if mode == TRAIN and self._inputs.has(EVAL) and not self._has_evaluator():
+            validation = (WeightedEvaluation(self.estimator), self._eval_spec([]))
+        model = self._graph_model
+        return hb.as_hooks(
+            guests,
+            # Evaluation and prediction have no epochs; a callback may ask for them.
+            steps_per_epoch=steps_per_epoch if mode == TRAIN else 1,
+            epochs=settings.epochs if mode == TRAIN and steps_per_epoch else None,
+            model=model.model if model else None,
+            logs=model.logs() if model and mode == TRAIN else None,
+            validation=validation,
+            params=self._params,
+        )
+
+    def _has_evaluator(self) -> bool:
+        """Whether an Estimator's cluster evaluates in a process of its own."""
+        return bool(self._config.cluster) and self._settings.loop == "estimator"
+
+    def _input_fn(self, mode: str) -> Callable[[], Any]:
+        return self._inputs.function(mode)
+
+    def _eval_spec(self, hooks: list[Any]) -> Any:
+        has = self._inputs.has(EVAL)
+        return hb.estimator.EvalSpec(
+            self._input_fn(EVAL if has else TRAIN),
+            steps=None if has else 1,
+            hooks=hooks,
+            start_delay_secs=0,
+            throttle_secs=0,
+        )
+
+    def _need_checkpoint(self) -> None:
+        if tf.train.latest_checkpoint(self._settings.model_dir) is None:
+            raise errors.InvalidArgumentError(
+                f"Received --model_dir={self._settings.model_dir!r}, which has no "
+                "checkpoint; expected that of a training. Run `hookbridge train` "
+                "first."
+            )

@@ -1,0 +1,101 @@
+"""What the commands `train`, `evaluate` and `predict` are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hookbridge import errors
+from hookbridge.arguments import writable
+
+Loop = Literal["towers", "fit", "estimator"]
+BadRows = Literal["stop", "skip"]
+LOOPS: tuple[Loop, ...] = ("towers", "fit", "estimator")
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """One job; each attribute is the flag of the same name.
+
+    Attributes:
+      model_def: the model definition file.
+      loop: which loop runs it.
+      model_dir: where checkpoints and logs go.
+      train_files: files, folders or patterns of the training data.
+      eval_files: those of the evaluation.
+      predict_files: those of the prediction.
+      train_batch_size: examples in a step of one process.
+      eval_batch_size: examples in a batch of `evaluate` and `predict`.
+      train_steps: the global step at which the training ends.
+      epochs: how many epochs; the training ends at whichever comes first.
+      steps_per_epoch: steps of an epoch; counted if it is None.
+      num_towers: devices of each process that share a batch.
+      devices: the towers' devices, or None.
+      batch_per_tower: whether each tower gets a batch of its own.
+      num_workers: processes that train.
+      num_ps: parameter servers.
+      sync: whether the workers' gradients make one update together.
+      header_lines: lines at the top of each text file that are no data.
+      bad_rows: what a row that cannot be read does.
+      seed: of the initial weights and of random operations.
+    """
+
+    model_def: str
+    loop: Loop = "estimator"
+    model_dir: str = ""
+    train_files: tuple[str, ...] = ()
+    eval_files: tuple[str, ...] = ()
+    predict_files: tuple[str, ...] = ()
+    train_batch_size: int = 32
+    eval_batch_size: int = 64
+    train_steps: int | None = None
+    epochs: int | None = None
+    steps_per_epoch: int | None = None
+    num_towers: int = 1
+    devices: tuple[str, ...] | None = field(default=None)
+    batch_per_tower: bool = False
+    num_workers: int = 1
+    num_ps: int = 0
+    sync: bool = False
+    header_lines: int = 0
+    bad_rows: BadRows = "stop"
+    seed: int | None = None
+
+    def check(self) -> None:
+        """Checks what no single flag can tell, and makes `model_dir`.
+
+        Raises:
+          errors.InvalidArgumentError: flags are missing or exclude each other.
+          errors.UnwritableError: `model_dir` cannot be written.
+        """
+        if not self.model_dir:
+            raise errors.InvalidArgumentError(
+                "Received no --model_dir; expected the folder for checkpoints and logs."
+            )
+        if self.loop == "fit" and (self.sync or self.batch_per_tower):
+            flag = "--sync" if self.sync else "--batch_per_tower"
+            raise errors.InvalidArgumentError(
+                f"Received {flag} with --loop=fit; expected --loop=towers or "
+                "--loop=estimator, since `fit` trains asynchronously with parameter "
+                "servers and splits each batch among its devices."
+            )
+        if self.num_workers > 1 and not self.num_ps:
+            raise errors.InvalidArgumentError(
+                f"Received --num_workers={self.num_workers} and --num_ps=0; expected "
+                "at least --num_ps=1: workers share their variables through parameter "
+                "servers."
+            )
+        if not self.batch_per_tower and self.train_batch_size % self.num_towers:
+            raise errors.InvalidArgumentError(
+                f"Received --train_batch_size={self.train_batch_size} and "
+                f"--num_towers={self.num_towers}; expected a multiple, since the "
+                "towers share each batch. --batch_per_tower gives each its own."
+            )
+        writable(self.model_dir, name="--model_dir")
+
+    def last_step(self, steps_per_epoch: int | None) -> int | None:
+        """The global step at which the training ends; None if it has no end."""
+        steps = [] if self.train_steps is None else [self.train_steps]
+        if self.epochs is not None and steps_per_epoch is not None:
+            steps.append(self.epochs * steps_per_epoch)
+        return min(steps, default=None)

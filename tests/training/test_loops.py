@@ -1,0 +1,171 @@
+"""One model definition file in three loops: the same weights, metrics and events."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import DIGITS, ROOT, hookbridge, printed, weights
+from fork_server import ForkServer
+
+LOOPS = ("fit", "towers", "estimator")
+WEIGHTS = ("hidden/kernel", "hidden/bias", "logits/kernel", "logits/bias")
+# The model of the example, with guests that note what they see.
+NOTED = """
+import json
+import os
+import sys
+
+sys.path.insert(0, {examples!r})
+from digits_keras import *
+
+import tensorflow as tf
+
+
+def note(**values):
+    with open(os.environ["NOTES"], "a") as file:
+        print(json.dumps(values), file=file)
+
+
+class Notes(tf.keras.callbacks.Callback):
+    def on_train_begin(self, logs=None):
+        wanted = ("batch_size", "epochs", "saved_model_path", "checkpoint_path")
+        note(event="params", **{{name: self.params.get(name) for name in wanted}})
+
+    def on_train_batch_end(self, batch, logs=None):
+        note(event="step", accuracy=float(logs["accuracy"]))
+
+    def on_epoch_end(self, epoch, logs=None):
+        note(event="epoch", epoch=epoch, **{{k: float(v) for k, v in logs.items()}})
+
+    def on_test_begin(self, logs=None):
+        note(event="test")
+
+    def on_predict_batch_end(self, batch, logs=None):
+        outputs = logs["outputs"]
+        if isinstance(outputs, dict):
+            outputs = outputs["predictions"]
+        note(event="predict", shape=list(outputs.shape))
+
+
+class Losses(tf.compat.v1.train.SessionRunHook):
+    def before_run(self, context):
+        return tf.compat.v1.train.SessionRunArgs(["loss:0", "learning_rate:0"])
+
+    def after_run(self, context, values):
+        loss, rate = values.results
+        note(event="loss", loss=float(loss), learning_rate=float(rate))
+
+
+def callbacks():
+    return [Notes()]
+
+
+def hooks():
+    return [Losses()]
+"""
+
+
+@pytest.fixture(scope="module")
+def noted(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Any:
+    """Trains, evaluates and predicts in each loop; `{loop: (folder, results)}`."""
+    folder = tmp_path_factory.mktemp("loops")
+    file = folder / "noted.py"
+    file.write_text(NOTED.format(examples=str(ROOT / "examples")))
+    (folder / "few.csv").write_text(
+        "".join(DIGITS.read_text().splitlines(keepends=True)[:301])
+    )
+    found = {}
+    for loop in LOOPS:
+        model_dir = folder / loop
+        common = (f"--model_def={file}", f"--loop={loop}", f"--model_dir={model_dir}")
+        data = f"{folder}/few.csv"
+        results = {}
+        for command, *flags in (
+            ("train", f"--train_files={data}", f"--eval_files={data}", "--epochs=2"),
+            ("evaluate", f"--eval_files={data}"),
+            ("predict", f"--predict_files={data}"),
+        ):
+            seed = "--seed=3"
+            notes = folder / f"{loop}-{command}.jsonl"
+            arguments = (command, *common, *flags, "--header_lines=1", seed)
+            done = hookbridge(fork_server, *arguments, NOTES=str(notes))
+            assert done.returncode == 0, done.stdout + done.stderr
+            lines = [json.loads(line) for line in notes.read_text().splitlines()]
+            results[command] = (printed(done), lines)
+        found[loop] = (model_dir, results)
+    return found
+
+
+def _events(noted: Any, loop: str, command: str, event: str) -> list[dict[str, Any]]:
+    lines = noted[loop][1][command][1]
+    return [
+        {k: v for k, v in each.items() if k != "event"}
+        for each in lines
+        if each["event"] == event
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS[1:])
+def test_the_loops_train_alike(noted: Any, loop: str) -> None:
+    fit, other = (weights(noted[each][0]) for each in ("fit", loop))
+    assert fit["global_step"] == other["global_step"] == 20  # ceil(300 / 32) * 2
+    for name in WEIGHTS:
+        np.testing.assert_allclose(other[name], fit[name], atol=2e-5)
+    losses, others = (_events(noted, each, "train", "loss") for each in ("fit", loop))
+    assert len(losses) == len(others) == 20
+    for one, two in zip(losses, others, strict=True):
+        assert one == pytest.approx(two, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS[1:])
+def test_callbacks_see_the_same_logs(noted: Any, loop: str) -> None:
+    for event in ("step", "epoch"):
+        fit, other = (_events(noted, each, "train", event) for each in ("fit", loop))
+        assert fit and len(fit) == len(other)
+        for one, two in zip(fit, other, strict=True):
+            assert one.keys() <= two.keys()
+            assert {k: two[k] for k in one} == pytest.approx(one, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_params_say_where_things_are(noted: Any, loop: str) -> None:
+    (params,) = _events(noted, loop, "train", "params")
+    assert params == {
+        "batch_size": 32,
+        "epochs": 2,
+        "saved_model_path": f"{noted[loop][0]}/saved_model",
+        "checkpoint_path": str(noted[loop][0]),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_evaluate_and_predict_drive_their_events(noted: Any, loop: str) -> None:
+    (fit, _), (found, _) = (noted[each][1]["evaluate"] for each in ("fit", loop))
+    assert found == pytest.approx(fit, rel=1e-4)
+    assert set(found) == {"loss", "accuracy", "global_step"}
+    assert len(_events(noted, loop, "evaluate", "test")) == 1
+    batches = _events(noted, loop, "predict", "predict")
+    assert [each["shape"] for each in batches] == [[64, 10]] * 4 + [[44, 10]]
+
+
+@pytest.mark.slow
+def test_a_loop_goes_on_with_the_weights_of_another(
+    noted: Any, fork_server: ForkServer
+) -> None:
+    model_dir, _ = noted["towers"]
+    done = hookbridge(
+        fork_server,
+        *("evaluate", f"--model_def={ROOT}/examples/digits_keras.py", "--loop=fit"),
+        *(f"--model_dir={model_dir}", f"--eval_files={model_dir.parent}/few.csv"),
+        "--header_lines=1",
+    )
+    assert done.returncode == 0, done.stderr
+    towers, _ = noted["towers"][1]["evaluate"]
+    assert printed(done) == pytest.approx(towers, rel=1e-4)
