@@ -49,6 +49,7 @@ class GuestReport(NamedTuple):
       events: what is delivered; empty for a refused guest.
       role: which processes of a cluster call it; `hookbridge.set_role` changes that.
       runs_on: the same in words, in this host.
+      cost: what it adds to each step; empty for a refused guest.
     """
 
     name: str
@@ -58,6 +59,7 @@ class GuestReport(NamedTuple):
     events: tuple[EventReport, ...]
     role: str
     runs_on: str
+    cost: str = ""
 
 
 class Report(NamedTuple):
@@ -141,7 +143,27 @@ def _explain_one(guest: Any, host: Host, callbacks: list[Any]) -> GuestReport:
     # The host may be a `fit` of Keras 2, which cannot call a Keras 3 callback.
     is_wrapped = is_late or (is_native and kind == "callback" and is_foreign(guest))
     verdict: Verdict = "native" if is_native and not is_wrapped else "wrapped"
-    return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on)
+    cost = _cost(kind, host, [row.event for row in rows])
+    return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost)
+
+
+def _cost(kind: lifecycle.Guest, host: Host, events: list[str]) -> str:
+    """What a guest adds to each step, by the events that it gets."""
+    by_batch = any("batch" in event for event in events)
+    by_run = "before_run" in events or "after_run" in events
+    if kind == "hook":
+        if not by_run:
+            return "nothing in a step"
+        if host == "session":
+            return "two calls in each run, and what it fetches"
+        if host == "fit":
+            return "two calls in each step; what it fetches is computed with the step"
+        return "two calls in each step; what it fetches comes back from the workers"
+    if host == "session":
+        shared = "a read of the global step, which all callbacks share"
+        calls = "calls in each batch, the fetch of its logs, and "
+        return calls + shared if by_batch else shared
+    return "calls in each batch" if by_batch else "nothing in a step"
 
 
 def _refusal(guest: Any, host: Host) -> str:
@@ -181,6 +203,13 @@ def format_report(report: Report) -> str:
             initial_indent="  ",
             subsequent_indent="    ",
         )
+        if guest.cost:
+            lines += textwrap.wrap(
+                f"costs {guest.cost}",
+                _WIDTH,
+                initial_indent="  ",
+                subsequent_indent="    ",
+            )
         if guest.reason:
             lines += textwrap.wrap(
                 guest.reason, _WIDTH, initial_indent="  ", subsequent_indent="  "

@@ -11,6 +11,7 @@ import importlib
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -34,6 +35,8 @@ COMMANDS = {
     "migrate": "hookbridge.cli.migrate",
 }
 
+_WIDTH = 80
+_FLAG_WIDTH = 20
 USAGE_ERROR = 2
 INTERRUPTED = 130
 # As a shell tells that a reader such as `head` has gone: 128 and SIGPIPE.
@@ -127,11 +130,19 @@ def command_help(name: str, command: ModuleType, values: Any) -> str:
     lines = [f"usage: hookbridge {name} {command.USAGE}", "", command.SUMMARY, ""]
     for flag_name in sorted(values):
         flag = values[flag_name]
-        if flag_name != flag.name or flag.help.startswith("Alias for"):
+        if flag_name == "help" or flag.help.startswith("Alias for"):
             continue
         shown = f"--[no]{flag_name}" if flag.boolean else f"--{flag_name}"
-        default = "" if flag.default is None else f" (default: {flag.default})"
-        lines.append(f"  {shown:<22} {flag.help}{default}")
+        default = flag.default
+        text = flag.help
+        if default is not None and not (flag.boolean and default is False):
+            text += f" (default: {default})"
+        lines += textwrap.wrap(
+            text,
+            _WIDTH,
+            initial_indent=f"  {shown:<{_FLAG_WIDTH}} ",
+            subsequent_indent=" " * (_FLAG_WIDTH + 3),
+        )
     example = getattr(command, "EXAMPLE", "")
     lines += ["", f"example: {example}"] if example else []
     note = getattr(command, "NOTE", "")

@@ -13,6 +13,7 @@ from hookbridge.demo.settings import DemoSettings
 
 SUMMARY = "Train a digits classifier in both loops, driven by one list of guests."
 USAGE = "[--flag=value ...]"
+EXAMPLE = "hookbridge demo --local --epochs=5 --model_dir=runs/demo"
 # TensorFlow has no option for either.
 NOTE = (
     "TensorFlow's servers listen on all network interfaces without authentication,\n"

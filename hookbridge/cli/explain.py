@@ -9,9 +9,12 @@ from typing import Any
 from absl import flags
 
 from hookbridge import errors
+from hookbridge.cli import job_flags
+from hookbridge.training.settings import LOOPS
 
 SUMMARY = "Show what a loop would deliver to each hook and callback of a file."
-USAGE = "[--flag=value ...] FILE.py"
+USAGE = "[--flag=value ...] FILE.py  or  --model_def=FILE.py --loop=LOOP"
+EXAMPLE = "hookbridge explain --model_def=examples/digits_keras.py --loop=fit"
 HOSTS = ("session", "fit", "parameter_server")
 
 
@@ -30,6 +33,22 @@ def define_flags(values: Any) -> None:
         "Name of the list in the file, or of a function that returns it.",
         flag_values=values,
     )
+    flags.DEFINE_string(
+        "model_def",
+        None,
+        "A model definition file, with --loop in place of --host.",
+        flag_values=values,
+    )
+    flags.DEFINE_enum(
+        "loop", None, LOOPS, "The loop of `hookbridge train`.", flag_values=values
+    )
+    flags.DEFINE_integer(
+        "num_ps",
+        0,
+        "Parameter servers of the training.",
+        lower_bound=0,
+        flag_values=values,
+    )
     flags.DEFINE_boolean(
         "json", False, "Print the report as JSON instead of text.", flag_values=values
     )
@@ -37,16 +56,39 @@ def define_flags(values: Any) -> None:
 
 def run(values: Any, arguments: Sequence[str]) -> int:
     """Prints the report; returns 2 if the loop would refuse a guest."""
-    if len(arguments) != 1:
+    from hookbridge.training import user_file
+
+    if values.model_def is not None:
+        if arguments or values.loop is None:
+            raise errors.InvalidArgumentError(
+                f"Received --model_def and {arguments or 'no --loop'}; expected "
+                "--model_def=FILE.py and --loop=towers, fit or estimator."
+            )
+        guests, host = _of_definition(values)
+    elif len(arguments) != 1:
         raise errors.InvalidArgumentError(
             f"Received {len(arguments)} arguments; expected one Python file with a "
             f"list `{values.guests}` of hooks and callbacks."
         )
+    else:
+        module = user_file.load_file(arguments[0])
+        guests, host = user_file.find_guests(module, values.guests), values.host
     from hookbridge.explanation import explain
-    from hookbridge.training import user_file
 
-    module = user_file.load_file(arguments[0])
-    report = explain(user_file.find_guests(module, values.guests), host=values.host)
+    report = explain(guests, host=host)
     print(json.dumps(report.to_json(), indent=2) if values.json else report)
     # A refused guest is bad input: its training would not begin.
     return 2 if any(guest.verdict == "refused" for guest in report.guests) else 0
+
+
+def _of_definition(values: Any) -> tuple[list[Any], Any]:
+    """The training's guests of a model definition file, and their host."""
+    job_flags.use_keras_of_graphs()
+    from hookbridge.training import user_file
+    from hookbridge.training.definition import TRAIN, ModelDefinition
+
+    definition = ModelDefinition(user_file.load_file(values.model_def))
+    host = "session"
+    if values.loop == "fit":
+        host = "parameter_server" if values.num_ps else "fit"
+    return definition.guests(TRAIN), host

@@ -118,16 +118,42 @@ def run_job(values: Any, act: Callable[[Any], None], command: str) -> int:
 
     with estimator_cluster.for_estimator() as cluster:
         module = user_file.load_file(settings.model_def)
+        job: Any = None
         try:
-            act(TrainingJob(module, settings, cluster))
+            job = TrainingJob(module, settings, cluster)
+            act(job)
         except errors.HookBridgeError:
             raise
         except (Exception, SystemExit) as e:
             if isinstance(e, SystemExit) and not e.code:
                 return 0  # a worker or server of `fit` whose chief is done
-            print(user_file.told(settings.model_def, e, command), file=sys.stderr)
+            if job is None:
+                message = user_file.told(settings.model_def, e, command)
+            else:
+                message = job.told(e, command)
+            print(message, file=sys.stderr)
             return 1
     return 0
+
+
+def run_here_or_in_cluster(values: Any, act: Callable[[Any], None], name: str) -> int:
+    """`run_job` in this process, or in each process of a local cluster.
+
+    Where there is a `TF_CONFIG`, this process is a task of that cluster.
+    """
+    settings = settings_of(values)
+    if os.environ.get("TF_CONFIG") or not settings.num_ps:
+        return run_job(values, act, name)
+    settings.check()
+    from hookbridge.loops.tasks.local_cluster import LocalCluster
+
+    given = [values[flag].serialize() for flag in values if values[flag].present]
+    words = [word for line in given for word in line.split("\n")]
+    beside = settings.num_workers - (settings.loop != "fit")  # `fit` has a coordinator
+    cluster = LocalCluster(num_workers=beside, num_ps=settings.num_ps)
+    return cluster.run(
+        [sys.executable, "-m", "hookbridge", name, *dict.fromkeys(words)]
+    )
 
 
 def use_keras_of_graphs() -> None:

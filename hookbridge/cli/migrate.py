@@ -12,6 +12,7 @@ from hookbridge.migrate.target import NEWEST
 
 SUMMARY = "Find, or rewrite, what TF1 code needs on a newer TensorFlow."
 USAGE = "scan|rewrite [--flag=value ...] PATH..."
+EXAMPLE = "hookbridge migrate rewrite --diff examples/tf1_script.py"
 NOTE = """\
 `scan` reports and changes nothing. `rewrite` shows what it would do; `--diff` prints
 the change, `--write` makes it. Exit codes: 0; 1 with `--check` if anything is left to

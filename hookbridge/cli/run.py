@@ -11,6 +11,7 @@ from hookbridge import errors
 
 SUMMARY = "Run a TF1 program, unedited, on the installed TensorFlow."
 USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
+EXAMPLE = "hookbridge run examples/tf1_script.py"
 NOTE = (
     "Which Keras, which behaviour and what `import tensorflow` means is read from the\n"
     "source of the program and said in one line; flags decide otherwise."

@@ -58,7 +58,7 @@ def run(values: Any, arguments: Sequence[str]) -> int:
                 f"Received --model_def and the argument {arguments[0]!r}; expected "
                 "one of them."
             )
-        return job_flags.run_job(values, _train, "train")
+        return job_flags.run_here_or_in_cluster(values, _train, "train")
     if len(arguments) != 1:
         raise errors.InvalidArgumentError(
             f"Received {len(arguments)} arguments; expected --model_def=FILE.py, or "
@@ -68,8 +68,9 @@ def run(values: Any, arguments: Sequence[str]) -> int:
 
 
 def _train(job: Any) -> None:
-    step = job.train()
-    print(f"global_step={step}")
+    told = job.train()
+    if told:
+        print(told)
 
 
 def _train_functions(values: Any, path: str) -> int:

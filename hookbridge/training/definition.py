@@ -22,10 +22,11 @@ class ModelDefinition:
 
     It has `custom_model()`, `loss(labels, predictions)`, `optimizer()` and perhaps
     `eval_metrics_fn()`; or an Estimator's `model_fn(features, labels, mode, params,
-    config)`. It says what the data are: `dataset_fn(dataset, mode[, metadata])` of the
-    records of the files, `input_fn(files, mode, batch_size)`, which may leave out any
-    argument, or `train_input_fn()`, `eval_input_fn()` and `predict_input_fn()`. It may
-    have `callbacks()`, `hooks()`, `guests`, `params` and `serving_input_fn()`.
+    config)`. What its data are, one of these says: `dataset_fn(dataset, mode[,
+    metadata])` for the rows of the files; `input_fn(files, mode, batch_size)`, which
+    may leave out any argument and return a dataset or a `hookbridge.data.Pipeline`;
+    `train_input_fn()`, `eval_input_fn()` and `predict_input_fn()`. It may have
+    `callbacks()`, `hooks()`, `guests` and `params`.
 
     Args:
       module: the loaded file.

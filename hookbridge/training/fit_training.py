@@ -17,6 +17,7 @@ from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.keras_model import built_model, compile_model, features_of
 from hookbridge.training.settings import TrainingSettings
+from hookbridge.training.summary import tensorboard
 
 v1 = tf.compat.v1
 SAVE_SECS = 600
@@ -78,9 +79,11 @@ class FitTraining:
             )
         epochs = settings.epochs or math.ceil((last_step or steps) / steps)
         hooks = [
+            v1.train.NanTensorHook("loss:0"),
             v1.train.CheckpointSaverHook(settings.model_dir, save_secs=SAVE_SECS),
             *([v1.train.StopAtStepHook(last_step=last_step)] if last_step else []),
         ]
+        hooks += tensorboard(keras_of(model), settings)
         has_eval = self._inputs.has(EVAL)
         validation = self._inputs.function(EVAL)() if has_eval else None
         model.fit(

@@ -78,8 +78,8 @@ class GraphOptimizer:
         if self._legacy is None:
             return self._definition.optimizer()
         rate = _learning_rate(self._keras, self._rate)
-        made = self._legacy.from_config({**self._config, "learning_rate": 0.0})
-        made.learning_rate = lambda: rate
+        config = {**self._config, "learning_rate": lambda: rate}
+        made = self._legacy.from_config(config)
         made.iterations = v1.train.get_or_create_global_step()
         return made
 

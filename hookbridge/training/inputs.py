@@ -10,7 +10,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.data.bad_rows import BadRow, find_bad_rows, told
-from hookbridge.data.pipeline import batched
+from hookbridge.data.pipeline import Pipeline, batched
 from hookbridge.data.rows import Rows
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
 from hookbridge.training.settings import TrainingSettings
@@ -47,6 +47,7 @@ class Inputs:
         self._settings = settings
         self._shard = shard
         self.skipped: dict[str, list[BadRow]] = {}
+        self._pipelines: dict[str, Pipeline] = {}
 
     def has(self, mode: str) -> bool:
         """Whether there are data for a mode."""
@@ -101,13 +102,34 @@ class Inputs:
         is_training = mode == TRAIN
         return settings.train_batch_size if is_training else settings.eval_batch_size
 
-    def bad_row(self, mode: str) -> BadRow | None:
-        """The first row that cannot be read; looked for after a failure."""
+    def bad_row(
+        self, mode: str, loss: Callable[..., Any] | None = None
+    ) -> BadRow | None:
+        """The first row that cannot be read; looked for after a failure.
+
+        Args:
+          mode: which data.
+          loss: called as `loss(features, labels)` with batches of one example; a row
+            that it fails on counts too, such as one whose label is out of range.
+        """
         files = self._files(mode)
-        if self._definition.optional("dataset_fn") is None or not files:
+        pipeline = self._pipelines.get(mode)
+        transform: Callable[[Any], Any]
+        if pipeline is not None:
+            transform = pipeline.transform
+        elif self._definition.optional("dataset_fn") is not None and files:
+            transform = self._transform(mode)
+        else:
             return None
         rows = Rows(files, header_lines=self._settings.header_lines)
-        found = find_bad_rows(rows, self._transform(mode), most=1)
+
+        def with_loss(data: Any) -> Any:
+            examples = transform(data)
+            if loss is None:
+                return examples
+            return batched(examples, 1, drop_remainder=False).map(loss)
+
+        found = find_bad_rows(rows, with_loss, most=1)
         return found[0] if found else None
 
     def _files(self, mode: str) -> tuple[str, ...]:
@@ -150,12 +172,14 @@ class Inputs:
             "bad_rows": settings.bad_rows,
             "shard": self._shard if mode == TRAIN else (1, 0),
         }
-        taken = inspect.signature(function).parameters
-        return _checked(
-            definition,
-            "input_fn",
-            function(**{name: known[name] for name in known if name in taken}),
-        )
+        if mode not in self._pipelines:
+            taken = inspect.signature(function).parameters
+            made = function(**{name: known[name] for name in known if name in taken})
+            if not isinstance(made, Pipeline):
+                return _checked(definition, "input_fn", made)
+            self._pipelines[mode] = made
+            self.skipped[mode] = made.skipped
+        return self._pipelines[mode].dataset(training=mode == TRAIN)
 
 
 def find_function_of(definition: ModelDefinition, name: str) -> Callable[[], Any]:

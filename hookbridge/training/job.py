@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from types import ModuleType
 from typing import Any
 
 from hookbridge.cluster import ClusterConfig
-from hookbridge.training.definition import TRAIN, ModelDefinition
+from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.training.failures import Failures
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.settings import TrainingSettings
+from hookbridge.training.summary import summary
+
+MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
 
 
 class TrainingJob:
@@ -34,14 +39,15 @@ class TrainingJob:
     ) -> None:
         self.definition = ModelDefinition(module)
         self._settings = settings
+        self._config = config
         self.inputs = Inputs(self.definition, settings, _shard(settings, config))
-        params = {
+        self._params = {
             "batch_size": settings.train_batch_size,
             "epochs": settings.epochs,
             "saved_model_path": os.path.join(settings.model_dir, "saved_model"),
             "checkpoint_path": settings.model_dir,
         }
-        arguments = (self.definition, settings, self.inputs, config, params)
+        arguments = (self.definition, settings, self.inputs, config, self._params)
         self._loop: Any
         if settings.loop == "fit":
             from hookbridge.training.fit_training import FitTraining
@@ -52,13 +58,22 @@ class TrainingJob:
 
             self._loop = SessionTraining(*arguments)
 
-    def train(self) -> int:
-        """Trains; returns the global step at the end."""
+    def train(self) -> str:
+        """Trains; returns what a person is told at the end: by the chief, or here."""
+        began = time.monotonic()
         self.inputs.function(TRAIN)  # missing files are told first
         steps_per_epoch = self.inputs.steps_per_epoch()
         last_step = self._settings.last_step(steps_per_epoch)
-        step: int = self._loop.train(steps_per_epoch, last_step)
-        return step
+        step = self._loop.train(steps_per_epoch, last_step)
+        if self._config.cluster and not self._config.is_chief:
+            return ""
+        secs = time.monotonic() - began
+        return summary(self._settings, step, secs, self._params, self.inputs.skipped)
+
+    def told(self, error: BaseException, command: str) -> str:
+        """The message about a failed run."""
+        failures = Failures(self.definition, self._settings, self.inputs)
+        return failures.told(error, MODES[command], command)
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates the newest checkpoint; `{metric: value}`."""

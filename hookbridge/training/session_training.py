@@ -18,6 +18,7 @@ from hookbridge.training.graph_model import GraphModel, WeightedEvaluation
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.keras_model import built_model
 from hookbridge.training.settings import TrainingSettings
+from hookbridge.training.summary import tensorboard
 
 v1 = tf.compat.v1
 
@@ -131,8 +132,7 @@ class SessionTraining:
             if cluster.is_server:
                 cluster.serve()
                 return
-            place = v1.device(cluster.device_setter())
-            with tf.Graph().as_default(), place:
+            with tf.Graph().as_default(), v1.device(cluster.device_setter()):
                 v1.set_random_seed(settings.seed)
                 # A reference variable: "global_step:0" is its value, not a handle.
                 with v1.variable_scope(v1.get_variable_scope(), use_resource=False):
@@ -140,6 +140,7 @@ class SessionTraining:
                 with tf.device("/device:CPU:0"):
                     features, labels = next_training_batch(self._input_fn(TRAIN)())
                 spec = self._spec(features, labels)
+                hooks = [*hooks, v1.train.NanTensorHook(spec.loss)]
                 if last_step is not None:
                     hooks = [*hooks, v1.train.StopAtStepHook(last_step=last_step)]
                 with cluster.training_session(
@@ -193,6 +194,8 @@ class SessionTraining:
     def _hooks(self, mode: str, steps_per_epoch: int | None) -> list[Any]:
         settings = self._settings
         guests = self._definition.guests(mode)
+        if mode == TRAIN and steps_per_epoch is not None:
+            guests += tensorboard(tf.keras, settings)
         validation = None
         if mode == TRAIN and self._inputs.has(EVAL) and not self._has_evaluator():
             validation = (WeightedEvaluation(self.estimator), self._eval_spec([]))

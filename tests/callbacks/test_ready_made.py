@@ -47,7 +47,7 @@ def fit_ramp(keras: Any, callbacks: list[Any], epochs: int = 2, **options: Any) 
 
 def session_ramp(callbacks: list[Any], steps: int = 6, **options: Any) -> list[float]:
     """The same weight in a session; its value after each step."""
-    found = []
+    found: list[float] = []
     with tf.Graph().as_default():
         weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer())
         step = v1.train.get_or_create_global_step()
@@ -295,13 +295,10 @@ def test_a_failed_upload_loses_nothing(server: Any, tmp_path: Path, keras: Any) 
     url, handler = server
     handler.refusals = 99
     path = str(tmp_path / "model")
-    guests = [
-        hb.callbacks.SavedModelExporter(path),
-        hb.callbacks.ModelUploader(url, path, retries=1, wait_secs=0),
-    ]
-    model = fit_ramp(keras, guests)
+    uploader = hb.callbacks.ModelUploader(url, path, retries=1, wait_secs=0)
+    model = fit_ramp(keras, [hb.callbacks.SavedModelExporter(path), uploader])
     assert handler.refusals == 97
-    assert "503" in str(guests[1].error)
+    assert "503" in str(uploader.error)
     x = np.array([[1.0]], "float32")
     np.testing.assert_allclose(served(tmp_path / "model", x), model.predict(x))
 

@@ -1,0 +1,241 @@
+"""Bad definition files and data: one clear message, and exit code 2 or 1."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from commands import hookbridge, weights
+from fork_server import ForkServer
+
+from hookbridge.cli import main
+
+GOOD = """
+import tensorflow as tf
+
+
+def custom_model():
+    return tf.keras.Sequential([tf.keras.Input([2]), tf.keras.layers.Dense({units})])
+
+
+def loss(labels, predictions):
+    return {scale} * tf.nn.sparse_softmax_cross_entropy_with_logits(labels, predictions)
+
+
+def optimizer():
+    return tf.keras.optimizers.Adam(0.1)
+
+
+def dataset_fn(dataset, mode):
+    def parse(line):
+        columns = tf.io.decode_csv(line, [0.0, 0.0, tf.constant([], tf.int32)])
+        return tf.stack(columns[:2]), columns[2]
+
+    return dataset.map(parse)
+"""
+JOB = GOOD.format(units=3, scale=1.0)
+ROWS = "1,2,0\n3,4,1\n5,6,2\n7,8,1\n"
+
+
+def replaced(function: str, body: str) -> str:
+    """The good file with another body of one function."""
+    return f"{JOB}\n\ndef {function}:\n    {body}\n"
+
+
+LINE = JOB.count("\n") + 3
+USAGE = {
+    "no_syntax": ("def custom_model(:\n", [], "'job.py', line 1, raised SyntaxError"),
+    "no_import": ("import os\nimport nothing_there\n", [], "'job.py', line 2, raised"),
+    "no_model": ("", [], "neither `custom_model` nor `model_fn`"),
+    "no_loss": (
+        JOB.replace("def loss", "def los"),
+        [],
+        "has none; expected a function",
+    ),
+    "loss_of_one": (
+        replaced("loss(labels)", "return 0"),
+        [],
+        f"line {LINE}: `loss` ta",
+    ),
+    "no_optimizer": (JOB.replace("def opt", "def op"), [], "`optimizer()`"),
+    "no_data": (JOB.replace("def dataset", "def data"), [], "nothing about its data"),
+    "model_is_3": (
+        replaced("custom_model()", "return 3"),
+        *([], f"job.py, line {LINE}: `custom_model` returned 3 of type `int`"),
+    ),
+    "optimizer_is_none": (
+        replaced("optimizer()", "pass"),
+        *(
+            [],
+            f"line {LINE}: `optimizer` returned None of type `NoneType`; expected an",
+        ),
+    ),
+    "dataset_is_list": (
+        replaced("dataset_fn(dataset, mode)", "return [1]"),
+        *([], f"line {LINE}: `dataset_fn` returned [1] of type `list`; expected a `tf"),
+    ),
+    "metrics_are_list": (
+        replaced("eval_metrics_fn()", "return []"),
+        *([], f"line {LINE}: `eval_metrics_fn` returned [] of type `list`; expected"),
+    ),
+    "no_guest": (
+        replaced("callbacks()", "return [3]"),
+        *([], f"line {LINE}: `callbacks`: Received 3 of type `int`"),
+    ),
+    "unknown_flag": (JOB, ["--epoch=2"], "Unknown command line flag 'epoch'"),
+    "no_dir": (JOB, ["--model_dir="], "no --model_dir"),
+    "sync_in_fit": (JOB, ["--sync"], "--sync with --loop=fit"),
+    "workers_alone": (JOB, ["--num_workers=2"], "--num_workers=2 and --num_ps=0"),
+    "odd_batch": (JOB, ["--num_towers=2", "--train_batch_size=3"], "=3 and --num_tow"),
+    "missing_file": (JOB, ["--train_files=no.csv"], "'no.csv', which does not exist"),
+    "empty_file": (JOB, ["--train_files=empty.csv"], "'empty.csv', which is empty"),
+    "header_only": (JOB, ["--header_lines=4"], "no rows below 4 header lines"),
+    "model_fn_in_fit": (
+        f"{JOB}\n\ndef model_fn(features, labels, mode):\n    pass\n",
+        *([], "has a `model_fn`"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", sorted(USAGE))
+def test_usage(
+    case: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text, flags, message = USAGE[case]
+    monkeypatch.chdir(tmp_path)
+    Path("job.py").write_text(text)
+    Path("rows.csv").write_text(ROWS)
+    Path("empty.csv").touch()
+    job = ["--model_def=job.py", "--loop=fit", "--model_dir=m", "--epochs=1"]
+    assert main(["train", *job, "--train_files=rows.csv", *flags]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def train(
+    server: ForkServer, folder: Path, loop: str, *flags: str, rows: str = ROWS
+) -> subprocess.CompletedProcess[str]:
+    if not (folder / "job.py").exists():
+        (folder / "job.py").write_text(JOB)
+    (folder / "rows.csv").write_text(rows)
+    return hookbridge(
+        server,
+        *("train", "--model_def=job.py", f"--loop={loop}", "--train_files=rows.csv"),
+        *("--model_dir=m", "--train_batch_size=2", "--epochs=2", *flags),
+        folder=folder,
+    )
+
+
+def last_line(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [x for x in done.stderr.splitlines() if x.startswith("hookbridge: ")]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["fit", "towers", "estimator"])
+def test_rows_that_cannot_be_read(
+    loop: str, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    broken = ROWS + "9,nine,0\n" + ROWS
+    done = train(fork_server, tmp_path, loop, rows=broken)
+    assert done.returncode == 1, done.stderr
+    assert (
+        "train: rows.csv, line 5: Field 1 in record 0 is not a valid float: nine"
+        in (last_line(done))
+    )
+    done = train(fork_server, tmp_path, loop, "--bad_rows=skip", rows=broken)
+    assert done.returncode == 0, done.stderr
+    assert "skipped rows.csv, line 5" in last_line(done)
+    assert "skipped      1 rows" in done.stdout
+    assert "global_step=8" in done.stdout  # 8 rows, 2 in a batch, 2 epochs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["fit", "towers"])
+def test_labels_out_of_range(
+    loop: str, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    done = train(fork_server, tmp_path, loop, rows=ROWS + "1,1,7\n")
+    assert done.returncode == 1
+    line = last_line(done)
+    assert "train: rows.csv, line 5: Received a label value of 7" in line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["fit", "towers", "estimator"])
+def test_a_loss_that_is_not_a_number(
+    loop: str, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    (tmp_path / "job.py").write_text(GOOD.format(units=3, scale="float('nan')"))
+    done = train(fork_server, tmp_path, loop)
+    assert done.returncode == 1
+    assert "job.py, line 9: `loss` became NaN." in last_line(done)
+    assert weights(tmp_path / "m")["global_step"] == 0  # from before the NaN
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[bool]:
+    """A file system of that size in `folder`; False where none can be mounted."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    with contextlib.suppress(OSError):
+        if subprocess.run(mount, capture_output=True).returncode == 0:
+            try:
+                yield True
+            finally:
+                subprocess.run(["umount", "-l", str(folder)], check=True)
+            return
+    yield False
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
+from hookbridge.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["fit", "towers"])
+def test_a_full_disk(loop: str, tmp_path: Path, fork_server: ForkServer) -> None:
+    # One checkpoint is 3.6 MB: weights and two slots of each.
+    (tmp_path / "job.py").write_text(GOOD.format(units=100_000, scale=1.0))
+    with small_disk(tmp_path / "m", "5m") as is_mounted:
+        if not is_mounted:
+            pytest.skip("no file system can be mounted here")
+        done = train(fork_server, tmp_path, loop)
+        assert done.returncode == 1, done.stderr
+        line = last_line(done)
+        assert "--model_dir=m cannot be written: no space is left there" in line
+        assert "The last whole checkpoint is m/model.ckpt-0." in line
+        assert tf.train.latest_checkpoint(str(tmp_path / "m")).endswith("ckpt-0")
+        assert weights(tmp_path / "m")["global_step"] == 0  # it can be read
+
+
+@pytest.mark.slow
+def test_a_file_that_may_not_grow(tmp_path: Path, fork_server: ForkServer) -> None:
+    (tmp_path / "job.py").write_text(GOOD.format(units=100_000, scale=1.0))
+    (tmp_path / "rows.csv").write_text(ROWS)
+    from commands import keras_of_graphs
+
+    done = fork_server.run(
+        *("-c", LIMITED, "train", "--model_def=job.py", "--loop=fit", "--epochs=1"),
+        *("--train_files=rows.csv", "--model_dir=m", "--train_batch_size=2"),
+        folder=tmp_path,
+        **keras_of_graphs(),
+    )
+    assert done.returncode == 1, done.stderr
+    assert "--model_dir=m cannot be written" in last_line(done)
+    assert "No checkpoint yet." in last_line(done)
+    assert not [name for name in os.listdir(tmp_path / "m") if name == "checkpoint"]

@@ -1,0 +1,91 @@
+"""Every command of docs/examples.md, as it stands there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands import ROOT, keras_of_graphs, printed
+from fork_server import ForkServer
+
+Outputs = list[subprocess.CompletedProcess[str]]
+PAGE = ROOT / "docs" / "examples.md"
+
+
+def commands() -> dict[str, list[str]]:
+    """The commands of each section, in order."""
+    found = {}
+    for section in PAGE.read_text().split("\n## ")[1:]:
+        blocks = re.findall(r"```sh\n(.*?)```", section, flags=re.DOTALL)
+        lines = [line for block in blocks for line in block.splitlines()]
+        if lines:
+            found[section.partition("\n")[0]] = lines
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("section", sorted(commands()))
+def test_a_section(section: str, tmp_path: Path, fork_server: ForkServer) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    outputs = []
+    for line in commands()[section]:
+        program, *words = shlex.split(line)
+        start = ["-m", "hookbridge"] if program == "hookbridge" else []
+        done = fork_server.run(
+            *start, *words, folder=tmp_path, PYTHONPATH=str(ROOT), **keras_of_graphs()
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        outputs.append(done)
+    _LOOK.get(section, lambda each: None)(outputs)
+
+
+def _digits(outputs: Outputs) -> None:
+    explained, fit, towers, evaluated, predicted = outputs
+    assert "LoggingTensorHook (hook): wrapped" in explained.stdout
+    assert "costs two calls in each step" in explained.stdout
+    assert printed(fit) == printed(towers) == {"global_step": 171}
+    assert "tensorboard --logdir runs/digits/fit" in fit.stdout
+    assert printed(evaluated)["accuracy"] > 0.95
+    assert printed(predicted)["batches"] == 29
+
+
+def _strokes(outputs: Outputs) -> None:
+    _, fit, estimator = outputs
+    assert printed(fit) == {"global_step": 32}
+    assert printed(estimator) == {"global_step": 16}
+
+
+def _towers(outputs: Outputs) -> None:
+    towers, sync = outputs
+    assert printed(towers) == {"global_step": 114}
+    (line,) = (x for x in sync.stdout.splitlines() if "[chief 0] global_step=" in x)
+    assert int(line.partition("=")[2]) in range(30, 33)
+
+
+def _rates(outputs: Outputs) -> None:
+    for done in outputs:
+        assert "step 0: learning rate 0.01000" in done.stdout
+        assert "step 40: learning rate 0.00250" in done.stdout
+
+
+def _fetches(outputs: Outputs) -> None:
+    assert outputs[0].stdout == "plain hook: 40 runs; callback: 20 steps\n"
+
+
+def _processing(outputs: Outputs) -> None:
+    first, second = outputs[0].stdout.splitlines()
+    assert first.startswith("114 steps; loss ")
+    assert second.startswith("of the hidden layer ")
+
+
+_LOOK = {
+    "Digits from CSV": _digits,
+    "Sequences of different lengths": _strokes,
+    "A `model_fn` with towers and SyncReplicas": _towers,
+    "The hook that feeds the learning rate": _rates,
+    "A loop that fetches its data apart": _fetches,
+    "Post-processing": _processing,
+}
