@@ -157,7 +157,7 @@ def _cost(kind: lifecycle.Guest, host: Host, events: list[str]) -> str:
         if host == "session":
             return "two calls in each run, and what it fetches"
         if host == "fit":
-            return "two calls in each step; what it fetches is computed with the step"
+            return "two calls in each step; what it fetches is computed with it"
         return "two calls in each step; what it fetches comes back from the workers"
     if host == "session":
         shared = "a read of the global step, which all callbacks share"

@@ -29,6 +29,13 @@ _COUNTS = {
     "num_towers": (1, "Devices of a process that share each batch."),
     "num_workers": (1, "Processes that train."),
 }
+# Errors of a run that began, and so no errors in usage.
+_RUNS = (
+    errors.LiveModelError,
+    errors.LiveSessionError,
+    errors.NeverCalledError,
+    errors.ClusterError,
+)
 OTHER_NAMES = {
     "job-dir": "model_dir",
     "max_steps": "train_steps",
@@ -122,9 +129,9 @@ def run_job(values: Any, act: Callable[[Any], None], command: str) -> int:
         try:
             job = TrainingJob(module, settings, cluster)
             act(job)
-        except errors.HookBridgeError:
-            raise
         except (Exception, SystemExit) as e:
+            if isinstance(e, errors.HookBridgeError) and not isinstance(e, _RUNS):
+                raise
             if isinstance(e, SystemExit) and not e.code:
                 return 0  # a worker or server of `fit` whose chief is done
             if job is None:

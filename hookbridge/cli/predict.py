@@ -37,4 +37,4 @@ def run(values: Any, arguments: Sequence[str]) -> int:
 
 
 def _predict(job: Any) -> None:
-    print(f"batches={job.predict()}")
+    print(f"examples={job.predict()}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -81,8 +82,12 @@ class TrainingJob:
         return found
 
     def predict(self) -> int:
-        """Predicts with the newest checkpoint; returns how many batches there were."""
-        return sum(1 for _ in self._loop.predict())
+        """Predicts with the newest checkpoint; returns how many examples there were."""
+        return sum(_examples(batch) for batch in self._loop.predict())
+
+
+def _examples(outputs: Mapping[str, Any]) -> int:
+    return len(next(iter(outputs.values())))
 
 
 def _shard(settings: TrainingSettings, config: ClusterConfig) -> tuple[int, int]:

@@ -84,6 +84,17 @@ def test_a_directory_of_something_else_is_left_alone(
     assert (tmp_path / "session" / "thesis.txt").exists()
 
 
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_help_fits_a_screen_and_shows_an_example(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 92
+    assert any(line.startswith(f"example: hookbridge {name} ") for line in lines)
+
+
 def test_help_lists_every_command_and_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     text = capsys.readouterr().out

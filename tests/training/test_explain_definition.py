@@ -1,0 +1,86 @@
+"""`hookbridge explain --model_def=FILE --loop=...`, before any training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hookbridge.cli import main
+
+FILE = """
+import tensorflow as tf
+
+import hookbridge as hb
+
+
+def custom_model(): ...
+def loss(labels, predictions): ...
+def optimizer(): ...
+def dataset_fn(dataset, mode): ...
+
+
+def callbacks():
+    return [hb.callbacks.LearningRateScheduler(lambda step: 0.1)]
+
+
+def hooks():
+    profiler = tf.compat.v1.train.ProfilerHook
+    with tf.Graph().as_default():
+        return [profiler(save_steps=5), tf.compat.v1.train.StopAtStepHook(num_steps=3)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "expected"),
+    [
+        (
+            ["--loop=towers"],
+            0,
+            [
+                "LearningRateScheduler (callback): wrapped",
+                "runs on the chief and every worker (role 'worker')",
+                "costs calls in each batch, the fetch of its logs, and a read of the",
+                "StopAtStepHook (hook): native",
+                "costs two calls in each run, and what it fetches",
+            ],
+        ),
+        (
+            ["--loop=fit"],
+            0,
+            [
+                "LearningRateScheduler (callback): native",
+                "on_train_batch_begin",
+                "ProfilerHook (hook): wrapped",
+                "costs two calls in each step; what it fetches is computed with it",
+            ],
+        ),
+        (
+            ["--loop=fit", "--num_ps=1"],
+            2,
+            ["ProfilerHook (hook): refused", "runs on a worker"],
+        ),
+    ],
+)
+def test_each_loop(
+    flags: list[str],
+    code: int,
+    expected: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job.py").write_text(FILE)
+    assert main(["explain", "--model_def=job.py", *flags]) == code
+    text = " ".join(capsys.readouterr().out.split())
+    for words in expected:
+        assert words in text
+
+
+def test_a_loop_has_to_be_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "job.py").write_text(FILE)
+    assert main(["explain", f"--model_def={tmp_path}/job.py"]) == 2
+    assert "no --loop" in capsys.readouterr().err
