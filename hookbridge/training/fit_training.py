@@ -84,14 +84,14 @@ class FitTraining:
             *([v1.train.StopAtStepHook(last_step=last_step)] if last_step else []),
         ]
         hooks += tensorboard(keras_of(model), settings)
-        has_eval = self._inputs.has(EVAL)
-        validation = self._inputs.function(EVAL)() if has_eval else None
+        validation, validation_steps = self._validation()
         model.fit(
             batches,
             epochs=epochs,
             steps_per_epoch=steps,
             initial_epoch=min(done // steps, epochs - 1),
             validation_data=validation,
+            validation_steps=validation_steps,
             shuffle=False,  # the dataset does
             verbose=0,
             callbacks=self._callbacks(
@@ -123,6 +123,16 @@ class FitTraining:
             callbacks=self._callbacks(model, self._definition.guests(PREDICT)),
         )
         yield found if isinstance(found, dict) else {"predictions": found}
+
+    def _validation(self) -> tuple[Any, int | None]:
+        """The batches of the validation, and how many if they never end."""
+        if not self._inputs.has(EVAL):
+            return None, None
+        batches = self._inputs.function(EVAL)()
+        if not self._config.cluster:
+            return batches, None
+        # A worker that comes to the end of its data ends the whole evaluation.
+        return batches.repeat(), sum(1 for _ in batches)
 
     def _strategy(self, guests: list[Any]) -> Any:
         settings = self._settings
