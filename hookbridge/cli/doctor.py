@@ -12,6 +12,7 @@ from hookbridge.migrate.target import NEWEST
 
 SUMMARY = "Say what a program needs that TensorFlow lacks, and what is left to you."
 USAGE = "[--flag=value ...] PATH..."
+EXAMPLE = "hookbridge doctor examples/tf1_script.py"
 NOTE = (
     "Nothing is run and TensorFlow is not imported. Exit code 1 if something is left\n"
     "to a person: neither `hookbridge run` nor `hookbridge migrate` takes it."

@@ -43,11 +43,12 @@ def test_a_section(section: str, tmp_path: Path, fork_server: ForkServer) -> Non
 
 
 def _digits(outputs: Outputs) -> None:
-    explained, fit, towers, evaluated, predicted = outputs
+    explained, fit, towers, servers, evaluated, predicted = outputs
     assert "LoggingTensorHook (hook): wrapped" in explained.stdout
     assert "costs two calls in each step" in explained.stdout
     assert printed(fit) == printed(towers) == {"global_step": 171}
     assert "tensorboard --logdir runs/digits/fit" in fit.stdout
+    assert "[chief 0] global_step=57" in servers.stdout
     assert printed(evaluated)["accuracy"] > 0.95
     assert printed(predicted) == {"examples": 1797}
 
