@@ -99,8 +99,11 @@ def _reason(transform: Transform, row: Any) -> str | None:
 
 def tidied(message: str) -> str:
     """The part of an error of `tf.data` that is about the data."""
-    text = message.strip().removeprefix("{{function_node")
-    text = re.sub(r"\s*\[\[\{\{node .*", "", text, flags=re.DOTALL)
-    text = re.sub(r"\s*\[Op:\w+\].*", "", text, flags=re.DOTALL)
-    text = re.sub(r"^[^}]*\}\}\s*", "", text) if "}}" in text else text
-    return " ".join(text.split()).rstrip(".") + "."
+    text = " ".join(message.split())
+    text = re.sub(r"\s*\[\[\{\{node .*", "", text)
+    text = re.sub(r"\s*\[Op:\w+\].*", "", text)
+    text = re.sub(r"^\{\{function_node .*?\}\}\s*", "", text)
+    # TensorFlow since 2.16 says first in which part of the pipeline it was.
+    text = re.sub(r"^Error in user-defined function .*? iterator: \S+: ", "", text)
+    text = re.sub(r"^\{\{function_node .*?\}\}\s*", "", text)
+    return text.rstrip(".") + "."

@@ -11,6 +11,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters.live_model.clone import keras_of
+from hookbridge.callbacks.ready_made import ReadyMade
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.towers.devices import tower_devices
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
@@ -94,9 +95,7 @@ class FitTraining:
             validation_steps=validation_steps,
             shuffle=False,  # the dataset does
             verbose=0,
-            callbacks=self._callbacks(
-                model, [*guests, *hooks], epochs=epochs, steps=steps
-            ),
+            callbacks=self._callbacks([*guests, *hooks]),
         )
         return int(model.optimizer.iterations)
 
@@ -108,7 +107,7 @@ class FitTraining:
             batches,
             verbose=0,
             return_dict=True,
-            callbacks=self._callbacks(model, self._definition.guests(EVAL)),
+            callbacks=self._callbacks(self._definition.guests(EVAL)),
         )
         step = int(model.optimizer.iterations)
         return {**{k: float(v) for k, v in found.items()}, "global_step": float(step)}
@@ -120,7 +119,7 @@ class FitTraining:
         found = model.predict(
             batches,
             verbose=0,
-            callbacks=self._callbacks(model, self._definition.guests(PREDICT)),
+            callbacks=self._callbacks(self._definition.guests(PREDICT)),
         )
         yield found if isinstance(found, dict) else {"predictions": found}
 
@@ -168,15 +167,25 @@ class FitTraining:
         hb.checkpoints.restore(model, path)
         return int(model.optimizer.iterations)
 
-    def _callbacks(self, model: Any, guests: list[Any], **params: Any) -> Any:
-        """A `CallbackList`, which is how `params` get further entries."""
-        keras: Any = keras_of(model)
-        return keras.callbacks.CallbackList(
-            hb.as_callbacks(guests),
-            model=model,
-            verbose=0,
-            **{**self._params, **params},
-        )
+    def _callbacks(self, guests: list[Any]) -> list[Any]:
+        return hb.as_callbacks([_Params(self._params), *guests])
+
+
+class _Params(ReadyMade):
+    """Adds entries to `params`, the dict that Keras gives to all callbacks.
+
+    Args:
+      params: the entries.
+    """
+
+    def __init__(self, params: dict[str, Any]) -> None:
+        super().__init__("all")
+        self._entries = params
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Called by Keras, for this callback first."""
+        params.update({**self._entries, **params})
+        super().set_params(params)
 
 
 def _features_only(*batch: Any) -> Any:
