@@ -16,6 +16,7 @@ from hookbridge.run import views
 
 HELPER = "__hookbridge__"
 ROOT = "tensorflow"
+ROOTS = (ROOT, views.KERAS)
 _HERE = "hookbridge.run.statements"
 
 
@@ -44,7 +45,7 @@ class Imports:
     def root(self, dotted: str) -> Any:
         """`import dotted`, which binds the first part."""
         self.module(dotted)
-        return views.find(self._old, ROOT)
+        return views.find(self._old, dotted.partition(".")[0])
 
     def name(self, dotted: str, name: str) -> Any:
         """`from dotted import name`."""
@@ -122,21 +123,23 @@ class _Rewriting(ast.NodeTransformer):
 
     def visit_Import(self, node: ast.Import) -> Any:
         """Each alias becomes a statement, in order."""
-        if not any(_is_tensorflow(alias.name) for alias in node.names):
+        if not any(_is_answered(alias.name) for alias in node.names):
             return node
         made: list[ast.stmt] = []
         for alias in node.names:
-            if not _is_tensorflow(alias.name):
+            if not _is_answered(alias.name):
                 made.append(ast.Import([alias]))
             elif alias.asname:
                 made.append(_bind(alias.asname, self._call("module", alias.name)))
             else:
-                made.append(_bind(ROOT, self._call("root", alias.name)))
+                made.append(
+                    _bind(alias.name.partition(".")[0], self._call("root", alias.name))
+                )
         return [ast.copy_location(m, node) for m in made]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         """Each name becomes a statement, in order."""
-        if node.level or not node.module or not _is_tensorflow(node.module):
+        if node.level or not node.module or not _is_answered(node.module):
             return node
         made: list[ast.stmt] = []
         for alias in node.names:
@@ -173,8 +176,8 @@ class _Rewriting(ast.NodeTransformer):
         return ast.Call(function, [ast.Constant(word) for word in words], [])
 
 
-def _is_tensorflow(name: str) -> bool:
-    return name == ROOT or name.startswith(f"{ROOT}.")
+def _is_answered(name: str) -> bool:
+    return name.partition(".")[0] in ROOTS
 
 
 def _listed(made: Any) -> list[Any]:

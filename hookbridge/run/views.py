@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hookbridge.compat import tf_version
 from hookbridge.run.contrib import namespace
 from hookbridge.run.contrib.gone import Gone
+from hookbridge.run.world import LAST_WITH_KERAS2
 
 # Private modules of TensorFlow 1 -> where their names are today, for modules that are
 # gone. `tf.X` is a public module.
 MOVED = {
     "tensorflow.python.estimator": "tensorflow_estimator.python.estimator",
-    "tensorflow.python.keras": "tf_keras",
 }
 # The same for modules that are there, but ask for another Keras than the program's.
 LAYERS = frozenset(
@@ -34,6 +36,8 @@ PUBLIC = (
     (".summary", "summary"),
 )
 PYTHON = "tensorflow.python"
+PYTHON_KERAS = "tensorflow.python.keras"
+KERAS = "keras"
 MNIST = "tensorflow.examples.tutorials.mnist"
 
 
@@ -148,6 +152,10 @@ def find(old: bool, dotted: str) -> Any:
     Raises:
       ImportError: there is nothing of that name.
     """
+    if dotted.partition(".")[0] == KERAS:
+        return importlib.import_module(_keras2() + dotted[len(KERAS) :])
+    if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
+        return _private_keras(dotted)
     if dotted.startswith(f"{PYTHON}."):
         return _private(dotted)
     if dotted == PYTHON:
@@ -184,3 +192,29 @@ def _private(dotted: str) -> Any:
         return View(dotted, (v1.layers, real))
     public = [getattr(v1, name) for part, name in PUBLIC if part in dotted]
     return View(dotted, (real, *public, v1))
+
+
+def _keras2() -> str:
+    """The package that `keras` means: that of `tf.keras`, if it is Keras 2."""
+    is_legacy = os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true")
+    return "tf_keras" if is_legacy and tf_version() > LAST_WITH_KERAS2 else KERAS
+
+
+@functools.cache
+def _private_keras(dotted: str) -> Any:
+    """A module of `tensorflow.python.keras`, as the Keras of `tf.keras` has it.
+
+    TensorFlow keeps an old copy there, whose layers and models are others.
+    """
+    package, rest = _keras2(), dotted[len(PYTHON_KERAS) :]
+    if package == KERAS and tf_version() > LAST_WITH_KERAS2:
+        return importlib.import_module(dotted)  # `tf.keras` is Keras 3
+    found = []
+    for name in (f"{package}.src{rest}", f"{package}{rest}", dotted):
+        try:
+            found.append(importlib.import_module(name))
+        except ModuleNotFoundError:
+            continue
+    if not found:
+        raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
+    return View(dotted, found)

@@ -43,6 +43,14 @@ def test_a_tf1_program_runs_unedited(session: Any) -> None:
 
 
 @pytest.mark.slow
+def test_keras_is_keras_2_by_every_name(session: Any) -> None:
+    seen = json.loads(session.stdout)
+    assert seen["keras_version"] == "2"
+    has_own = compat.tf_version() <= (2, 15)
+    assert seen["same_keras"] == [True, "keras" if has_own else "tf_keras", True]
+
+
+@pytest.mark.slow
 def test_the_program_sees_what_python_shows_it(session: Any) -> None:
     seen = json.loads(session.stdout)
     assert seen["argv"] == ["session.py", "--steps=3", "--end=error"]
@@ -81,6 +89,34 @@ def test_a_program_without_tensorflow_ends_with_its_own_error() -> None:
     done = launch("--v1", "failing.py", "--v2", "--help")
     assert (done.returncode, done.stdout) == (1, "['--v2', '--help']\n")
     assert traceback_files(done.stderr) == ["failing.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "stderr"),
+    [
+        ("import sys; sys.exit(7)", 7, ""),
+        ("import sys; sys.exit('said')", 1, "said\n"),
+        ("import os; os._exit(3)", 3, ""),
+        ("exit(input())", 1, "yes\n"),
+        ("import os; pid = os.fork(); exit(pid and os.wait()[1])", 0, ""),
+    ],
+)
+def test_a_program_ends_as_it_wants(
+    source: str, code: int, stderr: str, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(source)
+    done = launch("program.py", cwd=tmp_path, stdin="yes\n")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", stderr)
+
+
+def test_a_link_and_a_folder_run_as_python_runs_them(tmp_path: Path) -> None:
+    folder = tmp_path / "real"
+    folder.mkdir()
+    (folder / "__main__.py").write_text("import part; print(__file__, part.X)")
+    (folder / "part.py").write_text("X = 3")
+    (tmp_path / "link.py").symlink_to(folder / "__main__.py")
+    assert launch("link.py", cwd=tmp_path).stdout == "link.py 3\n"
+    assert launch("real", cwd=tmp_path).stdout == "real/__main__.py 3\n"
 
 
 def test_an_interrupt_ends_the_process_as_a_signal_does(tmp_path: Path) -> None:

@@ -9,8 +9,12 @@ import pickle
 import signal
 import sys
 
+import keras
 import tensorflow as tf
 import shared.helper as helper
+from keras.layers import Dense
+from tensorflow.python.keras import backend as private_backend
+from tensorflow.python.framework.ops import Tensor
 from tensorflow.python.estimator.model_fn import ModeKeys
 
 flags = tf.app.flags
@@ -70,6 +74,12 @@ def main(_):
         "helper": helper.OLD,
         "mode": ModeKeys.TRAIN,
         "keras": tf.keras.__name__,
+        "keras_version": keras.__version__[0],
+        "same_keras": [
+            issubclass(Dense, tf.keras.layers.Layer),
+            private_backend.get_session.__module__.partition(".")[0],
+            Tensor is tf.Tensor,
+        ],
         "library": helper.library_sees(),
         "stdin": sys.stdin.read(),
     }
