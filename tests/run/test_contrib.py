@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import math
 from pathlib import Path
@@ -10,9 +12,14 @@ from typing import Any
 import pytest
 from launching import PROGRAMS, launch
 
+from hookbridge.run.contrib import table
+
 CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE` on TensorFlow 1.15.5.
 RECORDED = Path(__file__).with_name("data") / "contrib_areas_1_15.json"
+
+# The arguments of each name that has code of ours, on TensorFlow 1.15.5.
+SIGNATURES = RECORDED.with_name("contrib_signatures_1_15.json")
 
 
 def is_close(a: Any, b: Any) -> bool:
@@ -62,3 +69,17 @@ def test_what_is_gone_raises_when_it_is_used() -> None:
     last = done.stderr.splitlines()[-1]
     assert last.startswith("hookbridge.errors.GoneNameError: tf.contrib.gan.gan_train")
     assert "/hookbridge/run/" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), sorted(json.loads(SIGNATURES.read_text()).items())
+)
+def test_a_name_takes_the_arguments_of_1_15(name: str, arguments: str) -> None:
+    area, _, last = name.rpartition(".")
+    rooms = [s.split(".")[1] for s in table.AREAS[area] if s.startswith("ours.")]
+    package = "hookbridge.run.contrib.areas"
+    modules = [importlib.import_module(f"{package}.{room}") for room in rooms]
+    found = next(vars(m)[last] for m in modules if last in vars(m))
+    parameters = inspect.signature(found).parameters.values()
+    names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+    assert names == arguments.split()
