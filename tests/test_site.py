@@ -18,7 +18,7 @@ import hookbridge as hb
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 REFERENCE = {p.name: p.read_text("utf-8") for p in (DOCS / "reference").glob("*.md")}
-MODULES = ("loops", "testing", "estimator", "migrate")
+MODULES = ("loops", "callbacks", "data", "testing", "estimator", "migrate")
 
 
 def public_names() -> Iterator[str]:
