@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from keras_graph import keras_graph_loop
 
 from hookbridge import compat, errors
 from hookbridge.adapters.live_model import clone as clone_module
+from hookbridge.adapters.live_model import mirrors as mirrors_module
 from hookbridge.adapters.live_model.mirrors import Mirrors
 from hookbridge.adapters.session_graph import variables as session_variables
 
@@ -248,6 +250,29 @@ def test_save_reads_the_session_once(keras2: Any, moves: Moves, tmp_path: Path) 
         keras_graph_loop(keras2, [Events(), saver, Events()], epochs=3)
         assert moves.read == [8, 8, 8], name
     assert moves.written == []
+
+
+def test_save_of_a_big_model_holds_one_layer_at_a_time(
+    keras2: Any, moves: Moves, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    held: list[weakref.ref[Any]] = []
+    most: list[int] = []
+    read = session_variables.read
+
+    def watched_read(session: Any, variables: Any) -> list[Any]:
+        most.append(sum(array() is not None for array in held))
+        values = read(session, variables)
+        held.extend(weakref.ref(value) for value in values)
+        return values
+
+    monkeypatch.setattr(mirrors_module, "_MOST_BYTES", 1)
+    monkeypatch.setattr(session_variables, "read", watched_read)
+    saver = keras2.callbacks.ModelCheckpoint(
+        str(tmp_path / "w.h5"), save_weights_only=True
+    )
+    keras_graph_loop(keras2, [saver], epochs=1)
+    assert moves.read == [1] * 8
+    assert max(most) <= 3  # the other weights of a batch normalization
 
 
 def test_load_is_one_write_and_no_read(
