@@ -57,7 +57,8 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
             # The user's own. Those that `finalize` makes find nothing to report,
             # since Keras has initialised the model.
             self._given = (scaffold.ready_for_local_init_op, scaffold.ready_op)
-        scaffold.finalize()
+        with tf.compat.v1.get_default_graph().finalizing(scaffold):
+            scaffold.finalize()
         session = self._create()
         # Variables of the model keep their values; those that hooks made in `begin`
         # are initialised.

@@ -16,7 +16,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import compat
-from hookbridge.adapters.fit_loop import hosting, refusals
+from hookbridge.adapters.fit_loop import hosting, likely, refusals
 from hookbridge.adapters.fit_loop.modes import PREDICT, TRAIN, Mode
 from hookbridge.adapters.fit_loop.monitored import (
     Creator,
@@ -32,7 +32,6 @@ from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
-from hookbridge.lifecycle.overrides import overrides
 
 v1 = tf.compat.v1
 
@@ -40,14 +39,6 @@ _IN_END = (
     "hookbridge: `end` of %s fetched %s and got the values of the last step: `fit` has "
     "no further batch, on which a session would compute them anew."
 )
-
-
-def _may_fetch_loss(hook: Any) -> bool:
-    """Whether a hook may fetch the loss, as far as can be told before `begin`."""
-    stock = type(hook).__module__.startswith(("tensorflow.", "tensorflow_estimator."))
-    if stock or isinstance(hook, FitStates):
-        return type(hook).__name__ in ("LoggingTensorHook", "NanTensorHook")
-    return overrides(hook, "before_run")
 
 
 class FitRun:
@@ -111,9 +102,10 @@ class FitRun:
         earlier = getattr(self._model, mode.function)
         if isinstance(earlier, KeptFunction):
             return earlier.step
-        reads_loss = mode is not PREDICT and any(map(_may_fetch_loss, self.hooks))
-        likely = frozenset(["loss"] if reads_loss else [])
-        return StepFunction(self._model, mode, make, likely)
+        names = likely.tensor_names(self.hooks)
+        if mode is not PREDICT and any(map(likely.may_fetch_loss, self.hooks)):
+            names |= {"loss:0"}
+        return StepFunction(self._model, mode, make, names)
 
     def call(self, *args: Any) -> Any:
         """What Keras calls for every step."""

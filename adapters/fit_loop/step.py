@@ -1,10 +1,10 @@
 """Keras's step function, able to return the tensors that hooks fetch.
 
-There is one variant per distinct set of fetches; a step from which nobody fetches
-runs Keras's own function. Where Keras's function can be called inside another
-`tf.function`, the fetches are merged with it into one call. Elsewhere (steps that run
-eagerly, loops over several steps in Keras 3) they are calls of their own before and
-after the step.
+There is one variant per distinct set of fetches. Those that compute nothing, as a fetch
+of the loss, share Keras's own function, which returns what is fetched besides. Where
+something is computed and Keras's function can be called inside another `tf.function`,
+both are merged into one call. Elsewhere (steps that run eagerly, loops over several
+steps in Keras 3) the fetches are calls of their own before and after the step.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from hookbridge import compat, errors, patching
 from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.keras_function import SameIterator, traceable
 from hookbridge.adapters.fit_loop.modes import TRAIN, Mode
+from hookbridge.adapters.fit_loop.spies import GRADIENTS
 from hookbridge.adapters.fit_loop.step_feeds import (
     NO_FEEDS,
     StepFeeds,
@@ -26,12 +27,13 @@ from hookbridge.adapters.fit_loop.step_feeds import (
     restoring_rate,
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
-from hookbridge.adapters.live_session.function_cache import FunctionCache
 from hookbridge.adapters.live_session.names import OUTPUTS
-from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.program import FunctionCache, SessionProgram
 from hookbridge.adapters.live_session.resources import compiled
 from hookbridge.adapters.live_session.split_program import SplitProgram
 from hookbridge.adapters.live_session.variables import as_int
+
+_BY_KEY = ("loss:", GRADIENTS)
 
 
 def tapped_function(
@@ -90,8 +92,8 @@ class StepFunction:
       model: the Keras model.
       mode: which of its loops.
       make: Keras's own bound `make_<mode>_function`.
-      likely: keys of the step tensors that hooks are likely to fetch; the first
-        trace returns them, and serves all variants that need no others.
+      likely: names of the step tensors that hooks are likely to fetch; the first
+        trace returns those that it has, and serves all variants that need no others.
 
     Attributes:
       names: the catalogue of the step, which the first trace fills.
@@ -105,7 +107,10 @@ class StepFunction:
         self._model = model
         self._mode = mode
         self._make = make
-        self._likely = likely
+        # What replicas or spies compute for a fetch has to be known by its key.
+        keys = {name.split(":")[0] for name in likely if name.startswith(_BY_KEY)}
+        self._keys = frozenset(keys)
+        self._hints = tuple(n for n in sorted(likely) if not n.startswith(_BY_KEY))
         self._step = getattr(model, mode.step)
         self._counter = _counter() if mode is TRAIN and _needs_counter(model) else None
         self.functions = FunctionCache()
@@ -116,21 +121,29 @@ class StepFunction:
         self.names = eager_step.names_for(self._model)
         self._variants = FunctionCache()
         self._tapped: dict[frozenset[str], tuple[Any, StepTap]] = {}
-        self._first, self._first_tap = self._keras_function(self._likely, True)
-        self._bare = _untapped(self._without_dispatch(self._first), self._likely)
-        self.kept = KeptFunction(_untapped(self._first, self._likely), self)
+        self._direct: dict[StepTap, Callable[..., Any]] = {}
+        self._likely = self._keys
+        self._first, self._first_tap = self._make_function(self._keys, self._hints)
+        is_tapped = bool(self._keys or self._hints)
+        self._bare = _untapped(self._without_dispatch(self._first), is_tapped)
+        self.kept = KeptFunction(_untapped(self._first, is_tapped), self)
 
-    def _keras_function(
-        self, keys: frozenset[str], is_filed: bool = False
+    def _make_function(
+        self, keys: frozenset[str], hints: Sequence[str] = (), is_filed: bool = True
     ) -> tuple[Any, StepTap]:
+        tap = StepTap(
+            self._model, self._mode, self._step, sorted(keys), self.names, hints
+        )
+        tap.counter = self._counter
+        made = tapped_function(self._model, self._mode, self._make, tap, is_filed)
+        return made, tap
+
+    def _keras_function(self, keys: frozenset[str]) -> tuple[Any, StepTap]:
         """A function of Keras's whose step returns at least the tensors of `keys`."""
         if keys <= self._likely:
-            keys = self._likely
+            return self._first, self._first_tap
         if keys not in self._tapped:
-            tap = StepTap(self._model, self._mode, self._step, sorted(keys), self.names)
-            tap.counter = self._counter
-            made = tapped_function(self._model, self._mode, self._make, tap, is_filed)
-            self._tapped[keys] = made, tap
+            self._tapped[keys] = self._make_function(keys, is_filed=False)
         return self._tapped[keys]
 
     def _without_dispatch(self, function: Any) -> Any:
@@ -171,6 +184,7 @@ class StepFunction:
             return
         with self._first_tap.tracing():
             inner.get_concrete_function(*args)
+        self._likely = self._keys.union(self._first_tap.hinted)
 
     def run(
         self,
@@ -230,6 +244,16 @@ class StepFunction:
         if inner is None or steps > 1:
             _check_no_tensors(fed, "it runs eagerly or several steps a call")
             return _in_three_calls(function, tap, program, tapped, fed, output_names)
+        if not program.has_ops:
+            names = [tensor.op.name for tensor in program.tensors]
+            direct = self._calling_directly(inner, tap, is_optional)
+
+            def call_as_is(args: Any, feeds: Any) -> Any:
+                outputs, taken = direct(*args)
+                values = values_of(tapped, outputs, taken, output_names)
+                return outputs, [values[name] for name in names], values
+
+            return call_as_is
         if self._model.distribute_strategy.num_replicas_in_sync > 1:
             _check_no_tensors(fed, "every replica has a tensor of its own")
 
@@ -252,20 +276,38 @@ class StepFunction:
 
             return call
 
-        direct = SameIterator(compiled(lambda *args: merged(args, ())))
+        unfed = _traced(SameIterator(compiled(lambda *args: merged(args, ()))), tap)
+        return lambda args, feeds: unfed(*args)
 
-        def call_unfed(args: Any, feeds: Any) -> Any:
-            if direct.knows(*args):
-                return direct(*args)
-            with tap.tracing():
-                return direct(*args)
+    def _calling_directly(
+        self, inner: Any, tap: StepTap, is_optional: bool
+    ) -> Callable[..., Any]:
+        """Calls Keras's step; returns what Keras gets and what is tapped."""
+        if tap not in self._direct:
+            if is_optional:
+                function = compiled(lambda *args: inner(*args).get_value())
+            else:
+                function = inner
+            traced = _traced(SameIterator(function), tap)
+            self._direct[tap] = lambda *args: split(traced(*args))
+        return self._direct[tap]
 
-        return call_unfed
+
+def _traced(function: SameIterator, tap: StepTap) -> Callable[..., Any]:
+    """A function that may trace the step only where the step is tapped."""
+
+    def call(*args: Any) -> Any:
+        if function.knows(*args):
+            return function(*args)
+        with tap.tracing():
+            return function(*args)
+
+    return call
 
 
-def _untapped(function: Callable[..., Any], keys: frozenset[str]) -> Any:
-    """A function of Keras's that gives what Keras gets; `keys` are tapped in it."""
-    return (lambda *args: split(function(*args))[0]) if keys else function
+def _untapped(function: Callable[..., Any], is_tapped: bool) -> Any:
+    """A function of Keras's that gives what Keras gets, whatever is tapped in it."""
+    return (lambda *args: split(function(*args))[0]) if is_tapped else function
 
 
 def _check_no_tensors(fed: StepFeeds, why: str) -> None:

@@ -11,7 +11,7 @@ several steps.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -35,19 +35,29 @@ class StepTap:
       step: the user's bound step method.
       keys: of the step tensors to take out.
       names: a catalogue to fill while the step is traced.
+      hints: names of further tensors to take out, where the step has them.
 
     Attributes:
       counter: a variable that counts the steps made, or None.
+      hinted: the keys of those that the step had when it was traced.
     """
 
     def __init__(
-        self, model: Any, mode: Mode, step: Any, keys: Sequence[str], names: StepNames
+        self,
+        model: Any,
+        mode: Mode,
+        step: Any,
+        keys: Sequence[str],
+        names: StepNames,
+        hints: Iterable[str] = (),
     ) -> None:
         self._model = model
         self._mode = mode
         self._step = step
         self._keys = tuple(keys)
         self._names = names
+        self._hints = tuple(hints)
+        self.hinted: tuple[str, ...] = ()
         self._spies = Spies(model, self._keys)
         self._first_replica: dict[str, Any] = {}
         self._is_tracing = False
@@ -102,19 +112,28 @@ class StepTap:
             if self.counter is not None:
                 self.counter.assign_add(1)
             self._catalogue(short, loop_keys)
+            self.hinted = self._keys_of_hints()
             self._first_replica = {
                 key: self._value(key, short)
-                for key in (self._keys if self._is_tracing else ())
+                for key in ((*self._keys, *self.hinted) if self._is_tracing else ())
                 if key in short or ":" in key  # a step may have no loss
             }
             for key, value in self._spies.feeds.items():
                 if key != SCHEDULED_RATE:
                     self._feed(key, self._find(key, short), value)
-        if not self._keys or not self._is_tracing:
+        if not (self._keys or self._hints) or not self._is_tracing:
             return outputs
         # The same tensor objects from every replica: Keras then passes them
         # through instead of summing them over replicas.
         return {_OUTPUTS: outputs, _TAPPED: dict(self._first_replica)}
+
+    def _keys_of_hints(self) -> tuple[str, ...]:
+        if self._names.is_eager:
+            return ()
+        found = map(self._names.find, self._hints)
+        keys = {item.key for item in found if item is not None}
+        # Keras joins the outputs of all replicas, and returns them anyway.
+        return tuple(sorted(key for key in keys if not key.startswith(OUTPUTS)))
 
     def _value(self, key: str, short: Mapping[str, Any]) -> Any:
         """What a hook gets: a gradient is dense and without the scale of the loss."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters.live_session import variables as live_variables
+from hookbridge.adapters.live_session.graph_variables import (
+    COLLECTIONS,
+    GraphVariables,
+)
 from hookbridge.adapters.live_session.names import StepNames, StepTensor
+from hookbridge.adapters.live_session.saver import DefaultSaver
 from hookbridge.adapters.live_session.variables import ModelVariable
 
 v1 = tf.compat.v1
@@ -24,10 +29,10 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-/]")
 class LiveGraph(tf.Graph):  # type: ignore[misc]
     """A graph whose variables and step tensors live in a Keras model.
 
-    It has a graph variable for each variable of the model, the global step, the
-    value of a constant learning rate as `learning_rate:0`, and the operation
-    `train_step`, whose execution is one call of the model's step. A step tensor gets
-    its placeholder when somebody first looks it up by name.
+    It has the global step, the value of a constant learning rate as
+    `learning_rate:0`, and the operation `train_step`, whose execution is one call of
+    the model's step. A variable of the model and a step tensor get their ops when
+    somebody first looks for them: by name, or in a collection.
 
     Args:
       names: the catalogue of the traced step.
@@ -44,6 +49,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
       step_tensors: `{placeholder: StepTensor}`.
       tapped: `{placeholder: key}` of the step tensors that each step has to return.
       loop_fetches: `{name: tensor}`, what a session loop would fetch in each step.
+      saver: the saver of the run, where it is the default one; otherwise None.
       step_op: the operation that stands for the step.
       global_step_name: the placeholder of the global step's handle.
       global_step_tensors: names of the tensors whose value is the global step.
@@ -60,40 +66,119 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.names = names
-        self.handles: dict[str, ModelVariable] = {}
-        self.values: dict[str, Any] = {}
-        self.self_assigns: dict[str, str] = {}
+        self._variables = GraphVariables(self, [global_step, *variables])
+        self.handles = self._variables.handles
+        self.values = self._variables.values
+        self.self_assigns = self._variables.self_assigns
         self.step_tensors: dict[str, StepTensor] = {}
         self.tapped: dict[str, str] = {}
         self.learning_rate_name: str | None = None
+        self.saver: DefaultSaver | None = None
+        self._hides_variables = True
         with self.as_default():
-            step = self._add(global_step, (v1.GraphKeys.GLOBAL_STEP,))
+            step = self._variables.make(global_step)
+            self.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
             read = compat.private("global_step_read")()
             self.global_step_tensors = frozenset(
                 t.name for t in (read, step._graph_element)
             )
             self.global_step_name = step.handle.op.name
-            rate = None
             for variable in variables:
-                made = self._add(variable)
                 if variable.eager is learning_rate:
-                    rate = made
-            if rate is not None:
-                self.learning_rate_name = v1.placeholder_with_default(
-                    rate.read_value(), [], name="learning_rate"
-                ).name
+                    rate = self._variables.make(variable)
+                    self.learning_rate_name = v1.placeholder_with_default(
+                        rate.read_value(), [], name="learning_rate"
+                    ).name
             self.step_op = tf.no_op(name="train_step")
         self.loop_fetches = {
             name: self._add_placeholder(item, _LOOP + _NOT_IN_NAMES.sub("_", name))
             for name, item in names.loop_tensors()
         }
+        self._hides_variables = False
 
-    def _add(self, variable: ModelVariable, collections: tuple[str, ...] = ()) -> Any:
-        made = live_variables.graph_variable(variable, collections)
-        self.handles[made.handle.op.name] = variable
-        self.values[made.handle.name] = made._graph_element
-        self.self_assigns[made.initializer.name] = made.initial_value.name
-        return made
+    @contextlib.contextmanager
+    def growing(self) -> Iterator[None]:
+        """In this context ops are added, whatever the caller's own contexts are.
+
+        The graph may be final: a new op changes nothing that a session has run.
+        """
+        finalized = self.finalized
+        if finalized:
+            self._unsafe_unfinalize()
+        try:
+            with (
+                self.as_default(),
+                self.name_scope(None),
+                self.control_dependencies(None),
+                tf.device(None),
+            ):
+                yield
+        finally:
+            if finalized:
+                self.finalize()
+
+    @contextlib.contextmanager
+    def finalizing(self, scaffold: Any) -> Iterator[None]:
+        """In this context a scaffold adds what prepares a session.
+
+        The variables of the model need no preparation, since Keras has initialised
+        them. So they are left out of what the scaffold makes by default; a default
+        saver saves them all the same.
+        """
+        is_stock = type(scaffold).finalize is v1.train.Scaffold.finalize
+        if self.finalized or not is_stock or self._hooks_have_variables():
+            yield
+            return
+        if scaffold.saver is None and not self.get_collection(v1.GraphKeys.SAVERS):
+            self.saver = DefaultSaver(self)
+            self.add_to_collection(v1.GraphKeys.SAVERS, self.saver)
+        with self.hiding_variables():
+            yield
+
+    @contextlib.contextmanager
+    def hiding_variables(self) -> Iterator[None]:
+        """In this context the collections hold those variables only that are made."""
+        before, self._hides_variables = self._hides_variables, True
+        try:
+            yield
+        finally:
+            self._hides_variables = before
+
+    def _hooks_have_variables(self) -> bool:
+        if self._variables.are_made:
+            return True  # or may have: somebody has looked
+        keys = (*COLLECTIONS, v1.GraphKeys.SAVEABLE_OBJECTS)
+        return any(super(LiveGraph, self).get_collection(key) for key in keys)
+
+    def saved_variables(self) -> dict[str, ModelVariable]:
+        """What a checkpoint of the model holds: `{name: variable}`."""
+        return self._variables.saved()
+
+    # What lists variables, or everything, makes them first.
+
+    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
+        """As in `tf.Graph`."""
+        self._list_variables(name in COLLECTIONS)
+        return list(super().get_collection(name, scope))
+
+    def get_collection_ref(self, name: str) -> list[Any]:
+        """As in `tf.Graph`."""
+        self._list_variables(name in COLLECTIONS)
+        return super().get_collection_ref(name)  # type: ignore[no-any-return]
+
+    def get_all_collection_keys(self) -> list[str]:
+        """As in `tf.Graph`, which exports a graph by them: those that are in use."""
+        keys = super().get_all_collection_keys()
+        return [k for k in keys if k not in COLLECTIONS or self._variables.are_made]
+
+    def get_operations(self) -> list[Any]:
+        """As in `tf.Graph`."""
+        self._list_variables(True)
+        return list(super().get_operations())
+
+    def _list_variables(self, is_wanted: bool) -> None:
+        if is_wanted and not self._hides_variables:
+            self._variables.make_all()
 
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
@@ -113,6 +198,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         except KeyError as e:
             if not isinstance(obj, str):
                 raise
+            if self._make_op(obj.split(":")[0]):
+                return self.as_graph_element(obj, allow_tensor, allow_operation)
             added = self._placeholder_of(obj)
             if added is None:
                 complaint = f"{e.args[0]} {self._hint(obj)}"
@@ -128,6 +215,12 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             if name in self.step_tensors:
                 self.tapped[name] = self.step_tensors[name].key
 
+    def _make_op(self, name: str) -> bool:
+        """Makes what has an op of that name and is made on demand, if anything has."""
+        if self._variables.make_op(name):
+            return True
+        return self.saver is not None and self.saver.make_op(self, name)
+
     def _placeholder_of(self, name: str) -> Any:
         """The placeholder of the step tensor that `name` means, or None."""
         item = self.names.find(name)
@@ -139,16 +232,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         return self._add_placeholder(item, name.split(":")[0])
 
     def _add_placeholder(self, item: StepTensor, name: str) -> Any:
-        finalized = self.finalized
-        if finalized:
-            # A new placeholder changes nothing that a session has run already.
-            self._unsafe_unfinalize()
-        try:
-            with self.as_default(), self.name_scope(None), tf.device(None):
-                tensor = v1.placeholder(item.dtype, item.shape, name=name)
-        finally:
-            if finalized:
-                self.finalize()
+        with self.growing():
+            tensor = v1.placeholder(item.dtype, item.shape, name=name)
         self.step_tensors[tensor.op.name] = item
         return tensor
 

@@ -16,11 +16,40 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.live_session.closure import Closure
-from hookbridge.adapters.live_session.function_cache import FunctionCache
 from hookbridge.adapters.live_session.part import Part
 from hookbridge.adapters.live_session.resources import SessionResources, compiled
 
 v1 = tf.compat.v1
+
+# Hooks that fetch something else in every run would fill the memory.
+_MOST = 64
+
+
+class FunctionCache:
+    """The functions used last, by what they depend on.
+
+    It is kept with a model, so that no later run traces them again.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[Any, tuple[Any, Any]] = {}
+
+    def get(self, key: Any) -> Any:
+        """The function of a key, or None."""
+        found = self._entries.get(key)
+        return None if found is None else found[0]
+
+    def add(self, key: Any, function: Any, keep: Any) -> None:
+        """Keeps a function.
+
+        Args:
+          key: what it depends on.
+          function: the function.
+          keep: the objects whose ids are in the key.
+        """
+        if len(self._entries) >= _MOST:
+            del self._entries[next(iter(self._entries))]
+        self._entries[key] = function, keep
 
 
 class SessionProgram:
@@ -102,6 +131,11 @@ class SessionProgram:
         return not (
             self.closure.before or self.closure.after or self.closure.step_tensors
         )
+
+    @property
+    def has_ops(self) -> bool:
+        """Whether anything is computed before or after the step, or fed to it."""
+        return bool(self.closure.before or self.closure.after or self.feeds)
 
     def handles(self) -> dict[str, Any]:
         """The handles of variables and iterators, in the function being traced."""

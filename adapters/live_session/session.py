@@ -8,13 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors, structures
-from hookbridge.adapters.live_session import feeds, run_options
-from hookbridge.adapters.live_session.function_cache import FunctionCache
+from hookbridge.adapters.live_session import feeds, run_options, saver
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.part import build_op
 from hookbridge.adapters.live_session.plan import Plan
-from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.program import FunctionCache, SessionProgram
 from hookbridge.adapters.live_session.resources import SessionResources
 
 v1 = tf.compat.v1
@@ -40,8 +39,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
       functions: of programs that run without a step, from earlier sessions.
 
     Attributes:
+      saves_directly: whether the default saver works without its ops.
       read_last: keys of step tensors that runs without a step were asked for.
     """
+
+    saves_directly = True
 
     def __init__(
         self,
@@ -99,6 +101,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 self._run_step(self._bare_program, ())
                 return {"caller": None}
             fetches = {**fetches, "caller": self._live_graph.step_op}
+        default = self._live_graph.saver
+        if self.saves_directly and default is not None and not _asks(options):
+            path = default.path_of(fetches, feed_dict)
+            if path is not None:
+                return self._save(path)
         run_options.check(options)
         fed = self._feeds(feed_dict) if feed_dict else []
         key = (_key(fetches), tuple(t.name for t, _ in fed))
@@ -161,6 +168,17 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
           errors.LiveSessionError: always.
         """
         self.partial_run_setup(fetches)
+
+    def _save(self, path: str) -> bytes:
+        """Writes a checkpoint of the model, as the ops of its saver would."""
+        variables = self._live_graph.saved_variables()
+        with self._outside.as_default(), self._eager_mode():
+            self._global_step.push()
+            for variable in variables.values():
+                if variable.is_aggregated:
+                    variable.gather()
+            saver.save(path, variables)
+        return path.encode()
 
     def _execute(
         self, plan: Plan, feeds: Sequence[tuple[Any, Any]], options: Any, metadata: Any

@@ -1,9 +1,4 @@
-"""Variables of the live graph over a Keras model's eager variables.
-
-The handle of such a graph variable is a placeholder. Savers, summaries and hooks
-build ops on it as on any v1 variable; when the ops run, the handle of the eager
-variable replaces the placeholder, so there is one copy of every weight.
-"""
+"""The eager variables of a Keras model, and their names in a live graph."""
 
 from __future__ import annotations
 
@@ -12,8 +7,6 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
-
-v1 = tf.compat.v1
 
 
 class ModelVariable:
@@ -152,50 +145,3 @@ def model_variables(model: Any) -> list[ModelVariable]:
             id(eager), ModelVariable(eager, name, trainable=False, local=True)
         )
     return [v for v in found.values() if hasattr(components(v.eager)[0], "handle")]
-
-
-def graph_variable(variable: ModelVariable, collections: tuple[str, ...] = ()) -> Any:
-    """Adds a resource variable over `variable` to the default graph.
-
-    Its initializer keeps the value, since Keras has initialised the model.
-    """
-    first = components(variable.eager)[0]
-    graph = v1.get_default_graph()
-    with graph.name_scope(None):
-        handle = v1.placeholder(tf.resource, shape=[], name=variable.name)
-    compat.private("copy_handle_data")(first.handle, handle)
-    name = handle.op.name
-    dtype, shape = first.dtype, first.shape
-    with graph.name_scope(f"{name}/"):
-        read = tf.raw_ops.ReadVariableOp(
-            resource=handle, dtype=dtype, name="Read/ReadVariableOp"
-        )
-        read.set_shape(shape)
-        value = tf.identity(read, name="current_value")
-        initializer = tf.raw_ops.AssignVariableOp(
-            resource=handle, value=value, name="Assign"
-        )
-        initialized = tf.raw_ops.VarIsInitializedOp(
-            resource=handle, name="IsInitialized"
-        )
-    result = compat.private("BaseResourceVariable")(
-        trainable=variable.trainable,
-        shape=shape,
-        dtype=dtype,
-        handle=handle,
-        handle_name=name,
-        unique_id=f"{name}_{id(variable)}",
-        graph_element=read,
-        initial_value=value,
-        initializer_op=initializer,
-        is_initialized_op=initialized,
-        in_graph_mode=True,
-        synchronization=tf.VariableSynchronization.NONE,
-        aggregation=tf.VariableAggregation.NONE,
-    )
-    kind = v1.GraphKeys.LOCAL_VARIABLES if variable.local else "variables"
-    keys = {kind, *collections}
-    if variable.trainable:
-        keys.add(v1.GraphKeys.TRAINABLE_VARIABLES)
-    graph.add_to_collections(sorted(keys), result)
-    return result

@@ -34,6 +34,9 @@ class ClusterSession(LiveSession):
       cluster_errors: what runs failed with because of the cluster.
     """
 
+    # A saver's ops, as all others, run on variables of one moment: see `_execute`.
+    saves_directly = False
+
     def __init__(
         self,
         graph: LiveGraph,

@@ -102,15 +102,35 @@ def test_one_trace_serves_what_hooks_fetch(keras: Any, tmp_path: Path) -> None:
     assert counted.traces == native.traces
 
 
-def test_another_tensor_of_the_step_costs_one_trace_more(keras: Any) -> None:
+def test_names_that_stand_in_hooks_cost_no_trace(keras: Any) -> None:
+    class InCode(train.SessionRunHook):  # type: ignore[misc]
+        def before_run(self, run_context: Any) -> Any:
+            return train.SessionRunArgs({"of a": "a/Relu:0"})
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            self.shape = run_values.results["of a"].shape
+
     native, counted = Counted(keras), Counted(keras)
     native.model.fit(hosts.X, hosts.Y, verbose=0)
+    hook, names = InCode(), ["b/BiasAdd:0", "no/such:0"]
     hooks = [
+        hook,
         train.LoggingTensorHook(["a/Relu:0"], every_n_iter=2),
         train.LoggingTensorHook(["loss:0"], every_n_iter=3),
+        hb.in_begin(lambda: Fetch(names[0])),
     ]
     fit(counted.model, hooks, epochs=3)
-    assert counted.traces <= 2 * native.traces
+    assert hook.shape == (hosts.BATCH, 8)
+    assert counted.traces == native.traces
+
+
+def test_a_name_that_is_made_up_costs_one_trace_more(keras: Any) -> None:
+    native, counted = Counted(keras), Counted(keras)
+    native.model.fit(hosts.X, hosts.Y, verbose=0)
+    hook = Fetch()
+    hook.names = (f"{name}/Relu:0" for name in "a")  # type: ignore[assignment]
+    fit(counted.model, [hook], epochs=3)
+    assert native.traces < counted.traces <= 2 * native.traces
 
 
 def test_a_step_that_returns_nothing_is_traced_anew_without_hooks(keras: Any) -> None:

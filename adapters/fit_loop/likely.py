@@ -1,0 +1,72 @@
+"""Which tensors hooks will fetch, as far as it can be told before the step is traced.
+
+What is told too much costs nothing: the step returns a tensor that nobody takes. What
+is missed costs a second trace of the step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hookbridge.adapters.fit_loop.states import FitStates
+from hookbridge.lifecycle.overrides import overrides
+
+_NAME = re.compile(r"[A-Za-z0-9.][\w./>-]*:\d+")
+# How deep names may be in the attributes of a hook: a list in a dict, say.
+_DEPTH = 3
+
+
+def may_fetch_loss(hook: Any) -> bool:
+    """Whether a hook may fetch the loss of the batch."""
+    if _is_stock(type(hook)) or isinstance(hook, FitStates):
+        return type(hook).__name__ in ("LoggingTensorHook", "NanTensorHook")
+    return overrides(hook, "before_run")
+
+
+def tensor_names(hooks: Iterable[Any]) -> frozenset[str]:
+    """The names of tensors that stand in hooks: in attributes and in their code."""
+    return frozenset(
+        text for hook in hooks for text in _texts(hook) if _NAME.fullmatch(text)
+    )
+
+
+def _is_stock(cls: type) -> bool:
+    return cls.__module__.startswith(("tensorflow.", "tensorflow_estimator."))
+
+
+def _texts(hook: Any) -> Iterator[str]:
+    for value in vars(hook).values() if hasattr(hook, "__dict__") else ():
+        yield from _in_value(value, _DEPTH)
+    for cls in type(hook).__mro__:
+        if cls is not object and not _is_stock(cls):
+            for value in vars(cls).values():
+                yield from _in_value(value, _DEPTH)
+
+
+def _in_value(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, types.FunctionType):
+        yield from _in_code(value.__code__)
+        if depth:
+            for cell in value.__closure__ or ():
+                with contextlib.suppress(ValueError):  # an empty cell
+                    yield from _in_value(cell.cell_contents, depth - 1)
+    elif depth and isinstance(value, Mapping):
+        for part in value.items():
+            yield from _in_value(part, depth - 1)
+    elif depth and isinstance(value, (list, tuple, set, frozenset)):
+        for part in value:
+            yield from _in_value(part, depth - 1)
+
+
+def _in_code(code: types.CodeType) -> Iterator[str]:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _in_code(constant)
+        else:
+            yield from _in_value(constant, _DEPTH)
