@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import base, bridge_overhead, many_guests
+from benchmarks import base, bridge_overhead, fit_checkpoints, many_guests, startup
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +80,27 @@ def test_estimator_runs(repo_root: Path, tmp_path: Path) -> None:
     for name in ("MonitoredTrainingSession", "Estimator", "4 towers"):
         assert cases[name][0]["per_step"] > 0
     assert cases["50 steps and an evaluation"][0]["per_round"] > 0
+
+
+def test_startup_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = tmp_path / "results.json"
+    flags = ["--loop=predict", "--size=32", "--repeats=1", f"--json={results}"]
+    assert startup.main(flags) == 0
+    content = json.loads(results.read_text())
+    assert len(content["predict"]) == 4
+    assert all(len(secs) == 2 for secs in content["predict"].values())
+    assert "| three stock hooks | " in capsys.readouterr().out
+
+
+def test_fit_checkpoints_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results.json"
+    flags = ["--variables=3", "--repeats=1", f"--json={results}"]
+    assert fit_checkpoints.main(flags) == 0
+    content = json.loads(results.read_text())
+    assert set(content["cost"]) == {"tf.train.Checkpoint", "CheckpointSaverHook"}
+    assert "| CheckpointSaverHook | " in capsys.readouterr().out
 
 
 def test_cases_alternate_and_the_first_repeat_is_dropped() -> None:
