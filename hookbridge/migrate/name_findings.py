@@ -19,8 +19,13 @@ _HOOK_MODULES = (
 )
 
 
-# tf_slim makes them by a module of TensorFlow that asks tf_keras for one that is gone.
-_SLIM_BATCH_NORM = ("tf_slim.batch_norm", "tf_slim.layers.batch_norm")
+# They ask TensorFlow or tf_keras for what is gone since 2.16.
+_SLIM_BROKEN = {
+    "tf_slim.batch_norm": "`tf.compat.v1.layers.batch_normalization`",
+    "tf_slim.layers.batch_norm": "`tf.compat.v1.layers.batch_normalization`",
+    "tf_slim.optimize_loss": "an optimizer's `minimize`",
+    "tf_slim.layers.optimize_loss": "an optimizer's `minimize`",
+}
 
 
 def find(source: Source, names: Names, target: Target) -> Iterator[Finding]:
@@ -61,10 +66,9 @@ def describe(name: str, target: Target) -> tuple[str, str, str, str] | None:
     hook = hook_name(name, target)
     if root == "tf" and not rest:
         return None
-    if name in _SLIM_BATCH_NORM and not target.has_estimator:
-        verdict, message = OTHER_CODES["SLIM_BATCH_NORM"]
-        way = "`tf.compat.v1.layers.batch_normalization(momentum=, training=)`"
-        return "SLIM_BATCH_NORM", verdict, message, way
+    if name in _SLIM_BROKEN and not target.has_estimator:
+        verdict, message = OTHER_CODES["SLIM_BROKEN"]
+        return "SLIM_BROKEN", verdict, message, _SLIM_BROKEN[name]
     if hook is not None:
         verdict, message = OTHER_CODES["HOOK_NAME"]
         if target.has(name):

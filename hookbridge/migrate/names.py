@@ -75,9 +75,9 @@ class Names:
                 isinstance(statement, ast.Assign)
                 and len(statement.targets) == 1
                 and isinstance(statement.targets[0], ast.Name)
-                and isinstance(statement.value, ast.Attribute)
+                and isinstance(statement.value, ast.Attribute | ast.Name)
                 and (found := self.raw(statement.value)) is not None
-                and found.partition(".")[0].startswith("tensorflow")
+                and found.partition(".")[0].startswith(("tensorflow", "tf_slim"))
             ):
                 self._bound[statement.targets[0].id] = found
 

@@ -29,7 +29,6 @@ _RENAMED = {
     "tf.contrib.lookup.MutableHashTable": "tf.lookup.experimental.MutableHashTable",
     "tf.contrib.estimator.replicate_model_fn": "hookbridge.replicate_model_fn",
     "tf.contrib.estimator.TowerOptimizer": "hookbridge.TowerOptimizer",
-    "tf.contrib.layers.optimize_loss": "tf_slim.optimize_loss",
 }
 _RENAMED |= {
     f"tf.contrib.lookup.{function}": f"lookup_ops.{function}"

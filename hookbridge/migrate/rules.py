@@ -305,9 +305,9 @@ OTHER_CODES = {
     "HOOK_SITE": ("fine", "A place that takes hooks: `hb.as_hooks` fits in."),
     "CALLBACK_SITE": ("fine", "A place that takes callbacks: `hb.as_callbacks` does."),
     "FETCH_RUN": ("bridge", "A run that trains nothing and fires every hook."),
-    "SLIM_BATCH_NORM": (
+    "SLIM_BROKEN": (
         "assisted",
-        "batch_norm of tf_slim 1.1 asks for a module that tf_keras does not have.",
+        "This function of tf_slim 1.1 asks for names that are gone since TF 2.16.",
     ),
     "STEPS_PER_EPOCH": (
         "assisted",

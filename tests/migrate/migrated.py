@@ -1,0 +1,62 @@
+"""The programs of this folder and what they leave behind: losses, steps and files.
+
+This file also runs on Python 3.7, with which TensorFlow 1.15 records its results.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+RECORDED = Path(__file__).resolve().parents[1] / "data" / "migrated_programs.json"
+# Program -> the TensorFlow that runs it as it stands.
+NATIVE = {
+    "monitored_session": "2.15",
+    "raw_session": "1.15",
+    "custom_hooks": "1.15",
+    "train_and_eval": "2.15",
+    "sync_replicas": "2.15",
+    "feeding_hook": "1.15",
+    "early_stopping": "2.15",
+    "listeners": "2.15",
+    "keras_estimator": "2.15",
+    "keras_at_hand": "2.15",
+    "contrib": "1.15",
+    "half_upgraded": "2.15",
+    "pure_hooks": "2.15",
+    "scaffold": "2.15",
+}
+# What a program prints; what TensorFlow logs goes elsewhere.
+_TELLS = re.compile(
+    r"^((?:step|loss|w|x|own|listener|train|eval|seen|predicted)\b[^\n]*)$", re.M
+)
+_EVALUATED = re.compile(r"Saving dict for [^\n]*\bloss = ([^\s,]+)")
+_NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
+
+
+def told(output: str) -> list[str]:
+    """The lines in which a program prints its losses and steps."""
+    return [line for line in _TELLS.findall(output) if _NUMBER.search(line)]
+
+
+def evaluated(log: str) -> list[str]:
+    """The losses of evaluations that Estimator has logged."""
+    return list(dict.fromkeys(_EVALUATED.findall(log)))
+
+
+def numbers(line: str) -> list[float]:
+    """The numbers of a line."""
+    return [float(number) for number in _NUMBER.findall(line)]
+
+
+def files_of(folder: Path) -> list[str]:
+    """What is in a folder; names that are never the same twice have a star."""
+    found = set()
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        name = re.sub(r"events\.out\.tfevents\..*", "events*", name)
+        name = re.sub(r"/\d{10}/", "/*/", name)
+        if path.is_file():
+            found.add(name)
+    return sorted(found)

@@ -1,0 +1,245 @@
+"""Rewritten programs run on the newest TensorFlow and do what they did on theirs.
+
+`record_programs.py` has recorded those of `programs/`; the programs of `tests/run` are
+recorded by `record_program_losses.py` there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import program_table
+import pytest
+from fork_server import ForkServer
+from migrated import NATIVE, PROGRAMS, RECORDED, files_of, numbers, told
+
+from hookbridge import migrate
+from hookbridge.migrate.rewriting import files
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+AT_A_TIME = 2
+# Printed digits differ in the last place; TF 1.15 and 2.21 add in another order.
+RELATIVE, ABSOLUTE = 1e-4, 1e-6
+
+
+class Ran(NamedTuple):
+    """A rewritten program that has ended."""
+
+    code: int
+    output: str
+    told: list[str]
+    files: list[str]
+    rewritten: migrate.Rewritten
+
+
+def run(name: str, folder: Path, server: ForkServer, **options: Any) -> Ran:
+    """Rewrites a program and runs it in a folder of its own."""
+    folder.mkdir()
+    done = migrate.rewrite((PROGRAMS / f"{name}.py").read_text("utf-8"), **options)
+    program = folder.with_name(f"{folder.name}_program.py")
+    program.write_text(done.source, "utf-8")
+    ended = server.run(str(program), folder=folder, **ENVIRONMENT)
+    output = ended.stdout + ended.stderr
+    return Ran(ended.returncode, output, told(ended.stdout), files_of(folder), done)
+
+
+# Runs beside the programs as they are rewritten by default: with `--native`.
+NATIVELY = ("pure_hooks", "keras_at_hand", "custom_hooks")
+
+
+@pytest.fixture(scope="module")
+def runs(
+    tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
+) -> Iterator[dict[str, Future[Ran]]]:
+    """The runs of all programs, some at a time."""
+    folder = tmp_path_factory.mktemp("programs")
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        found = {
+            name: pool.submit(run, name, folder / name, fork_server) for name in NATIVE
+        }
+        for name in NATIVELY:
+            place = folder / f"{name}_native"
+            found[f"{name} native"] = pool.submit(
+                run, name, place, fork_server, native=True, add_guests=True
+            )
+        yield found
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(RECORDED.read_text("utf-8"))
+    return found
+
+
+def assert_tells_the_same(
+    ran: Ran, expected: dict[str, Any], more_files: bool = False
+) -> None:
+    assert ran.code == 0, ran.output[-3000:]
+    was = expected["told"]
+    assert len(ran.told) == len(was), (ran.told, was)
+    for now, before in zip(ran.told, was, strict=True):
+        pairs = zip(numbers(now), numbers(before), strict=True)
+        assert all(
+            math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE) for a, b in pairs
+        ), (now, before)
+    # The state of carried callbacks stands beside the checkpoints.
+    assert ran.files == expected["files"] or more_files
+    assert set(ran.files) >= set(expected["files"])
+
+
+def distinct(lines: list[str]) -> list[str]:
+    """The first losses, each once."""
+    return list(dict.fromkeys(lines))[:4]
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("name", sorted({*NATIVE} - {"keras_at_hand"}))
+def test_losses_steps_and_files_are_those_of_the_original(
+    name: str, runs: dict[str, Future[Ran]], recorded: dict[str, Any]
+) -> None:
+    ran = runs[name].result()
+    assert not ran.rewritten.todos
+    if name == "sync_replicas":
+        # Whether a loss is read before or after the update is TensorFlow's choice.
+        ran = ran._replace(told=distinct(ran.told))
+        recorded = {name: {**recorded[name], "told": distinct(recorded[name]["told"])}}
+    assert_tells_the_same(ran, recorded[name])
+
+
+@pytest.mark.parametrize("name", ["pure_hooks", "custom_hooks"])
+def test_natively_too(
+    name: str, runs: dict[str, Future[Ran]], recorded: dict[str, Any]
+) -> None:
+    ran = runs[f"{name} native"].result()
+    assert_tells_the_same(ran, recorded[name], more_files=True)
+    # Guests can join: as_hooks is where the hooks were.
+    assert "as_hooks(" in ran.rewritten.source
+    is_pure = name == "pure_hooks"
+    assert ("keras.callbacks.Callback" in ran.rewritten.source) is is_pure
+    assert bool(ran.rewritten.parity_test) is is_pure
+
+
+@pytest.mark.parametrize("name", ["keras_at_hand", "keras_at_hand native"])
+def test_a_keras_model_at_hand_trains_in_fit(
+    name: str, runs: dict[str, Future[Ran]], recorded: dict[str, Any]
+) -> None:
+    ran = runs[name].result()
+    assert ran.code == 0, ran.output[-3000:]
+    assert "model_to_estimator" not in ran.rewritten.source
+    assert ran.told == recorded["keras_at_hand"]["told"]
+    (loss,) = map(float, recorded["keras_at_hand"]["evaluated"])
+    assert f"loss: {loss:.4f}" in ran.output or f"loss: {loss:.4e}" in ran.output
+
+
+def test_the_parity_test_of_a_class_passes(
+    runs: dict[str, Future[Ran]], tmp_path: Path
+) -> None:
+    text = runs["pure_hooks native"].result().rewritten.parity_test
+    test = tmp_path / "test_parity_pure_hooks.py"
+    test.write_text(text, "utf-8")
+
+    def outcome() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+            capture_output=True,
+            text=True,
+        )
+
+    done = outcome()
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
+    # It notices a callback that does something else.
+    both = text.count("self.seen += 1")
+    assert both == 2
+    head, _, tail = text.rpartition("self.seen += 1")
+    test.write_text(f"{head}self.seen += 2{tail}", "utf-8")
+    assert "2 failed" in outcome().stdout
+
+
+# What only a person can do to the programs of `tests/run`, and its comment says so.
+BY_HAND = {
+    "mnist_towers": "TUTORIALS",
+    "mnist": "TUTORIALS",
+    "cifar": "CONTRIB_LEARN",
+    "experiment": "CONTRIB_LEARN",
+    "slim_nets": "SLIM_BROKEN",
+}
+WHOLE = (
+    *("iris", "census", "custom_estimator", "gan", "language", "autoencoder"),
+    *("queue_fed", "tagger"),
+)
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of `tests/run`, rewritten in place in a copy of their folder."""
+    folder = tmp_path_factory.mktemp("moved") / "programs"
+    shutil.copytree(program_table.PROGRAMS_DIR, folder)
+    for done in files.rewrite_files([folder]):
+        assert isinstance(done, files.FileRewrite), done
+        if done.result.changed:
+            files.write(done)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole_runs(
+    moved: Path, tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
+) -> Iterator[dict[str, Future[subprocess.CompletedProcess[str]]]]:
+    folder = tmp_path_factory.mktemp("whole")
+
+    def run_whole(name: str) -> subprocess.CompletedProcess[str]:
+        program = program_table.PROGRAMS[name]
+        old = str(program_table.PROGRAMS_DIR)
+        words = [word.replace(old, str(moved)) for word in program.command()]
+        place = folder / name
+        place.mkdir()
+        if words[0] == "-m":
+            # The package has to stand where it is run.
+            shutil.copytree(
+                program.python_path().replace(old, str(moved)),
+                place,
+                dirs_exist_ok=True,
+            )
+        return fork_server.run(*words, folder=place, **ENVIRONMENT)
+
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        yield {name: pool.submit(run_whole, name) for name in WHOLE}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_programs_run_without_a_launcher(
+    name: str, whole_runs: dict[str, Future[subprocess.CompletedProcess[str]]]
+) -> None:
+    done = whole_runs[name].result()
+    assert done.returncode == 0, done.stderr[-3000:]
+    recorded = json.loads(program_table.RECORDED.read_text("utf-8"))[name]
+    was = [(key, float(loss)) for key, loss in recorded["losses"]]
+    now = [
+        (key, float(loss))
+        for key, loss in program_table.losses_of(done.stdout, done.stderr)
+    ]
+    assert [key for key, _ in now] == [key for key, _ in was]
+    for (key, loss), (_, before) in zip(now, was, strict=True):
+        assert math.isclose(loss, before, rel_tol=RELATIVE, abs_tol=ABSOLUTE), key
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_what_a_person_has_to_do_is_said(name: str, moved: Path) -> None:
+    folder = (moved / program_table.PROGRAMS[name].file).parent
+    text = "".join(path.read_text("utf-8") for path in folder.glob("*.py"))
+    assert f"# TODO(hookbridge): {BY_HAND[name]} " in text
