@@ -36,16 +36,41 @@ def check_cluster(
     """
     if not isinstance(value, Mapping) or not value:
         raise wrong(key, value, "an object of jobs, `{job: [addresses]}`")
-    owners: dict[str, str] = {}
-    for job, hosts in value.items():
-        name = f"{key}['{job}']"
+    for job in value:
         if job not in TASK_TYPES:
             raise errors.InvalidArgumentError(
                 f"{key} has the job {job!r}; expected jobs out of "
                 f"{', '.join(TASK_TYPES)}."
             )
+    cluster = check_addresses(value, {job: f"{key}['{job}']" for job in value})
+    chiefs = [job for job in CHIEF_TYPES for _ in cluster.get(job, ())]
+    if len(chiefs) > 1:
+        raise errors.InvalidArgumentError(
+            f"{key} has {len(chiefs)} chiefs ({', '.join(chiefs)}); expected at most "
+            "one. Make the others workers."
+        )
+    return cluster
+
+
+def check_addresses(
+    value: Mapping[Any, Any], names: Mapping[Any, str], example: str = ""
+) -> dict[str, tuple[str, ...]]:
+    """The addresses of each job, all different.
+
+    Args:
+      value: `{job: [addresses]}`.
+      names: what messages call the addresses of each job.
+      example: ends the messages; empty shows one of `TF_CONFIG`.
+
+    Raises:
+      errors.InvalidArgumentError: something is no list, no address, or there twice.
+    """
+    owners: dict[str, str] = {}
+    for job, hosts in value.items():
+        name = names[job]
         if not isinstance(hosts, (list, tuple)) or not hosts:
-            raise wrong(name, hosts, 'a list of addresses such as `["host:2222"]`')
+            expected = 'a list of addresses such as `["host:2222"]`'
+            raise wrong(name, hosts, expected, example)
         for address in hosts:
             if not _is_address(address):
                 raise wrong(
@@ -53,6 +78,7 @@ def check_cluster(
                     address,
                     f"an address `host:port` with a port from 1 to {_LAST_PORT}, "
                     "without a scheme, and IPv6 in brackets",
+                    example,
                 )
             if address in owners:
                 raise errors.InvalidArgumentError(
@@ -60,12 +86,6 @@ def check_cluster(
                     "too; expected an address of its own for each task."
                 )
             owners[address] = name
-    chiefs = [job for job in CHIEF_TYPES for _ in value.get(job, ())]
-    if len(chiefs) > 1:
-        raise errors.InvalidArgumentError(
-            f"{key} has {len(chiefs)} chiefs ({', '.join(chiefs)}); expected at most "
-            "one. Make the others workers."
-        )
     return {job: tuple(hosts) for job, hosts in value.items()}
 
 
@@ -124,11 +144,14 @@ def check_task(
     return kind, index
 
 
-def wrong(key: str, value: Any, expected: str) -> errors.InvalidArgumentError:
-    """The error for a value of a key of `TF_CONFIG`."""
+def wrong(
+    key: str, value: Any, expected: str, example: str = ""
+) -> errors.InvalidArgumentError:
+    """The error for a value of a key of `TF_CONFIG`, or as `example` shows it."""
     shown = repr(value)
     if len(shown) > _SHOWN_CHARS:
         shown = f"{shown[:_SHOWN_CHARS]}..."
     return errors.InvalidArgumentError(
-        f"{key} is {shown}; expected {expected}. For example {_EXAMPLE}."
+        f"{key} is {shown}; expected {expected}. "
+        + (example or f"For example {_EXAMPLE}.")
     )

@@ -11,7 +11,7 @@ from hookbridge import errors
 from hookbridge.cli.flag_table import define_fields
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
-SUMMARY = "Run a command in a local cluster, with TF_CONFIG set for each task."
+SUMMARY = "Run a command in a local cluster; each task is told its place."
 USAGE = "[--flag=value ...] -- COMMAND [ARGUMENT ...]"
 EXAMPLE = (
     "hookbridge cluster --num_workers=2 --num_ps=1 -- python train.py\n"
@@ -29,6 +29,8 @@ FIELDS = {
     "chief": "Whether there is a chief; without one, worker 0 is it.",
     "evaluator": "Whether there is an evaluator.",
     "grace_secs": "Seconds a task may take to end after it was told to.",
+    "tf1_flags": "Tell tasks by --ps_hosts, --worker_hosts, --job_name and "
+    "--task_index at the end of the command, not by TF_CONFIG; the chief is worker 0.",
 }
 LEAST = {"num_workers": 0, "num_ps": 0, "grace_secs": 0.0}
 
@@ -72,6 +74,11 @@ def run(values: Any, arguments: Sequence[str]) -> int:
     if not cluster.chief and not cluster.num_workers:
         raise errors.InvalidArgumentError(
             "Received --nochief and --num_workers=0; expected a chief or a worker."
+        )
+    if cluster.tf1_flags and cluster.evaluator:
+        raise errors.InvalidArgumentError(
+            "Received --tf1_flags and --evaluator; expected one of them: these flags "
+            "know parameter servers and workers only."
         )
     return cluster.run(arguments)
 

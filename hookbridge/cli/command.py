@@ -102,11 +102,26 @@ def _parse(values: Any, words: list[str]) -> list[str]:
       flags.Error: absl's own, with one readable line.
     """
     try:
-        return list(values(words)[1:])
+        return list(values(_spelled(words, values))[1:])
     except (flags.Error, ValueError) as e:
         # absl raises a plain ValueError for `--noflag=value`, and shows the error of a
         # boolean as the tuple of its arguments.
         raise flags.Error(re.sub(r"\('(.*)', .*\)$", r"\1", str(e))) from e
+
+
+def _spelled(words: list[str], values: Any) -> list[str]:
+    """The words, with underscores in the names of flags that have dashes."""
+    spelled = list(words)
+    for place, word in enumerate(words[1:], 1):
+        name, equals, value = word.partition("=")
+        before = words[place - 1]
+        takes_value = place > 1 and before.startswith("--") and "=" not in before
+        if name == "--" or not (name.startswith("--") or takes_value):
+            break
+        plain = name[2:].replace("-", "_")
+        if name.startswith("--") and (plain in values or plain[2:] in values):
+            spelled[place] = f"--{plain}{equals}{value}"
+    return spelled
 
 
 def _complain(message: str) -> int:

@@ -29,7 +29,7 @@ from hookbridge.loops.group_stop.member import (
     GroupStopped,
 )
 from hookbridge.loops.sessions.callable_session import training_session
-from hookbridge.loops.tasks import ports
+from hookbridge.loops.tasks import ports, tf1_flags
 from hookbridge.loops.tasks.jobs import check_roles, trainers
 from hookbridge.loops.tasks.server import ClusterServer, own_device
 from hookbridge.loops.tasks.signals import on_sigterm
@@ -90,6 +90,44 @@ class SessionCluster:
         self._entered = False
         self._lost_secs, self._start_secs = lost_secs, start_secs
         self._group = GroupStop(self.config, lost_secs=lost_secs, start_secs=start_secs)
+
+    @classmethod
+    def from_flags(
+        cls,
+        *,
+        ps_hosts: str | Iterable[str] | None,
+        worker_hosts: str | Iterable[str] | None,
+        job_name: str | None,
+        task_index: int | str | None,
+        session_config: Any = None,
+        lost_secs: float = LOST_SECS,
+        start_secs: float = START_SECS,
+    ) -> SessionCluster:
+        """A task whose place TF1's flags tell, in the place of `TF_CONFIG`.
+
+        Worker 0 is the chief. Where nothing is given the job is local.
+
+        Args:
+          ps_hosts: the addresses of the parameter servers, with commas between them
+            or as a list.
+          worker_hosts: those of the workers.
+          job_name: `"ps"` or `"worker"`.
+          task_index: which task of its job.
+          session_config: as in the constructor.
+          lost_secs: as in the constructor.
+          start_secs: as in the constructor.
+
+        Raises:
+          errors.InvalidArgumentError: no such cluster or task can be; the message
+            names the flag.
+        """
+        config = tf1_flags.config_of(ps_hosts, worker_hosts, job_name, task_index)
+        return cls(
+            config,
+            session_config=session_config,
+            lost_secs=lost_secs,
+            start_secs=start_secs,
+        )
 
     @property
     def is_server(self) -> bool:

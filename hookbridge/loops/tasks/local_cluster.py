@@ -19,7 +19,8 @@ from hookbridge.arguments import positive, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
 from hookbridge.loops.tasks.guard import Guard
-from hookbridge.loops.tasks.local_task import LocalTask, Output
+from hookbridge.loops.tasks.local_task import LocalTask, Order, Output
+from hookbridge.loops.tasks.tf1_flags import flags_of
 
 POLL_SECS = 0.05
 # Far above what one machine can run; `--num_workers=99999999` is a slip.
@@ -36,6 +37,8 @@ class LocalCluster:
       chief: whether there is a chief of its own; without one, worker 0 is it.
       evaluator: whether there is an evaluator.
       grace_secs: how long a task may take to end after it was told to.
+      tf1_flags: whether tasks are told their place by the flags of TF1 programs, which
+        end their command line, and not by `TF_CONFIG`.
     """
 
     num_workers: int = 2
@@ -43,6 +46,7 @@ class LocalCluster:
     chief: bool = True
     evaluator: bool = False
     grace_secs: float = 10.0
+    tf1_flags: bool = False
 
     def __post_init__(self) -> None:
         """Checks what was given.
@@ -57,7 +61,7 @@ class LocalCluster:
                     f"Received `{name}={value}`; expected an integer from 0 to "
                     f"{MOST_TASKS}."
                 )
-        for name in ("chief", "evaluator"):
+        for name in ("chief", "evaluator", "tf1_flags"):
             if not isinstance(getattr(self, name), bool):
                 raise errors.InvalidArgumentError(
                     f"Received `{name}={getattr(self, name)!r}`; expected a bool."
@@ -82,8 +86,14 @@ class LocalCluster:
             tasks.append(("evaluator", 0))
         return [ClusterConfig(cluster, job, index) for job, index in tasks]
 
+    def _told(self, config: ClusterConfig, command: Sequence[str]) -> Order:
+        """What a task runs, and what tells it its place."""
+        if self.tf1_flags:
+            return Order([*command, *flags_of(config)], None)
+        return Order([*command], config.to_json())
+
     def run(self, command: Sequence[str]) -> int:
-        """Runs `command` once for each task, with `TF_CONFIG` set, to the end.
+        """Runs `command` once for each task, which is told its place, to the end.
 
         The lines of each task's output get its name in front; lines that cannot be
         written are dropped, and tasks go on. SIGINT and SIGTERM are passed on, SIGHUP
@@ -117,7 +127,9 @@ class LocalCluster:
                 # A task is in the list at once, so that a failure here ends it too.
                 for config in self.configs():
                     if not received:
-                        tasks.append(LocalTask(config, command, outputs))
+                        tasks.append(
+                            LocalTask(config, self._told(config, command), outputs)
+                        )
                         guard.watch(tasks[-1].process.pid)
                 return _wait(tasks, received, self.grace_secs, guard)
             finally:

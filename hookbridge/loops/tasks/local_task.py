@@ -7,8 +7,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from typing import IO
+from collections.abc import Mapping
+from typing import IO, NamedTuple
 
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
@@ -55,6 +55,13 @@ class Output:
                 )
 
 
+class Order(NamedTuple):
+    """What a task runs, and its `TF_CONFIG`, if that tells it its place."""
+
+    command: list[str]
+    tf_config: str | None
+
+
 class LocalTask:
     """One process of the cluster, and the threads that pass on its output.
 
@@ -67,7 +74,7 @@ class LocalTask:
     def __init__(
         self,
         config: ClusterConfig,
-        command: Sequence[str],
+        order: Order,
         outputs: tuple[Output, Output],
     ) -> None:
         self.serves = config.task_type == "ps"
@@ -76,8 +83,8 @@ class LocalTask:
         # In a group of its own, so that what the task starts is ended with it, and
         # Ctrl-C reaches it once, through us.
         self.process = subprocess.Popen(
-            command,
-            env=_environment(config),
+            order.command,
+            env=_environment(order.tf_config),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -122,5 +129,7 @@ def _copy(source: IO[str], name: str, output: Output) -> None:
         output.write(f"[{name}] {line.rstrip()}")
 
 
-def _environment(config: ClusterConfig) -> Mapping[str, str]:
-    return {**os.environ, "TF_CONFIG": config.to_json(), "PYTHONUNBUFFERED": "1"}
+def _environment(tf_config: str | None) -> Mapping[str, str]:
+    told = {} if tf_config is None else {"TF_CONFIG": tf_config}
+    others = {name: v for name, v in os.environ.items() if name != "TF_CONFIG"}
+    return {**others, **told, "PYTHONUNBUFFERED": "1"}
