@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ NOTE = (
     "source of the program and said in one line; flags decide otherwise."
 )
 MODULE = "-m"
+# Flags whose value may be the next word.
+_WITH_VALUE = ("keras", "guests", "steps_per_epoch")
 
 
 def define_flags(values: Any) -> None:
@@ -30,6 +33,25 @@ def define_flags(values: Any) -> None:
     flags.DEFINE_boolean(
         "v2", False, "TensorFlow behaves as version 2.", flag_values=values
     )
+    flags.DEFINE_string(
+        "guests",
+        None,
+        "A Python file whose `guests`, hooks and callbacks, join every training.",
+        flag_values=values,
+    )
+    flags.DEFINE_integer(
+        "steps_per_epoch",
+        None,
+        "Steps that make an epoch, for callbacks in sessions and Estimators.",
+        lower_bound=1,
+        flag_values=values,
+    )
+    flags.DEFINE_boolean(
+        "dry_run",
+        False,
+        "Say where the guests would join, from the source; run nothing.",
+        flag_values=values,
+    )
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -37,7 +59,12 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
     The program is the first word that is no flag, `-m`, or what follows `--`.
     """
+    takes_value = False
     for place, word in enumerate(words):
+        if takes_value:
+            takes_value = False
+            continue
+        takes_value = word.replace("-", "_").strip("_") in _WITH_VALUE
         if word == "--":
             return list(words[:place]), list(words[place + 1 :])
         if word == MODULE or not word.startswith("-") or word == "-":
@@ -63,12 +90,22 @@ def run(values: Any, arguments: Sequence[str]) -> Callable[[], int]:
         raise errors.InvalidArgumentError(
             "Received --v1 and --v2; expected one of them."
         )
-    return prepare(
-        Launch(
-            program=words[0],
-            arguments=tuple(words[1:]),
-            as_module=as_module,
-            keras=int(values.keras) if values.keras else None,
-            v1=True if values.v1 else False if values.v2 else None,
+    if values.guests is not None and not os.path.isfile(values.guests):
+        raise errors.InvalidArgumentError(
+            f"Received --guests={values.guests}, which does not exist; expected a "
+            "Python file with `guests`."
         )
+    launch = Launch(
+        program=words[0],
+        arguments=tuple(words[1:]),
+        as_module=as_module,
+        keras=int(values.keras) if values.keras else None,
+        v1=True if values.v1 else False if values.v2 else None,
+        guests=values.guests and os.path.abspath(values.guests),
+        steps_per_epoch=values.steps_per_epoch,
     )
+    if values.dry_run:
+        from hookbridge.run.joining.sites import tell
+
+        return lambda: tell(launch)
+    return prepare(launch)

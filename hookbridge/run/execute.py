@@ -46,7 +46,15 @@ def prepare(launch: Launch) -> Callable[[], int]:
         print(f"hookbridge run: {name}: {program.world.told()}", file=sys.stderr)
         program.enter()
     children.inherit(launch)
-    return lambda: run_main(launch, located, program)
+
+    def run() -> int:
+        try:
+            return run_main(launch, located, program)
+        finally:
+            for line in program.report():
+                print(line, file=sys.stderr)
+
+    return run
 
 
 def run_main(launch: Launch, located: Located, program: Program) -> int:

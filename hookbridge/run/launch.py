@@ -17,6 +17,8 @@ class Launch:
       as_module: whether it runs as `python -m` does.
       keras: 2 or 3; None reads it from the source.
       v1: whether TensorFlow behaves as version 1 does; None reads it from the source.
+      guests: a file with hooks and callbacks that join every training; None is none.
+      steps_per_epoch: steps that make an epoch for them, where a loop has no epochs.
     """
 
     program: str
@@ -24,3 +26,5 @@ class Launch:
     as_module: bool = False
     keras: int | None = None
     v1: bool | None = None
+    guests: str | None = None
+    steps_per_epoch: int | None = None

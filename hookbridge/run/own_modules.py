@@ -13,6 +13,7 @@ from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.guest_classes import Module
 from hookbridge.run import world as worlds
 from hookbridge.run.evidence import Evidence, examine
+from hookbridge.run.joining.party import Party
 from hookbridge.run.late_distutils import LateDistutils
 from hookbridge.run.launch import Launch
 from hookbridge.run.located import Located, OwnCode
@@ -35,6 +36,7 @@ class Program:
         self._evidence = {m.source.file: examine(m) for m in modules}
         self.world = worlds.decide(list(self._evidence.values()), launch)
         self.entered = False
+        self._party: Party | None = None
 
     @property
     def uses_tensorflow(self) -> bool:
@@ -58,6 +60,20 @@ class Program:
         if not self.entered:
             self.entered = True
             worlds.enter(self.world)
+            if self._launch.guests is not None:
+                # It imports TensorFlow, which only now is as the world needs it.
+                from hookbridge.run.joining.install import install as join
+
+                self._party = join(
+                    self._launch.guests,
+                    self._launch.steps_per_epoch,
+                    self.own.__contains__,
+                    worlds.has_estimator(self.world),
+                )
+
+    def report(self) -> list[str]:
+        """What to tell at the end about guests from outside."""
+        return self._party.report() if self._party else []
 
     def means_old(self, file: str) -> bool | None:
         """Whether a file means TensorFlow 1; None for one that imports no TensorFlow.

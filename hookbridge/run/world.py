@@ -197,7 +197,7 @@ def enter(world: World) -> None:
         logger.setLevel("ERROR")
         tf.compat.v1.disable_v2_behavior()
         logger.setLevel(level)
-    if world.estimator or _has_estimator():
+    if has_estimator(world):
         estimator.install()
 
 
@@ -216,7 +216,10 @@ def check_not_imported() -> None:
         )
 
 
-def _has_estimator() -> bool:
-    """Whether Estimator can be brought back for libraries that look for it."""
-    names = ("tensorflow_estimator", "tf_keras")
-    return all(importlib.util.find_spec(name) is not None for name in names)
+def has_estimator(world: World) -> bool:
+    """Whether Estimator is there, for the program or for libraries that look for it."""
+    names = ["tensorflow_estimator"]
+    if tf_version() > LAST_WITH_KERAS2:
+        names.append("tf_keras")
+    found = all(importlib.util.find_spec(name) is not None for name in names)
+    return bool(world.estimator) or found

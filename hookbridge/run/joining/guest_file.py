@@ -1,0 +1,80 @@
+"""The guests of a file, new ones for each training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.guests import kinds
+from hookbridge.training.user_file import find_guests, load_file
+
+# The name of the guests in the file, and of those of evaluations if they differ.
+GUESTS, EVALUATION = "guests", "evaluation_guests"
+# Hooks of TensorFlow that belong to a training. In an evaluation the global step
+# stands still, which would end the evaluation early or be warned of.
+OF_TRAINING = frozenset(
+    {
+        "CheckpointSaverHook",
+        "GlobalStepWaiterHook",
+        "StepCounterHook",
+        "StopAtStepHook",
+    }
+)
+
+
+class GuestFile:
+    """A file with `guests`, which is a list or a function that returns one.
+
+    Args:
+      path: the file.
+
+    Raises:
+      errors.InvalidArgumentError: there is no such file, it raises, or it has no
+        guests.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._module = load_file(path)
+        self._used = False
+        if not hasattr(self._module, GUESTS):
+            find_guests(self._module, GUESTS)  # says what is expected
+
+    def of_training(self) -> list[Any]:
+        """New hooks and callbacks for one training.
+
+        Raises:
+          errors.HookBridgeError: the file raises, or an item is no guest.
+        """
+        return self._make(GUESTS)
+
+    def of_evaluation(self) -> list[Any]:
+        """New ones for one evaluation, which does without hooks of a training.
+
+        Raises:
+          errors.HookBridgeError: the file raises, or an item is no guest.
+        """
+        if hasattr(self._module, EVALUATION):
+            return self._make(EVALUATION)
+        return [guest for guest in self._make(GUESTS) if not _is_of_training(guest)]
+
+    def _make(self, name: str) -> list[Any]:
+        found = getattr(self._module, name)
+        is_guest = kinds.is_hook(found) or kinds.is_callback(found)
+        if self._used and (is_guest or not callable(found)):
+            # A list is made once, as the file runs; another training needs others.
+            self._module = load_file(self.path)
+        self._used = True
+        made = kinds.flatten(find_guests(self._module, name))
+        for guest in made:
+            kinds.check_kind(guest)
+        return made
+
+
+def _is_of_training(guest: Any) -> bool:
+    return any(c.__name__ in OF_TRAINING for c in type(guest).__mro__)
+
+
+def told(error: errors.HookBridgeError) -> str:
+    """The one line that ends a program whose guests cannot join."""
+    return f"hookbridge: run: {' '.join(str(error).split())}"

@@ -1,0 +1,183 @@
+"""What is known of one run of a program: who joined what, and what nobody joined."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from hookbridge import errors
+from hookbridge.cluster import ClusterConfig
+from hookbridge.run.joining.guest_file import GuestFile, told
+
+USAGE_ERROR = 2
+
+
+class Place(NamedTuple):
+    """A line of the program."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Party:
+    """The guests from outside, for the trainings of this process.
+
+    Args:
+      guests: the user's file.
+      steps_per_epoch: steps that make an epoch, where the loop has no epochs.
+      is_own: whether a file is the program's own.
+    """
+
+    def __init__(
+        self,
+        guests: GuestFile,
+        steps_per_epoch: int | None,
+        is_own: Callable[[str], bool],
+    ) -> None:
+        self._guests = guests
+        self._steps_per_epoch = steps_per_epoch
+        self._is_own = is_own
+        self._here = threading.local()
+        self._joined: dict[str, int] = {}
+        self._passed_by: dict[tuple[str, Place | None], str] = {}
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether this thread is in a training that the guests have joined."""
+        return bool(getattr(self._here, "depth", 0))
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether this thread evaluates for the guests themselves."""
+        return bool(getattr(self._here, "quiet", False))
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """What a joined loop does inside is not joined once more."""
+        self._here.depth = getattr(self._here, "depth", 0) + 1
+        try:
+            yield
+        finally:
+            self._here.depth -= 1
+
+    @contextlib.contextmanager
+    def evaluated_with(self, estimator: Any, eval_spec: Any) -> Iterator[None]:
+        """The trainings of an Estimator in here can validate with its `EvalSpec`."""
+        self._here.pair = estimator, eval_spec
+        try:
+            yield
+        finally:
+            self._here.pair = None
+
+    def hooks(self, kind: str) -> list[Any]:
+        """New guests as hooks for a training of this thread.
+
+        Args:
+          kind: what the training is called in the report.
+        """
+
+        def make() -> list[Any]:
+            from hookbridge.adapters.convert import as_hooks
+
+            return as_hooks(
+                self._guests.of_training(),
+                steps_per_epoch=self._steps_per_epoch,
+                validation=self._validation(),
+            )
+
+        return self._made(make, kind)
+
+    def evaluation_hooks(self, kind: str) -> list[Any]:
+        """New guests as hooks for an evaluation."""
+
+        def make() -> list[Any]:
+            from hookbridge.adapters.convert import as_hooks
+
+            guests = self._guests.of_evaluation()
+            return as_hooks(guests, steps_per_epoch=self._steps_per_epoch)
+
+        return self._made(make, kind)
+
+    def callbacks(self, kind: str) -> list[Any]:
+        """New guests as callbacks for a `fit`."""
+
+        def make() -> list[Any]:
+            from hookbridge.adapters.convert import as_callbacks
+
+            return as_callbacks(self._guests.of_training())
+
+        return self._made(make, kind)
+
+    def pass_by(self, what: str, why: str) -> None:
+        """Notes a training that no guest joins, at the program's line that runs it."""
+        place = self._place()
+        self._passed_by.setdefault((what, place), why)
+
+    def report(self) -> list[str]:
+        """What to tell at the end of the program."""
+        lines = [
+            f"no guest joined `{what}`{f' in {place}' if place else ''}: {why}"
+            for (what, place), why in self._passed_by.items()
+        ]
+        if not self._joined and not lines:
+            lines.append("the program started no training, so no guest was called")
+        return [f"hookbridge run: {line}" for line in lines]
+
+    def _made(self, make: Callable[[], list[Any]], kind: str) -> list[Any]:
+        try:
+            made = make()
+        except errors.HookBridgeError as e:
+            print(told(e), file=sys.stderr)
+            # The program's own handlers of errors do not stand in the way.
+            raise SystemExit(USAGE_ERROR) from None
+        self._joined[kind] = self._joined.get(kind, 0) + 1
+        return made
+
+    def _validation(self) -> Any:
+        pair = getattr(self._here, "pair", None)
+        in_cluster = bool(ClusterConfig.from_environment().cluster)
+        if pair is None or in_cluster or self._steps_per_epoch is None:
+            return None
+        from hookbridge.adapters.session_loop.validations import as_validation
+
+        return _Quiet(as_validation(pair), self)
+
+    def be_quiet(self, quiet: bool) -> None:
+        """Says that this thread evaluates for the guests themselves, or no more."""
+        self._here.quiet = quiet
+
+    def _place(self) -> Place | None:
+        frame = sys._getframe(1)
+        while frame is not None:
+            if self._is_own(frame.f_code.co_filename):
+                return Place(frame.f_code.co_filename, frame.f_lineno)
+            frame = frame.f_back  # type: ignore[assignment]
+        return None
+
+
+class _Quiet:
+    """A validation of the guests' own, whose evaluation no guest joins."""
+
+    def __init__(self, validation: Any, party: Party) -> None:
+        self._validation = validation
+        self._party = party
+
+    def begin(self) -> None:
+        """Called once, while the graph may change."""
+        begin = getattr(self._validation, "begin", None)
+        if callable(begin):
+            begin()
+
+    def run(self, session: Any, report: Any) -> Any:
+        """Evaluates once."""
+        self._party.be_quiet(True)
+        try:
+            return self._validation.run(session, report)
+        finally:
+            self._party.be_quiet(False)

@@ -1,0 +1,66 @@
+"""Trainings in plain sessions, which no guest can join, are named."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge import patching
+from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.run.joining.party import Party
+
+_WHY = "a plain session calls no hooks; `MonitoredTrainingSession` does"
+
+
+class PlainSessions:
+    """Looks for training steps among the runs of plain sessions.
+
+    Args:
+      party: is told about the first of each graph.
+    """
+
+    def __init__(self, party: Party) -> None:
+        self._party = party
+        # What is known of each graph, at its version; None once it was told.
+        self._graphs: weakref.WeakKeyDictionary[Any, tuple[int, Any] | None] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    def look(self, session: Any, fetches: Any) -> None:
+        """Tells about a run if it is a step."""
+        graph = session.graph
+        known = self._graphs.get(graph, (-1, None))
+        if known is None:
+            return
+        version, steps = known
+        if version != graph.version:
+            import tensorflow as tf
+
+            steps = StepGraph(graph, tf.compat.v1.train.get_global_step(graph))
+            self._graphs[graph] = graph.version, steps
+        try:
+            is_step = steps.trains and steps.step_of(fetches) is not None
+        except Exception:  # fetches that the run itself will refuse
+            return
+        if is_step:
+            self._graphs[graph] = None
+            self._party.pass_by(f"{type(session).__name__}.run", _WHY)
+
+
+def look_for(party: Party) -> None:
+    """Plain sessions that train are told to the party from now on."""
+    import tensorflow as tf
+
+    plain = PlainSessions(party)
+
+    def told(run: Callable[..., Any]) -> Callable[..., Any]:
+        def looked_at(self: Any, fetches: Any, *args: Any, **named: Any) -> Any:
+            if not party.is_inside:
+                plain.look(self, fetches)
+            return run(self, fetches, *args, **named)
+
+        return looked_at
+
+    for kind in (tf.compat.v1.Session, tf.compat.v1.InteractiveSession):
+        patching.InstanceMethods(kind, {"run": told(kind.run)}).install()

@@ -1,0 +1,49 @@
+"""What a program's own `tf.train.Server` says about this process's place.
+
+The roles of guests go by `TF_CONFIG`. A program that builds its cluster from flags
+sets none.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hookbridge import errors, patching
+from hookbridge.cluster import ClusterConfig
+
+VARIABLE = "TF_CONFIG"
+
+
+def follow() -> None:
+    """Sets `TF_CONFIG` by the only server of this process, if there is none."""
+    import tensorflow as tf
+
+    server = tf.distribute.Server
+    init = server.__init__
+    ours: list[str] = []
+
+    def followed(self: Any, *args: Any, **named: Any) -> None:
+        init(self, *args, **named)
+        if ours:
+            # Several servers: a whole cluster in one process, which has no one place.
+            if os.environ.get(VARIABLE) == ours[0]:
+                del os.environ[VARIABLE]
+        elif not os.environ.get(VARIABLE):
+            ours.append(_place(self.server_def))
+            if ours[0]:
+                os.environ[VARIABLE] = ours[0]
+
+    patching.InstanceMethods(server, {"__init__": followed}).install()
+
+
+def _place(server_def: Any) -> str:
+    """The value of `TF_CONFIG`; empty where the cluster is none that trains so."""
+    jobs = {
+        job.name: tuple(job.tasks[i] for i in sorted(job.tasks))
+        for job in server_def.cluster.job
+    }
+    try:
+        return ClusterConfig(jobs, server_def.job_name, server_def.task_index).to_json()
+    except errors.InvalidArgumentError:
+        return ""

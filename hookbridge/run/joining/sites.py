@@ -1,0 +1,158 @@
+"""Where guests from outside would join a program, read from its source."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hookbridge.migrate.guest_classes import Module
+from hookbridge.run.launch import Launch
+from hookbridge.run.located import OwnCode, locate
+from hookbridge.run.reading import read_program
+
+_SESSIONS = ("MonitoredTrainingSession", "MonitoredSession", "SingularMonitoredSession")
+_PLAIN = ("Session", "InteractiveSession")
+_MANAGED = ("managed_session", "prepare_or_wait_for_session")
+_TRAINING = ("train", "minimize", "apply_gradients", "update", "optim", "solver")
+_HOOKS = "the guests join it as hooks"
+
+
+class Site(NamedTuple):
+    """A training in a program's source.
+
+    Attributes:
+      file: the file.
+      line: the line of the call.
+      call: what is called.
+      joins: whether guests join it.
+      how: how they do, or why they do not.
+    """
+
+    file: str
+    line: int
+    call: str
+    joins: bool
+    how: str
+
+
+def tell(launch: Launch) -> int:
+    """Prints where the guests would join; nothing of the program runs.
+
+    Returns:
+      The exit code, 0.
+
+    Raises:
+      errors.InvalidArgumentError: the program does not exist or is no Python.
+    """
+    if launch.as_module:
+        sys.path[0] = os.getcwd()
+    located = locate(launch)
+    if located.folder not in sys.path:
+        sys.path.insert(0, located.folder)
+    modules = read_program(located.file, OwnCode(located.folder).roots())
+    found = list(sites(modules))
+    for site in found:
+        mark = "joins" if site.joins else "cannot join"
+        file = os.path.relpath(site.file)
+        print(f"{file}:{site.line}: {site.call}: {mark}: {site.how}")
+    if not found:
+        print("The source has no training that guests could join.")
+    return 0
+
+
+def sites(modules: Sequence[Module]) -> Iterator[Site]:
+    """The trainings of a program, file by file, in the order of their lines."""
+    for module in modules:
+        plain = _plain_sessions(module)
+        found = []
+        for node in module.source.nodes:
+            if isinstance(node, ast.Call):
+                told = _of_call(module, node, plain)
+                if told is not None:
+                    found.append(Site(module.source.file, node.lineno, *told))
+        yield from sorted(found)
+
+
+def _of_call(
+    module: Module, node: ast.Call, plain: frozenset[str]
+) -> tuple[str, bool, str] | None:
+    """Call, whether guests join, and how."""
+    last = _last(node.func)
+    full = module.names.of(node.func) or ""
+    words = {keyword.arg for keyword in node.keywords}
+    takes_input = "input_fn" in words or any(_is_input(a) for a in node.args[:1])
+    estimator = takes_input and isinstance(node.func, ast.Attribute)
+    found: tuple[str, bool, str] | None = None
+    if last in _SESSIONS:
+        found = last, True, f"{_HOOKS}, after its own"
+    elif last == "train_and_evaluate":
+        how = f"{_HOOKS}; its EvalSpec gives them val_* logs"
+        found = last, True, f"{how}, with --steps_per_epoch"
+    elif full.endswith("learn_runner.run") or last == "Experiment":
+        name = "Experiment" if last == "Experiment" else "learn_runner.run"
+        found = name, True, f"{_HOOKS}, through `train_and_evaluate`"
+    elif full.endswith("learning.train"):
+        found = "learning.train", False, "its session is a plain one"
+    elif last in ("train", "fit") and estimator:
+        found = f"Estimator.{last}", True, f"{_HOOKS}, after its own"
+    elif last == "evaluate" and estimator:
+        found = "Estimator.evaluate", True, "new guests join it as hooks"
+    elif last in ("fit", "fit_generator") and isinstance(node.func, ast.Attribute):
+        found = f"Model.{last}", True, "the guests join it as callbacks"
+    elif last == "train_on_batch":
+        found = f"Model.{last}", False, "a loop of the program's own calls no callbacks"
+    elif full.endswith("tf.GradientTape"):
+        found = last, False, "a loop of the program's own calls no callbacks"
+    elif last in _MANAGED:
+        found = last, False, "a Supervisor's session is a plain one"
+    elif last == "run" and _receiver(node.func) in plain and _names_training(node):
+        found = f"{_receiver(node.func)}.run", False, "its session is a plain one"
+    return found
+
+
+def _plain_sessions(module: Module) -> frozenset[str]:
+    """The names to which a file gives plain sessions."""
+    found = set()
+    for node in module.source.nodes:
+        pairs: list[tuple[ast.expr, ast.expr | None]] = []
+        if isinstance(node, ast.With):
+            pairs = [(i.context_expr, i.optional_vars) for i in node.items]
+        elif isinstance(node, ast.Assign):
+            pairs = [(node.value, target) for target in node.targets]
+        for value, target in pairs:
+            is_plain = isinstance(value, ast.Call) and (
+                (module.names.of(value.func) or "").rpartition(".")[2] in _PLAIN
+                or _last(value.func) in _MANAGED
+            )
+            if is_plain and target is not None:
+                found.add(ast.unparse(target))
+    return frozenset(found)
+
+
+def _names_training(node: ast.Call) -> bool:
+    words = [
+        getattr(n, "id", "") or getattr(n, "attr", "")
+        for argument in (*node.args, *(k.value for k in node.keywords))
+        for n in ast.walk(argument)
+    ]
+    return any(part in word.lower() for word in words for part in _TRAINING)
+
+
+def _is_input(node: ast.expr) -> bool:
+    """Whether an argument is the input function of an Estimator."""
+    return isinstance(node, ast.Lambda) or "input" in _last(node).lower()
+
+
+def _receiver(node: ast.expr) -> str:
+    return ast.unparse(node.value) if isinstance(node, ast.Attribute) else ""
+
+
+def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Call):
+        return _last(node.func)
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
