@@ -94,6 +94,7 @@ class OwnCode:
         known = sysconfig.get_paths()
         places = [known[name] for name in ("stdlib", "platstdlib", "purelib")]
         places += [known["platlib"], site.getusersitepackages(), HERE]
+        places.append(os.path.join(HERE, "adapters"))  # a link, in a checkout
         self._installed = tuple({os.path.realpath(p) + os.sep for p in places})
 
     def __contains__(self, file: str) -> bool:

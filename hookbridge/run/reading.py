@@ -71,6 +71,8 @@ def _imported(module: Module, roots: Sequence[str]) -> Iterator[str]:
 
 def _files(parts: list[str], roots: Sequence[str]) -> Iterator[str]:
     """The file of each package on the way to a dotted name, and of the name."""
+    if parts[:1] == ["hookbridge"]:
+        return  # a library, also where it is a checkout
     for root in roots:
         place, found = root, []
         for part in parts:

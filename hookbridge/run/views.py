@@ -38,6 +38,8 @@ PUBLIC = (
 PYTHON = "tensorflow.python"
 PYTHON_KERAS = "tensorflow.python.keras"
 KERAS = "keras"
+# Names of private modules that are others than in TensorFlow 1; the public ones count.
+OTHERS = {"tensorflow.python.framework.device": ("DeviceSpec",)}
 MNIST = "tensorflow.examples.tutorials.mnist"
 
 
@@ -191,7 +193,10 @@ def _private(dotted: str) -> Any:
     if dotted in LAYERS:
         return View(dotted, (v1.layers, real))
     public = [getattr(v1, name) for part, name in PUBLIC if part in dotted]
-    return View(dotted, (real, *public, v1))
+    own = {
+        name: functools.partial(getattr, v1, name) for name in OTHERS.get(dotted, ())
+    }
+    return View(dotted, (real, *public, v1), own)
 
 
 def _keras2() -> str:

@@ -57,13 +57,15 @@ PROGRAMS = {
     # The same without towers: `TowerOptimizer` is not in it.
     "mnist": Program("mnist_towers/mnist.py", "--data_dir=d --model_dir=m"),
     # Hand-made towers and an examples-per-second hook.
-    "cifar": Program("cifar/cifar_main.py", "--data-dir=d --job-dir=m"),
+    "cifar": Program(
+        "cifar/cifar_main.py", "--data-dir=d --job-dir=m --learning-rate=0.002"
+    ),
     # Queues into a MonitoredTrainingSession.
     "queue_fed": Program("queue_fed/pictures_train.py", "--data_dir=d --train_dir=m"),
     # A hook feeds the learning rate.
     "resnet": Program("resnet/resnet_main.py", "--log_root=m --train_dir=t"),
     # `contrib.learn.Experiment` and `learn_runner`.
-    "experiment": Program("experiment/task.py", "--job-dir=m"),
+    "experiment": Program("experiment/task.py", "--job-dir=m --min-eval-frequency=0"),
     # Two train ops in a plain session, all at module level.
     "gan": Program("gan.py", ""),
     # Nets of slim under `slim.learning.train`.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,20 +21,19 @@ from program_table import PROGRAMS, RECORDED, Program, losses_of
 Done = subprocess.CompletedProcess[str]
 RELATIVE = 1e-5
 AT_A_TIME = 2
-# Their names of tf.contrib are not back yet.
-WAITING = [
-    "mnist_towers",
-    "mnist",
-    "cifar",
-    "resnet",
-    "experiment",
-    "slim_nets",
-    "tagger",
-]
+ABORTED = "terminate called without an active exception"
 
 
 def run(program: Program, folder: Path) -> Done:
     folder.mkdir()
+    done = start(program, folder)
+    # TensorFlow aborts once in a while as a process ends, without hookbridge too.
+    if done.returncode == -signal.SIGABRT and ABORTED in done.stderr:
+        done = start(program, folder)
+    return done
+
+
+def start(program: Program, folder: Path) -> Done:
     return launch(
         *program.command(),
         cwd=folder,
@@ -78,7 +78,7 @@ def same(printed: str, expected: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in WAITING])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_program_has_the_losses_of_its_tensorflow(
     name: str, runs: dict[str, Future[Done]], recorded: dict[str, Any]
 ) -> None:

@@ -45,6 +45,7 @@ class Party:
         self._is_own = is_own
         self._here = threading.local()
         self._joined: dict[str, int] = {}
+        self._refused = False
         self._passed_by: dict[tuple[str, Place | None], str] = {}
 
     @property
@@ -125,7 +126,7 @@ class Party:
             f"no guest joined `{what}`{f' in {place}' if place else ''}: {why}"
             for (what, place), why in self._passed_by.items()
         ]
-        if not self._joined and not lines:
+        if not self._joined and not lines and not self._refused:
             lines.append("the program started no training, so no guest was called")
         return [f"hookbridge run: {line}" for line in lines]
 
@@ -133,6 +134,7 @@ class Party:
         try:
             made = make()
         except errors.HookBridgeError as e:
+            self._refused = True
             print(told(e), file=sys.stderr)
             # The program's own handlers of errors do not stand in the way.
             raise SystemExit(USAGE_ERROR) from None

@@ -7,7 +7,8 @@ import json
 import os
 from typing import Any
 
-# What a program may change without another `uid`, as in TensorFlow 1.
+# What a program may change without another `uid`, as in TensorFlow 1. Programs that
+# define `uid` anew read this private name.
 _DEFAULT_UID_WHITE_LIST = (
     *("tf_random_seed", "save_summary_steps", "save_checkpoints_steps"),
     *("save_checkpoints_secs", "session_config", "keep_checkpoint_max"),

@@ -71,5 +71,5 @@ if __name__ == '__main__':
           eval_steps=args.eval_steps),
       run_config=run_config_lib.RunConfig(
           model_dir=args.job_dir, log_step_count_steps=5,
-          save_checkpoints_steps=5, save_checkpoints_secs=None),
+          save_checkpoints_steps=1000, save_checkpoints_secs=None),
       hparams=hparam.HParams(**args.__dict__))

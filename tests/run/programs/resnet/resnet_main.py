@@ -69,7 +69,7 @@ def train(hps):
     """Sets learning_rate based on global step."""
 
     def begin(self):
-      self._lrn_rate = 0.1
+      self._lrn_rate = 0.002
 
     def before_run(self, run_context):
       return tf.train.SessionRunArgs(
@@ -79,11 +79,11 @@ def train(hps):
     def after_run(self, run_context, run_values):
       train_step = run_values.results
       if train_step < 4:
-        self._lrn_rate = 0.1
+        self._lrn_rate = 0.002
       elif train_step < 7:
-        self._lrn_rate = 0.01
-      else:
         self._lrn_rate = 0.001
+      else:
+        self._lrn_rate = 0.0005
 
   with tf.train.MonitoredTrainingSession(
       checkpoint_dir=FLAGS.log_root,

@@ -1,0 +1,146 @@
+"""Guests from outside join every training, as if the program had given them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from launching import PROGRAMS, launch
+
+from hookbridge.cli import main
+
+pytestmark = pytest.mark.slow
+
+VISITED = PROGRAMS / "visited"
+GUESTS = f"--guests={VISITED / 'guests.py'}"
+Done = subprocess.CompletedProcess[str]
+
+
+def both(program: str, folder: Path, *flags: str) -> tuple[Done, Done]:
+    """A program whose guests come from outside, and one that has them itself."""
+    runs = []
+    for name, given, words in (
+        ("outside", (GUESTS, *flags), ()),
+        ("inside", (), ("inside",)),
+    ):
+        (folder / name).mkdir()
+        file = str(VISITED / program)
+        runs.append(launch(*given, file, *words, cwd=folder / name))
+        assert runs[-1].returncode == 0, runs[-1].stderr[-3000:]
+    outside, inside = runs
+    return outside, inside
+
+
+def csv_logs(folder: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(folder)): file.read_text()
+        for file in sorted(folder.rglob("log.csv"))
+    }
+
+
+def of_training(done: Done, name: str) -> list[str]:
+    """What was printed in one training of a program."""
+    text = done.stdout.partition(f"now {name}\n")[2].partition("now ")[0]
+    return [line for line in text.splitlines() if "guest: made" not in line]
+
+
+def told(done: Done) -> list[str]:
+    """The lines of the launcher, without the one about the world."""
+    lines = [x for x in done.stderr.splitlines() if x.startswith("hookbridge run: ")]
+    return lines[1:]
+
+
+def test_sessions_and_estimators(tmp_path: Path) -> None:
+    outside, inside = both("old_loops.py", tmp_path, "--steps_per_epoch=4")
+    for name in ("estimator", "../session"):
+        seen = of_training(outside, name)
+        assert seen == of_training(inside, name)
+        assert "guest: training begins" in seen
+        # The guest that stops the training does.
+        assert len([x for x in seen if x.startswith("guest: epoch")]) == 2
+    estimator = of_training(outside, "estimator")
+    assert "val_loss=" in next(x for x in estimator if "guest: epoch 0" in x)
+    assert "guest: hook ends after 8 runs" in estimator  # the training
+    assert "guest: hook ends after 2 runs" in estimator  # the evaluation at its end
+    assert "estimator ends at 8" in estimator
+    logs = csv_logs(tmp_path / "outside")
+    assert sorted(logs) == ["estimator/log.csv", "session/log.csv"]
+    assert logs == csv_logs(tmp_path / "inside")
+    assert of_training(outside, "../plain") == of_training(inside, "../plain")
+    # Anew for each: two trainings and an evaluation.
+    assert outside.stdout.count("guest: made") == 3
+    (line,) = told(outside)
+    assert "no guest joined `Session.run` in" in line
+    assert "old_loops.py:" in line and "MonitoredTrainingSession" in line
+
+
+def test_fit(tmp_path: Path) -> None:
+    outside, inside = both("new_loop.py", tmp_path)
+    for name in ("first", "second"):
+        seen = of_training(outside, name)
+        assert seen == of_training(inside, name)
+        assert len([x for x in seen if x.startswith("guest: epoch")]) == 2
+        assert seen.count("guest: test begins") == 2
+    logs = csv_logs(tmp_path / "outside")
+    assert sorted(logs) == ["first/log.csv", "second/log.csv"]
+    assert logs == csv_logs(tmp_path / "inside")
+    # The names of models are counted as without guests.
+    assert of_training(outside, "batches") == of_training(inside, "batches")
+    assert outside.stdout.count("guest: made") == 2
+    (line,) = told(outside)
+    assert "no guest joined `Model.train_on_batch` in" in line
+
+
+def test_epochs_without_a_length_end_the_program(tmp_path: Path) -> None:
+    done = launch(GUESTS, str(VISITED / "old_loops.py"), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "steps_per_epoch" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "does not exist; expected a Python file"),
+        ("def guests(:", "raised SyntaxError"),
+        ("guest = []", "has no `guests`; expected a list"),
+    ],
+)
+def test_bad_files_of_guests(text: str | None, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    if text is not None:
+        file.write_text(text)
+    program = str(VISITED / "new_loop.py")
+    done = launch(f"--guests={file}", program, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr.splitlines()[-1]
+
+
+def test_dry_run_says_where_they_would_join(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(PROGRAMS)
+    monkeypatch.syspath_prepend("")
+    words = {
+        "visited/old_loops.py": [
+            "66: train_and_evaluate: joins",
+            "76: MonitoredTrainingSession: joins",
+            "86: MonitoredTrainingSession: joins",
+            "97: sess.run: cannot join: its session is a plain one",
+        ],
+        "visited/new_loop.py": [
+            "42: Model.fit: joins",
+            "52: Model.train_on_batch: can",
+        ],
+        "slim_nets/train_image_classifier.py": ["95: learning.train: cannot join"],
+        "iris/premade_estimator.py": [
+            "39: Estimator.train: joins: the guests join it as hooks",
+            "44: Estimator.evaluate: joins",
+        ],
+    }
+    for file, expected in words.items():
+        assert main(["run", "--dry-run", GUESTS, file]) == 0
+        lines = capsys.readouterr().out.splitlines()[: len(expected)]
+        for line, start in zip(lines, expected, strict=True):
+            assert line.startswith(f"{file}:{start}"), lines
