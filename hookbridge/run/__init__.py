@@ -4,5 +4,6 @@ Reading order: `launch` and `located` (what to run), `reading` and `evidence` (w
 source says), `world` (what is decided and entered), `own_modules`, `statements` and
 `views` (what `import tensorflow` means in its files), `late_distutils`, then
 `execute`, `tracebacks`, `children` and `spawned` (how it runs). `doctor` says what
-would happen. The room `contrib` has what stands behind `tf.contrib`.
+would happen. The room `contrib` has what stands behind `tf.contrib`, and `joining`
+lets guests join.
 """

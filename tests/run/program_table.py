@@ -54,8 +54,6 @@ PROGRAMS = {
         "mnist_towers/mnist.py",
         "--multi_gpu --data_dir=d --model_dir=m --export_dir=e",
     ),
-    # The same without towers: `TowerOptimizer` is not in it.
-    "mnist": Program("mnist_towers/mnist.py", "--data_dir=d --model_dir=m"),
     # Hand-made towers and an examples-per-second hook.
     "cifar": Program(
         "cifar/cifar_main.py", "--data-dir=d --job-dir=m --learning-rate=0.002"

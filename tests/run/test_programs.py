@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import math
 import signal
@@ -77,8 +78,18 @@ def same(printed: str, expected: str) -> bool:
     )
 
 
+# There far less has to be brought back; these go over all of it.
+ON_215 = ("iris", "mnist_towers", "cifar", "queue_fed", "experiment", "slim_nets")
+
+
+def names() -> list[str]:
+    """The programs that are run on this TensorFlow, which is not imported here."""
+    is_215 = importlib.metadata.version("tensorflow").startswith("2.15.")
+    return [name for name in PROGRAMS if name in ON_215 or not is_215]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", names())
 def test_program_has_the_losses_of_its_tensorflow(
     name: str, runs: dict[str, Future[Done]], recorded: dict[str, Any]
 ) -> None:
