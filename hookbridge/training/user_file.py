@@ -15,7 +15,7 @@ from hookbridge import errors
 from hookbridge.arguments import without_arguments
 
 
-def load_file(path: str) -> ModuleType:
+def load_file(path: str, module_name: str | None = None) -> ModuleType:
     """Runs a Python file as a module, with its folder importable, as Python does.
 
     Raises:
@@ -27,6 +27,7 @@ def load_file(path: str) -> ModuleType:
         )
     folder, name = os.path.split(os.path.abspath(path))
     stem, extension = os.path.splitext(name)
+    stem = module_name or stem
     spec = importlib.util.spec_from_file_location(stem, path)
     if extension != ".py" or spec is None or spec.loader is None:
         raise errors.InvalidArgumentError(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from types import ModuleType
 from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.training.user_file import find_guests, load_file
 
+# What the file's module is called; the program may have one of the file's own name.
+MODULE = "guests_from_outside"
 # The name of the guests in the file, and of those of evaluations if they differ.
 GUESTS, EVALUATION = "guests", "evaluation_guests"
 # Hooks of TensorFlow that belong to a training. In an evaluation the global step
@@ -35,7 +40,7 @@ class GuestFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._module = load_file(path)
+        self._module = _load(path)
         self._used = False
         if not hasattr(self._module, GUESTS):
             find_guests(self._module, GUESTS)  # says what is expected
@@ -63,12 +68,22 @@ class GuestFile:
         is_guest = kinds.is_hook(found) or kinds.is_callback(found)
         if self._used and (is_guest or not callable(found)):
             # A list is made once, as the file runs; another training needs others.
-            self._module = load_file(self.path)
+            self._module = _load(self.path)
         self._used = True
         made = kinds.flatten(find_guests(self._module, name))
         for guest in made:
             kinds.check_kind(guest)
         return made
+
+
+def _load(path: str) -> ModuleType:
+    """Loads the file; modules of the program keep their names and come first."""
+    before = list(sys.path)
+    try:
+        return load_file(path, MODULE)
+    finally:
+        folder = os.path.dirname(os.path.abspath(path))
+        sys.path[:] = before if folder in before else [*before, folder]
 
 
 def _is_of_training(guest: Any) -> bool:
