@@ -29,13 +29,17 @@ def owners() -> Iterator[Any]:
     """The classes whose `fit` models inherit: the usual one and that of v1 graphs."""
     import tensorflow as tf
 
-    # The name keeps Keras from counting them among the program's models.
-    models = [tf.keras.Sequential(name="hookbridge")]
     if getattr(tf.keras, "__version__", "2").startswith("2"):
         with tf.Graph().as_default():
-            models.append(tf.keras.Sequential(name="hookbridge"))
-    for model in models:
-        yield next(c for c in type(model).__mro__ if "fit" in vars(c))
+            yield _owner(tf.keras)
+    yield _owner(tf.keras)
+
+
+def _owner(keras: Any) -> Any:
+    # Making a model of Keras 2 is what gives its class the bases for where it is made.
+    # The name keeps Keras from counting it among the program's models.
+    model = keras.Sequential(name="hookbridge")
+    return next(c for c in type(model).__mro__ if "fit" in vars(c))
 
 
 def _joined(party: Party, fit: Callable[..., Any]) -> Callable[..., Any]:
