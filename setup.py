@@ -43,6 +43,7 @@ PACKAGES = [
     "hookbridge.migrate.guest_rewrites",
     "hookbridge.migrate.rewrites",
     "hookbridge.migrate.rewriting",
+    "hookbridge.report",
     "hookbridge.run",
     "hookbridge.run.contrib",
     "hookbridge.run.contrib.areas",

@@ -39,6 +39,7 @@ LEAST = {
 }
 BOOLEANS = {
     "local": "Run both loops in this process, without clusters.",
+    "open": "Open report.html in the browser at the end.",
     "json": "Print the report as JSON on stdout instead of the table.",
 }
 
@@ -69,4 +70,4 @@ def run(values: Any, arguments: Sequence[str]) -> int:
     settings.check()
     from hookbridge.demo.run import run_demo
 
-    return run_demo(settings, as_json=values.json)
+    return run_demo(settings, as_json=values.json, open_page=values.open)

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import functools
+import platform
 import re
 import sys
+from importlib import metadata
 from typing import Any
+
+_PACKAGES = (
+    "hookbridge",
+    "tensorflow",
+    "tensorflow-cpu",
+    "keras",
+    "tf_keras",
+    "tensorflow-estimator",
+    "tensorboard",
+    "numpy",
+)
 
 
 @functools.cache
@@ -16,6 +29,20 @@ def tf_version() -> tuple[int, int]:
     match = re.match(r"(\d+)\.(\d+)", tf.__version__)
     assert match is not None
     return int(match[1]), int(match[2])
+
+
+def installed_versions() -> dict[str, str]:
+    """`{what: version}` of this machine's platform, Python and packages that matter.
+
+    A package that is not installed is left out. Nothing is imported.
+    """
+    found = {"platform": platform.platform(), "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
 
 
 def keras_flavours() -> tuple[Any, ...]:

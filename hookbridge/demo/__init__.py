@@ -2,5 +2,5 @@
 
 Reading order: `settings`, `run`, `task` (one process), `guests` with
 `activity_hook` and `progress_callback`, `model`, `data`, `story` (what a guest has to
-see), `report`, `console`.
+see), `report`, `html_report`, `console`.
 """

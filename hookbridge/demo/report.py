@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,15 @@ from hookbridge.timings import as_table as profile_table
 # What one process of a loop saw; `DemoTask` writes it.
 Account = Mapping[str, Any]
 
+# The folder, beside the accounts, of when each event came.
+TIMELINES = "timelines"
+RESULTS = {
+    "stop_step": "{}",
+    "epochs": "{}",
+    "test_accuracy": "{:.2%}",
+    "test_loss": "{:.4f}",
+    "seconds": "{:.1f}",
+}
 TITLES: dict[Host, tuple[str, str]] = {
     "session": ("MonitoredTrainingSession", ", SyncReplicasOptimizer"),
     "fit": ("Model.fit", ", ParameterServerStrategy"),
@@ -86,32 +95,20 @@ def _strict(value: Any) -> Any:
 def as_table(report: Mapping[str, Any]) -> str:
     """The report for people: each guest and event, a column for each process."""
     loops = report["loops"]
-    places = [(loop, task) for loop in loops for task in loops[loop]["processes"]]
-    guests = [loops[loop]["processes"][task]["guests"] for loop, task in places]
-    rows: list[Sequence[str]] = [
-        ("guest (kind, role)", "event", *(f"{loop}: {task}" for loop, task in places))
-    ]
-    for name, first in guests[0].items():
-        events = dict.fromkeys(
-            event for each in guests for event in each[name]["events"]
-        )
-        label = f"{name} ({first['kind']}, {first['role']})"
-        for event in events:
-            counts = (str(each[name]["events"].get(event, "-")) for each in guests)
-            rows.append((label, event, *counts))
-            label = ""
-        rows.append(())
-    for key, form in (
-        ("stop_step", "{}"),
-        ("epochs", "{}"),
-        ("test_accuracy", "{:.2%}"),
-        ("test_loss", "{:.4f}"),
-        ("seconds", "{:.1f}"),
-    ):
-        cells = (
+    places = _places(report)
+    rows: list[Sequence[str]] = [event_header(report)]
+    guest = ""
+    for label, *cells in event_rows(report):
+        if guest not in ("", label):
+            rows.append(())
+        rows.append(("" if label == guest else label, *cells))
+        guest = label
+    rows.append(())
+    for key, form in RESULTS.items():
+        cells = [
             form.format(loops[loop][key]) if task == loops[loop]["chief"] else ""
             for loop, task in places
-        )
+        ]
         rows.append((key.replace("_", " "), "", *cells))
     lines = _columns(rows)
     for loop in loops.values():
@@ -128,6 +125,30 @@ def as_table(report: Mapping[str, Any]) -> str:
         else "A guest did not see the documented events."
     )
     return "\n".join(lines)
+
+
+def event_header(report: Mapping[str, Any]) -> list[str]:
+    """The names of the columns of `event_rows`."""
+    processes = (f"{loop}: {task}" for loop, task in _places(report))
+    return ["guest (kind, role)", "event", *processes]
+
+
+def event_rows(report: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Each guest and event, and how often it came in each process."""
+    loops = report["loops"]
+    guests = [
+        loops[loop]["processes"][task]["guests"] for loop, task in _places(report)
+    ]
+    for name, first in guests[0].items():
+        label = f"{name} ({first['kind']}, {first['role']})"
+        for event in dict.fromkeys(e for each in guests for e in each[name]["events"]):
+            counts = (str(each[name]["events"].get(event, "-")) for each in guests)
+            yield [label, event, *counts]
+
+
+def _places(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    loops = report["loops"]
+    return [(loop, task) for loop in loops for task in loops[loop]["processes"]]
 
 
 def differences(report: Mapping[str, Any]) -> list[str]:

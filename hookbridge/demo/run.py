@@ -13,17 +13,23 @@ from pathlib import Path
 from hookbridge.cluster import ClusterConfig
 from hookbridge.demo import report as report_lib
 from hookbridge.demo.console import Emit, make_emit
+from hookbridge.demo.html_report import html_report
 from hookbridge.demo.settings import DemoSettings
 from hookbridge.lifecycle import HOSTS, Host
 from hookbridge.loops.tasks.local_cluster import LocalCluster
+from hookbridge.report.browser import open_report
+from hookbridge.report.run_report import write_html
 
 
-def run_demo(settings: DemoSettings, *, as_json: bool = False) -> int:
+def run_demo(
+    settings: DemoSettings, *, as_json: bool = False, open_page: bool = False
+) -> int:
     """Trains in both loops, reports, and judges.
 
     Args:
       settings: checked already.
       as_json: print the report as JSON on stdout; progress goes to stderr then.
+      open_page: open `report.html` in the browser.
 
     Returns:
       0; 1 if a guest saw something else than the documented events; or the exit code
@@ -58,7 +64,10 @@ def run_demo(settings: DemoSettings, *, as_json: bool = False) -> int:
     text = report_lib.to_json(report)
     (directory / "report.json").write_text(text + "\n", encoding="utf-8")
     print(text if as_json else report_lib.as_table(report))
-    emit(f"The report: {directory / 'report.json'}")
+    page = write_html(html_report(report), directory)
+    emit(f"The report: {directory / 'report.json'}, and to look at: {page}")
+    if open_page:
+        emit(open_report(page))
     if as_json:
         for line in report_lib.differences(report):
             emit(line)

@@ -32,11 +32,12 @@ from hookbridge.demo.guests import (
     keras_with_parameter_servers,
 )
 from hookbridge.demo.progress_callback import Progress
-from hookbridge.demo.report import to_json
+from hookbridge.demo.report import TIMELINES, to_json
 from hookbridge.demo.settings import DemoSettings
 from hookbridge.demo.story import complaints, shortened
 from hookbridge.lifecycle import Guest, Host
 from hookbridge.profiling import Profile
+from hookbridge.report.timeline import Timeline
 from hookbridge.testing import EventLog, differences, spy
 
 
@@ -62,6 +63,7 @@ class DemoTask:
         self._digits = data_lib.load_digits(settings.seed)
         self._weights = model_lib.initial_weights(settings.seed)
         self._directory = Path(settings.model_dir) / loop
+        self._started = time.time()
         self._log = EventLog()
 
     def run(self) -> None:
@@ -188,8 +190,13 @@ class DemoTask:
         }
         if self._config.is_chief:
             profile.save(self._directory / "tensorboard")
-        path = self._directory / f"{task.replace(' ', '_')}.json"
-        path.write_text(to_json(account), encoding="utf-8")
+        file_name = f"{task.replace(' ', '_')}.json"
+        (self._directory / file_name).write_text(to_json(account), encoding="utf-8")
+        timelines = self._directory / TIMELINES
+        timelines.mkdir(exist_ok=True)
+        names = [name_of(guest) for guest in guests]
+        timeline = Timeline.of(task, self._started, names, self._log.to_json())
+        timeline.save(timelines / file_name)
 
     def _seen(self, guest: Any, steps: int) -> dict[str, Any]:
         """What a guest saw in this process, and where that is not as documented."""

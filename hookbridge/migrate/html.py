@@ -6,14 +6,10 @@ import html
 
 from hookbridge.migrate.findings import Report
 from hookbridge.migrate.formats import MEANINGS
+from hookbridge.report.page import page
 
 _STYLE = """
-:root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
-body { max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; }
-tr + tr td { border-top: 1px solid #8884; }
-code { font-size: .9em; }
+table { width: 100%; }
 .manual { color: #c0392b; } .assisted { color: #b9770e; } .bridge { color: #2471a3; }
 .auto { color: #1e8449; } .fine { color: #777; }
 """
@@ -41,12 +37,10 @@ def as_html(report: Report) -> str:
     )
     title = f"What {report.files} files need on TensorFlow {report.target}"
     parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        f"<title>{title}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{title}</h1><table>{counts}</table>",
+        f"<table>{counts}</table>",
         "<h2>Findings</h2><table><tr><th>place</th><th>verdict</th><th>code</th>",
         f"<th>what</th><th>way out</th></tr>{rows}</table>",
     ]
     if unread:
         parts.append(f"<h2>Files that could not be read</h2><table>{unread}</table>")
-    return "\n".join([*parts, "</body></html>\n"])
+    return page(title, parts, style=_STYLE)

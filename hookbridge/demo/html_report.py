@@ -1,0 +1,54 @@
+"""The demo's report as a page to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hookbridge import compat
+from hookbridge.demo.report import (
+    RESULTS,
+    TIMELINES,
+    differences,
+    event_header,
+    event_rows,
+)
+from hookbridge.report.run_report import Run, RunReport, Table
+from hookbridge.report.timeline import Timeline
+
+
+def html_report(report: Mapping[str, Any]) -> RunReport:
+    """The page of what `report.as_dict` returned, with the curves beside it."""
+    directory = Path(report["settings"]["model_dir"])
+    runs = []
+    for loop, facts in report["loops"].items():
+        files = sorted((directory / loop / TIMELINES).glob("*.json"))
+        runs.append(
+            Run(
+                name=loop,
+                title=facts["loop"],
+                directory=directory / loop,
+                timelines=[Timeline.load(file) for file in files],
+                facts={
+                    "Keras": facts["keras"],
+                    **{
+                        key.replace("_", " "): form.format(facts[key])
+                        for key, form in RESULTS.items()
+                    },
+                    "processes with guests": ", ".join(facts["processes"]),
+                },
+            )
+        )
+    guests = next(iter(report["loops"].values()))["processes"]
+    number = len(next(iter(guests.values()))["guests"])
+    found = differences(report)
+    return RunReport(
+        title="One list of guests in both training loops",
+        summary=f"The same {number} hooks and callbacks trained in both loops. "
+        + (" ".join(found) or "Every guest saw the documented events everywhere."),
+        runs=runs,
+        events=Table(event_header(report), list(event_rows(report)), numbers_from=2),
+        versions=compat.installed_versions(),
+        settings={key: str(value) for key, value in report["settings"].items()},
+    )

@@ -1,0 +1,146 @@
+"""The order in which the guests of a process were called, repetitions told once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hookbridge.report.timeline import Event, Timeline
+
+# Given to each guest before anything else; their order between guests means nothing.
+_SETTERS = ("set_model", "set_params")
+_LONGEST_BLOCK = 40  # columns; an epoch has fewer once its steps are told once
+
+
+@dataclass(frozen=True)
+class Column:
+    """One event, and the guests that got it one after the other."""
+
+    event: str
+    guests: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Columns that come several times in a row, or repetitions of such."""
+
+    items: tuple[Column | Repeated, ...]
+    times: int
+
+
+Item = Column | Repeated
+_T = TypeVar("_T", bound=Hashable)
+
+
+def story(timeline: Timeline) -> list[Item]:
+    """The events of a process in order.
+
+    What comes several times in a row is one `Repeated`: first steps, then epochs.
+    """
+    names = {event.name for event in timeline.events}
+    pairs = {end: begin for end in names if (begin := _begin_of(end)) in names - {end}}
+    items = _columns(timeline)
+    for _ in ("steps", "epochs"):
+        items = _folded(items, lambda block: _is_whole(block, pairs))
+    # Where steps end late, no block begins and ends the same ones.
+    return _folded(items, lambda block: True)
+
+
+def _begin_of(event: str) -> str:
+    return "before_run" if event == "after_run" else event.replace("_end", "_begin")
+
+
+def _is_whole(block: Sequence[Item], pairs: Mapping[str, str]) -> bool:
+    """Whether everything that begins in a block ends in it, and the other way round."""
+    first = block[0]
+    if isinstance(first, Column) and _begin_of(first.event) != first.event:
+        return False
+    is_open: set[str] = set()
+    for item in block:
+        if isinstance(item, Repeated):
+            continue
+        if item.event in pairs:
+            if pairs[item.event] not in is_open:
+                return False
+            is_open.discard(pairs[item.event])
+        elif item.event in pairs.values():
+            is_open.add(item.event)
+    return not is_open
+
+
+def _columns(timeline: Timeline) -> list[Item]:
+    """Calls of the same event to one guest after the other become one column."""
+    columns: list[Item] = []
+    event, guests = "", frozenset[int]()
+    for call in _setters_sorted(timeline.events):
+        if call.name != event or call.guest in guests:
+            if guests:
+                columns.append(Column(event, guests))
+            event, guests = call.name, frozenset()
+        guests |= {call.guest}
+    return [*columns, Column(event, guests)] if guests else columns
+
+
+def _setters_sorted(events: Sequence[Event]) -> Iterator[Event]:
+    for is_setter, group in itertools.groupby(events, lambda e: e.name in _SETTERS):
+        if is_setter:
+            yield from sorted(group, key=lambda e: e.name)
+        else:
+            yield from group
+
+
+def _folded(
+    items: Sequence[Item], may_repeat: Callable[[Sequence[Item]], bool]
+) -> list[Item]:
+    """Replaces repetitions, those of the shortest blocks first."""
+    for length in range(1, _LONGEST_BLOCK + 1):
+        items = _folded_blocks(items, length, may_repeat)
+    return list(items)
+
+
+def _folded_blocks(
+    items: Sequence[Item], length: int, may_repeat: Callable[[Sequence[Item]], bool]
+) -> list[Item]:
+    numbers = _numbered(items)
+    found: list[Item] = []
+    place = 0
+    while place < len(items):
+        times = _times(numbers, place, length)
+        block = tuple(items[place : place + length])
+        if times > 1 and may_repeat(block):
+            found.append(Repeated(block, times))
+            place += times * length
+        else:
+            found.append(items[place])
+            place += 1
+    return found
+
+
+def _numbered(items: Sequence[_T]) -> list[int]:
+    """The same number for equal items: quicker to compare."""
+    numbers: dict[_T, int] = {}
+    return [numbers.setdefault(item, len(numbers)) for item in items]
+
+
+def _times(numbers: Sequence[int], place: int, length: int) -> int:
+    """How often the block at a place comes there in a row."""
+    if place + length >= len(numbers) or numbers[place] != numbers[place + length]:
+        return 1  # nearly always
+    block = numbers[place : place + length]
+    times = 1
+    while True:
+        following = place + times * length
+        if numbers[following : following + length] != block:
+            return times
+        times += 1
+
+
+def columns_of(items: Sequence[Item]) -> Iterator[Column]:
+    """The columns, each repetition once."""
+    for item in items:
+        if isinstance(item, Column):
+            yield item
+        else:
+            yield from columns_of(item.items)

@@ -1,0 +1,95 @@
+"""Makes the pictures of docs/reports.md from a real run.
+
+    python tests/report/report_pictures.py
+
+It trains the demo, opens its report and TensorBoard in Chromium, and writes
+docs/pictures/*.png.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+# Older TensorBoards import `pkg_resources`, which newer setuptools have no more.
+TENSORBOARD_WORKS = importlib.util.find_spec("pkg_resources") is not None or (
+    importlib.metadata.version("tensorboard").split(".") >= ["2", "20"]
+)
+_ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+}
+
+
+def small_demo(directory: Path, *flags: str) -> Path:
+    """Trains the demo in one process, and returns its directory."""
+    command = [sys.executable, "-m", "hookbridge", "demo", "--local"]
+    subprocess.run(
+        [*command, f"--model_dir={directory}", *(flags or ("--epochs=4",))],
+        cwd=ROOT,
+        env=_ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return directory
+
+
+@contextlib.contextmanager
+def tensorboard(directory: Path) -> Iterator[str]:
+    """The address of a TensorBoard over a directory, for as long as it is open."""
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(directory)]
+    with subprocess.Popen(
+        [*command, "--host=127.0.0.1", "--port=0", "--load_fast=false"],
+        env=_ENVIRONMENT,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        said = []
+        try:
+            for line in process.stderr:
+                said.append(line)
+                if found := re.search(r"http://127\S+", line):
+                    yield found[0]
+                    return
+            raise RuntimeError(f"TensorBoard did not start: {''.join(said)}")
+        finally:
+            process.terminate()
+
+
+def main() -> None:
+    """Writes the pictures."""
+    sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+    from browser import open_page
+
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        run = small_demo(Path(folder) / "run", "--epochs=30")
+        report = (run / "report.html").as_uri()
+        for name, dark in (("report-light", False), ("report-dark", True)):
+            open_page(
+                report, picture=PICTURES / f"{name}.png", size=(1240, 2000), dark=dark
+            )
+        with tensorboard(run) as address:
+            open_page(
+                f"{address}?runFilter=tensorboard&tagFilter=epoch&smoothing=0"
+                "&darkMode=false#timeseries",
+                picture=PICTURES / "tensorboard.png",
+                size=(1400, 640),
+                waiting_secs=90,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""What a person sees: the demo's report and TensorBoard, in a real browser."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import NOT_HERE, chromium, open_page
+from report_pictures import TENSORBOARD_WORKS, small_demo, tensorboard
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium() is None, reason=NOT_HERE),
+]
+PNG = b"\x89PNG"
+
+
+@pytest.fixture(scope="module")
+def demo_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    yield small_demo(tmp_path_factory.mktemp("demo") / "run")
+
+
+def test_the_browser_of_these_tests_tells_errors_and_requests(tmp_path: Path) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text(
+        '<title>Bad</title><img src="http://127.0.0.1:9/x.png"><script>nope()</script>'
+    )
+    found = open_page(page.as_uri())
+    assert found.title == "Bad"
+    assert found.requests == ["http://127.0.0.1:9/x.png"]
+    assert any("nope is not defined" in line for line in found.console)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_report_shows_both_loops_and_asks_for_nothing(
+    demo_dir: Path, tmp_path: Path, dark: bool
+) -> None:
+    picture = tmp_path / "report.png"
+    report = (demo_dir / "report.html").as_uri()
+    page = open_page(report, picture=picture, size=(1280, 2200), dark=dark)
+    assert page.title == "One list of guests in both training loops"
+    assert (page.console, page.requests) == ([], [])
+    assert "<script" not in page.dom and "http" not in page.dom
+    charts = re.findall(r"<figure>.*?</figure>", page.dom, re.S)
+    names = [re.findall(r'aria-label="([^"]*)"', chart)[0] for chart in charts]
+    assert {"loss", "accuracy", "val_loss", "global_step/sec"} <= set(names)
+    for name, chart in zip(names, charts, strict=True):
+        assert chart.count("<polyline") == 2, name  # one for each loop
+    for anchor in ("curves", "order", "timelines", "events", "settings", "versions"):
+        assert f'id="{anchor}"' in page.dom
+    for guest in ("ActivityHook", "ProgressCallback"):
+        # In the order and over time, in each loop.
+        assert page.dom.count(f">{guest}</text>") == 4
+    assert "Every guest saw the documented events everywhere." in page.dom
+    assert picture.read_bytes().startswith(PNG)
+
+
+@pytest.mark.skipif(
+    not TENSORBOARD_WORKS, reason="this TensorBoard asks for an older setuptools"
+)
+def test_tensorboard_draws_both_loops_side_by_side(
+    demo_dir: Path, tmp_path: Path
+) -> None:
+    picture = tmp_path / "tensorboard.png"
+    with tensorboard(demo_dir) as address:
+        page = open_page(
+            f"{address}?runFilter=tensorboard&tagFilter=epoch#timeseries",
+            picture=picture,
+            size=(1400, 640),
+            waiting_secs=90,
+        )
+    for loop in ("session", "fit"):
+        for part in ("train", "validation"):
+            assert f"{loop}/tensorboard/{part}" in page.dom
+    assert "epoch_loss" in page.dom and "epoch_accuracy" in page.dom
+    assert picture.read_bytes().startswith(PNG)
+
+
+def test_open_shows_the_report_in_the_user_s_browser(tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    program = (
+        "import sys, webbrowser\n"
+        f"webbrowser.open = lambda url: open({str(opened)!r}, 'w').write(url)\n"
+        "from hookbridge.cli import main\n"
+        f"flags = ['--local', '--epochs=1', '--open', '--model_dir={tmp_path}/r']\n"
+        "sys.exit(main(['demo', *flags]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert opened.read_text() == (tmp_path / "r" / "report.html").as_uri()

@@ -1,0 +1,86 @@
+"""The order of events with its repetitions told once, and the pictures made of it."""
+
+from __future__ import annotations
+
+from hookbridge.report import story_picture, timeline
+from hookbridge.report.story import Column, Item, Repeated, story
+from hookbridge.report.timeline import Event, Timeline
+
+HOOK, CALLBACK = 0, 1
+
+
+def events(*names: str) -> list[Event]:
+    """Events of a hook and a callback, one each millisecond."""
+    return [
+        Event(
+            CALLBACK if name.startswith(("on_", "set_")) else HOOK, name, None, i / 1e3
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def told(items: list[Item]) -> list[object]:
+    """The names of the events; `(times, [...])` for what repeats."""
+    return [
+        item.event if isinstance(item, Column) else (item.times, told([*item.items]))
+        for item in items
+    ]
+
+
+STEP = ("before_run", "on_train_batch_begin", "after_run", "on_train_batch_end")
+EPOCH = ("on_epoch_begin", *STEP, *STEP, *STEP, "on_epoch_end")
+
+
+def test_steps_then_epochs_are_told_once() -> None:
+    line = Timeline("p", 0, ("H", "C"), events("begin", *EPOCH, *EPOCH, "end"))
+    assert told(story(line)) == [
+        "begin",
+        (2, ["on_epoch_begin", (3, list(STEP)), "on_epoch_end"]),
+        "end",
+    ]
+
+
+def test_a_step_is_told_from_its_begin() -> None:
+    """Although the end of one step and the begin of the next one repeat as well."""
+    line = Timeline("p", 0, ("H", "C"), events("on_epoch_begin", *STEP[1:], *STEP * 9))
+    assert told(story(line)) == ["on_epoch_begin", *STEP[1:], (9, list(STEP))]
+
+
+def test_late_steps_repeat_too() -> None:
+    late = ("on_train_batch_begin", *("on_train_batch_begin", "on_train_batch_end") * 5)
+    line = Timeline("p", 0, ("H", "C"), events(*late, "on_train_batch_end"))
+    told_once = story(line)
+    assert Repeated in {type(item) for item in told_once}
+    assert len(told_once) < 5
+
+
+def test_the_same_event_of_several_guests_is_one_column() -> None:
+    names = ("set_model", "set_params", "set_model", "set_params", "on_train_begin")
+    calls = [
+        Event(guest, name, None, 0.0)
+        for guest, name in zip((0, 0, 1, 1, 0), names, strict=True)
+    ]
+    both, first = frozenset((0, 1)), frozenset((0,))
+    assert story(Timeline("p", 0, ("A", "B"), calls)) == [
+        Column("set_model", both),
+        Column("set_params", both),
+        Column("on_train_begin", first),
+    ]
+
+
+def test_pictures_hold_every_guest_event_and_number() -> None:
+    line = Timeline("p", 5.0, ("H", "C"), events("begin", *EPOCH, *EPOCH, "end"))
+    order = story_picture.picture(line, story(line))
+    for text in ("H", "C", "begin", *EPOCH, "end", "&times; 3", "&times; 2"):
+        assert f">{text}</text>" in order
+    assert order.count("<circle") == 2 + len(set(EPOCH))
+    over_time = timeline.picture(line, starts=4.0, ends=6.0)
+    assert over_time.count('class="mark"') == 2  # `begin` and `end`
+    assert over_time.count('class="epoch"') == 2
+    assert over_time.count('class="band"') == 2
+
+
+def test_a_guest_without_events_keeps_its_row() -> None:
+    line = Timeline("p", 0, ("H", "C"), [])
+    assert ">C</text>" in story_picture.picture(line, story(line))
+    assert ">C</text>" in timeline.picture(line, starts=0, ends=0)
