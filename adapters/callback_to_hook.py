@@ -111,7 +111,8 @@ class CallbackToHook(
         raise errors.LiveSessionError(
             f"{self!r} was used in a session that never called its `begin()` or "
             "`after_create_session()`. Give it to MonitoredTrainingSession or an "
-            "Estimator as one of `hooks`."
+            "Estimator as one of `hooks`.",
+            see="guest without events",
         )
 
     def _running(self) -> SessionRun:

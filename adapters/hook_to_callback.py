@@ -89,7 +89,8 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
                 f"`{kinds.name_of(self.hook)}` is in a running loop of the model "
                 f"`{model.name}`, and a callback has started another one with it: "
                 "a hook has one session at a time. Give the inner loop a hook of its "
-                "own."
+                "own.",
+                see="live session",
             )
         if host.is_graph_model(model):
             from hookbridge.adapters.graph_fit.run import GraphFitRun

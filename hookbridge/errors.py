@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from hookbridge.pages import PAGES
+
 
 class HookBridgeError(Exception):
-    """Base class; `except hb.errors.HookBridgeError` catches all of them."""
+    """Base class; `except hb.errors.HookBridgeError` catches all of them.
+
+    Args:
+      *args: the message.
+      see: the row of `pages.PAGES` whose page the message names at its end.
+    """
+
+    def __init__(self, *args: Any, see: str = "") -> None:
+        if see:
+            args = (f"{args[0]} See {PAGES[see]}.", *args[1:])
+        super().__init__(*args)
 
 
 class NotAGuestError(HookBridgeError, TypeError):

@@ -129,6 +129,7 @@ def _mixed_variable() -> Any:
 
 # One object for each owner, or its class where an object needs a cluster.
 OWNERS: dict[str, Callable[[Path], Any]] = {
+    "tf.compat.v1": lambda _: _v1(),
     "CheckpointSaverHook": lambda folder: _v1().train.CheckpointSaverHook(
         str(folder), save_steps=1
     ),

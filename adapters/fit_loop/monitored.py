@@ -95,7 +95,8 @@ def not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:
         f"A hook raised {type(error).__name__}: {error}. In a MonitoredSession it "
         "escapes the loop, but Keras would take it for the end of the data, so it "
         "comes as this error, with the hook's own as `hook_error`. Raise another "
-        "type, or ask for a clean stop with `run_context.request_stop()`."
+        "type, or ask for a clean stop with `run_context.request_stop()`.",
+        see="live session",
     )
     result.hook_error = error
     return result

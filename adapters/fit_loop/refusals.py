@@ -87,7 +87,8 @@ def check_class(hook: Any, table: Mapping[str, tuple[str, str]], where: str) -> 
             reason, way_out = table[cls.__name__]
             raise errors.RefusedError(
                 f"`{guests.name_of(hook)}` cannot run {where}: {reason}. Instead, "
-                f"{way_out}."
+                f"{way_out}.",
+                see="hook in fit",
             )
 
 
@@ -112,7 +113,8 @@ def check_graph(hook: Any, graph: Any = None) -> None:
             f"`{attribute}` holds `{name}`, which is not of the graph that hooks see "
             "there. Let the hook be made in `begin`, on that graph: "
             f"`hb.in_begin(lambda: {guests.name_of(hook)}(...))`; or give it the name "
-            'of a tensor of the step, such as "loss:0".'
+            'of a tensor of the step, such as "loss:0".',
+            see="hook made of tensors",
         )
 
 
@@ -161,5 +163,6 @@ def check_start(hook: Any, global_step: int) -> None:
         raise errors.RefusedError(
             f"`GlobalStepWaiterHook(wait_until_step={wait})` would wait for ever in "
             f"`Model.fit`: the global step is {global_step} and no other worker moves "
-            "it. Leave the hook out, or give it a step that has passed."
+            "it. Leave the hook out, or give it a step that has passed.",
+            see="hook in fit",
         )

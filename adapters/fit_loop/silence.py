@@ -66,7 +66,7 @@ class Silence:
         """
         if self.is_broken(has_stepped=has_stepped):
             self.end()
-            raise errors.NeverCalledError(self._complaint)
+            raise errors.NeverCalledError(self._complaint, see="guest without events")
 
     def is_broken(self, *, has_stepped: bool = False) -> bool:
         """Whether the hook should have been called and was not."""

@@ -315,7 +315,8 @@ def _check_no_tensors(fed: StepFeeds, why: str) -> None:
         raise errors.LiveSessionError(
             f"`{key}` is computed by the model's step and cannot be fed here: {why}. "
             "Feed a placeholder that a hook makes in `begin`, or train with "
-            "`run_eagerly=False`, one step per execution and the default strategy."
+            "`run_eagerly=False`, one step per execution and the default strategy.",
+            see="live session",
         )
 
 

@@ -29,11 +29,13 @@ def check_model(model: Any, hook: Any) -> None:
             f"`{guests.name_of(hook)}` cannot run in `Model.fit` of `{model.name}`: "
             "the model is built in a v1 graph and trains under a `tf.distribute` "
             "strategy, which makes copies of it. Leave the strategy out, leave v2 "
-            "behaviour on, or keep the session loop."
+            "behaviour on, or keep the session loop.",
+            see="v1 graph in fit",
         )
     if model.run_eagerly:
         raise errors.RefusedError(
             f"`{guests.name_of(hook)}` cannot run in `Model.fit` of `{model.name}`: "
             "the model is built in a v1 graph and runs eagerly. Compile it with "
-            "`run_eagerly=False`."
+            "`run_eagerly=False`.",
+            see="v1 graph in fit",
         )

@@ -56,7 +56,8 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
                 raise errors.LiveSessionError(
                     f"`session.run` was asked for {fetches!r}, which the step computes "
                     "from a dataset. Return it from `before_run` as "
-                    "`SessionRunArgs(fetches)`."
+                    "`SessionRunArgs(fetches)`.",
+                    see="v1 graph in fit",
                 ) from e
         # A tensor of the step outside a step: on the last batch.
         feeds = {**step.last_feeds, **(feed_dict or {})}

@@ -162,7 +162,8 @@ class _Plan:
             # The runtime would refuse it too, but after the step has been made.
             raise errors.LiveSessionError(
                 f"`{name}` is a {fetch.dtype.name}, which has no value outside the "
-                "runtime. Fetch what is read from it."
+                "runtime. Fetch what is read from it.",
+                see="v1 graph in fit",
             )
         self.options.fetch.append(sources.get(name, name))
         return len(self.options.fetch) - 1

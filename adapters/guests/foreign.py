@@ -37,7 +37,8 @@ class ForeignCallback(kinds.Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,ty
         if reason is not None and hasattr(model, "_train_counter"):
             raise errors.RefusedError(
                 f"`{kinds.name_of(self.guest)}` of Keras 3 cannot run in a `fit` of "
-                f"Keras 2: {reason[0]}. Instead, {reason[1]}."
+                f"Keras 2: {reason[0]}. Instead, {reason[1]}.",
+                see="callback in a session",
             )
         self.guest.set_model(model)
 

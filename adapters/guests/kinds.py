@@ -100,7 +100,8 @@ def check_kind(guest: Any) -> None:
             f"`{name}` is a `SessionRunHook` and a Keras `Callback` at once; expected "
             "one of the two, since a loop calls a guest as one of them. Make two "
             "classes of it, whose objects share what both need, and give both: "
-            f"`[{name}Hook(shared), {name}Callback(shared)]`."
+            f"`[{name}Hook(shared), {name}Callback(shared)]`.",
+            see="a hook and a callback at once",
         )
 
 

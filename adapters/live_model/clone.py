@@ -45,8 +45,8 @@ def check(model: Any) -> None:
             f"{type(model).__name__}`). A Keras 3 model is not whole in the graph of a "
             "session loop: no step runs what its layers update beside the trained "
             "weights (moving averages of BatchNormalization). Build it with "
-            "`tf_keras` (pip install tf_keras), which is the Keras of TF1 graphs; "
-            "Keras 3 callbacks work with it."
+            f"{compat.KERAS_2}; Keras 3 callbacks work with it.",
+            see="model in a session",
         )
 
 
@@ -144,7 +144,8 @@ def need(clone: Clone | None, what: str) -> Clone:
         f"`model.{what}` was asked for, but this callback runs in a session loop "
         f"under hookbridge and {why}. Give the tf.keras/tf_keras model of the "
         "graph as `as_hooks(..., model=model)`; `get_weights`, `set_weights`, "
-        "`save_weights` and `load_weights` work without one."
+        "`save_weights` and `load_weights` work without one.",
+        see="model in a session",
     )
 
 

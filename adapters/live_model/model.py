@@ -51,7 +51,8 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
             raise errors.LiveModelError(
                 "`model.optimizer` was set, but this callback runs in a session loop "
                 "under hookbridge, where the optimizer is in the graph. Set its "
-                "`learning_rate`, or build a graph with the other optimizer."
+                "`learning_rate`, or build a graph with the other optimizer.",
+                see="model in a session",
             )
         # The `__setattr__` of a trackable object skips a value that `getattr` returns
         # already; `stop_training` would then be the clone's, which is filled with all
@@ -192,7 +193,8 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
                     "the graph and `self.model` has none. Give "
                     "`as_hooks(..., validation=...)` and call `model.evaluate()` "
                     "without data, or call `self.model.compile(loss=..., "
-                    "metrics=...)` in the callback first."
+                    "metrics=...)` in the callback first.",
+                    see="model in a session",
                 )
             with self._live_weights.own_call():
                 return clone.filled().evaluate(*args, **kwargs)
@@ -202,13 +204,15 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
                 f"`model.evaluate` was called with {', '.join(sorted(ignored))} and "
                 "without data, but this callback runs in a session loop under "
                 "hookbridge, where that runs the `validation` given to `as_hooks` as "
-                "it is. Leave them out, or give data and `as_hooks(..., model=model)`."
+                "it is. Leave them out, or give data and `as_hooks(..., model=model)`.",
+                see="model in a session",
             )
         if self._live_evaluate is None:
             raise errors.LiveModelError(
                 "`model.evaluate()` was called, but this callback runs in a session "
                 "loop under hookbridge, which has no validation data. Give "
-                "`as_hooks(..., validation=...)`."
+                "`as_hooks(..., validation=...)`.",
+                see="model in a session",
             )
         self.live_link.push()  # the validation reads the session
         result = dict(self._live_evaluate())
@@ -304,7 +308,8 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
             "under hookbridge, where the model is a graph and a session. It offers "
             f"{', '.join(_offered())}. With `as_hooks(..., model=<the tf.keras or "
             "tf_keras model in the graph>)` it offers everything a Keras model has; "
-            "anything else can be read from the graph with a SessionRunHook."
+            "anything else can be read from the graph with a SessionRunHook.",
+            see="model in a session",
         )
 
 

@@ -86,7 +86,8 @@ class LiveOptimizer:
             raise errors.LiveModelError(
                 f"`model.optimizer.{name}` was set, but this callback runs in a "
                 "session loop under hookbridge, where `learning_rate` (`lr`) is all "
-                f"that can be set: the rest is in the graph. {_way_out(name)}"
+                f"that can be set: the rest is in the graph. {_way_out(name)}",
+                see="model in a session",
             )
         super().__setattr__(name, value)
 
@@ -108,9 +109,10 @@ class LiveOptimizer:
             raise errors.LiveModelError(
                 "hookbridge found no learning rate in this graph: no update op of an "
                 "optimizer has one, and no variable is called `learning_rate`. Name "
-                "it: `as_hooks(..., learning_rate=<tensor, variable or name>)`."
+                "it: `as_hooks(..., learning_rate=<tensor, variable or name>)`.",
+                see="model in a session",
             )
-        raise errors.LiveModelError(self._several())
+        raise errors.LiveModelError(self._several(), see="model in a session")
 
     def _several(self) -> str:
         names = ", ".join(f'"{r.rate.tensor.name}"' for r in self.live_rates.each)
@@ -148,7 +150,8 @@ class LiveOptimizer:
             raise errors.LiveModelError(
                 "hookbridge cannot replace the learning rate of a running graph by a "
                 "schedule. Use the `LearningRateScheduler` callback, or build the "
-                "schedule into the graph."
+                "schedule into the graph.",
+                see="model in a session",
             )
         self._rate().set(np.asarray(value))
 
@@ -206,7 +209,8 @@ class LiveOptimizer:
             f"`model.optimizer.{name}` was asked for, but this callback runs in a "
             "session loop under hookbridge, where `model.optimizer` offers "
             "`learning_rate`, `lr`, `iterations`, `get_config()` and `name`. Read "
-            "other optimizer state from the graph with a SessionRunHook."
+            "other optimizer state from the graph with a SessionRunHook.",
+            see="model in a session",
         )
 
 

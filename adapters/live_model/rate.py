@@ -69,7 +69,8 @@ class LiveRate:
             raise errors.LiveModelError(
                 f'The learning rate "{rate.tensor.name}" has no value outside a '
                 "training step: it depends on something that has to be fed. Make it a "
-                "`tf.compat.v1.placeholder_with_default` or a variable."
+                "`tf.compat.v1.placeholder_with_default` or a variable.",
+                see="model in a session",
             ) from e
 
     @property
@@ -145,7 +146,8 @@ class LiveRate:
                 "TensorFlow has already folded into other ops, so hookbridge cannot "
                 "set it. Build the optimizer with a variable "
                 "(`tf.compat.v1.get_variable(..., trainable=False)`) or a "
-                "`tf.compat.v1.placeholder_with_default`."
+                "`tf.compat.v1.placeholder_with_default`.",
+                see="model in a session",
             )
         if self._undo is None:
             self._undo = self._back_to_now()

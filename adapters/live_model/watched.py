@@ -98,7 +98,7 @@ def refuse_assignment(variable: Any, complaint: str) -> Callable[[Any], None]:
     assign = variable.assign
 
     def refuse(*args: Any, **kwargs: Any) -> None:
-        raise errors.LiveModelError(complaint)
+        raise errors.LiveModelError(complaint, see="model in a session")
 
     names = ("assign", "assign_add", "assign_sub")
     InstanceMethods(variable, dict.fromkeys(names, refuse)).install()

@@ -74,7 +74,8 @@ def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
             f"`model.{method}` was called with `{names[0]}`, but this callback runs in "
             "a session loop under hookbridge, where the weights of a bare graph are "
             "one file and this option has no effect. Leave it out, or give the "
-            "tf.keras/tf_keras model of the graph as `as_hooks(..., model=model)`."
+            "tf.keras/tf_keras model of the graph as `as_hooks(..., model=model)`.",
+            see="model in a session",
         )
 
 

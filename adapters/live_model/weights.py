@@ -77,7 +77,8 @@ class LiveLayer:
             f"under hookbridge, where the layer `{self.name}` is what the graph has in "
             "that scope: its variables. It offers `name`, `weights`, `get_weights()`, "
             "`set_weights()` and `count_params()`. With `as_hooks(..., model=<the "
-            "tf.keras or tf_keras model in the graph>)` it is a Keras layer."
+            "tf.keras or tf_keras model in the graph>)` it is a Keras layer.",
+            see="model in a session",
         )
 
 
@@ -115,7 +116,8 @@ class LiveWeights:
             raise errors.LiveModelError(
                 "A callback asked for weights before the session exists (in "
                 "`set_model` or `set_params`). Under hookbridge they can be read from "
-                "`on_train_begin` on."
+                "`on_train_begin` on.",
+                see="model in a session",
             )
         return session
 

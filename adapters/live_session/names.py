@@ -137,13 +137,15 @@ class StepNames:
             if key.startswith(OUTPUTS):
                 raise errors.LiveSessionError(
                     f"`{key}` is what the step returns, and nothing in the step is "
-                    "computed from it. Feed a tensor that comes before it."
+                    "computed from it. Feed a tensor that comes before it.",
+                    see="live session",
                 )
         for key in self.of_rows.intersection(keys):
             raise errors.LiveSessionError(
                 f"`{key}` is the gradient of some rows only (`tf.IndexedSlices`), and "
                 "cannot be fed as a whole. Feed the gradient of another variable, or "
-                "change it in a `train_step` of the model."
+                "change it in a `train_step` of the model.",
+                see="live session",
             )
 
     def nearest(self, name: str, others: Iterable[str] = ()) -> list[str]:

@@ -97,6 +97,7 @@ def _value_of(graph: LiveGraph, fetch: Any) -> Any:
         # The runtime would refuse it too, but after the step has been made.
         raise errors.LiveSessionError(
             f"`{fetch.name}` is a {fetch.dtype.name}, which has no value outside the "
-            "runtime. Fetch what is read from it."
+            "runtime. Fetch what is read from it.",
+            see="live session",
         )
     return fetch

@@ -31,7 +31,8 @@ def check(options: Any) -> None:
         raise errors.LiveSessionError(
             "`RunOptions.debug_options` asks for watches on tensors, which only a "
             "session on a real graph can set. Fetch the tensors, or use "
-            "`tf.debugging.experimental.enable_dump_debug_info`."
+            "`tf.debugging.experimental.enable_dump_debug_info`.",
+            see="live session",
         )
 
 

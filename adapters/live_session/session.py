@@ -158,7 +158,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         """
         raise errors.LiveSessionError(
             "`partial_run` keeps a graph half executed between calls, which a "
-            "training step of Keras cannot be. Call `run` for each part."
+            "training step of Keras cannot be. Call `run` for each part.",
+            see="live session",
         )
 
     def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
@@ -218,7 +219,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 f"`session.run` was asked for `{e.args[0]}:0`, a tensor of the "
                 "training step, before any step has run with it. Return it from "
                 "`before_run` as `SessionRunArgs(fetches)`, or fetch it after the "
-                "first step."
+                "first step.",
+                see="live session",
             ) from e
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[Any, Any]]:

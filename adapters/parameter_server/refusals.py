@@ -12,8 +12,7 @@ from hookbridge.adapters.guests import kinds as guests
 
 _KERAS_3 = (
     "Keras 3 cannot train under `ParameterServerStrategy`. Make the model with "
-    "`tf_keras` (`pip install tf_keras`, and import it before `hb.as_callbacks` is "
-    "called), or with `tf.keras` on TensorFlow 2.15."
+    f"{compat.KERAS_2}. Import it before `hb.as_callbacks` is called."
 )
 # Like `REFUSED_HOOKS`: hooks that need the process in which the step runs.
 _REFUSED_HOOKS: dict[str, tuple[str, str]] = {
@@ -45,7 +44,7 @@ def check_keras() -> None:
       errors.RefusedError: there is such a strategy and no Keras but Keras 3.
     """
     if in_sight() and all(compat.is_keras3(k) for k in compat.keras_flavours()):
-        raise errors.RefusedError(_KERAS_3)
+        raise errors.RefusedError(_KERAS_3, see="parameter servers")
 
 
 def check_member(model: Any, guest: Any) -> None:
@@ -56,7 +55,9 @@ def check_member(model: Any, guest: Any) -> None:
         process in which a step runs.
     """
     if not hasattr(model, "_cluster_coordinator"):
-        raise errors.RefusedError(f"`{guests.name_of(guest)}`: {_KERAS_3}")
+        raise errors.RefusedError(
+            f"`{guests.name_of(guest)}`: {_KERAS_3}", see="parameter servers"
+        )
     check_hook(guest)
 
 

@@ -92,7 +92,8 @@ class ParameterServerRun(FitRun):
                 f"Hooks cannot run in `{loop}` under `ParameterServerStrategy`: "
                 f"{', '.join(type(h).__name__ for h in self.hooks)}. They can in "
                 "`fit`; for the other loops restore a checkpoint into a model made "
-                "outside the strategy."
+                "outside the strategy.",
+                see="parameter servers",
             )
         return None
 
@@ -190,7 +191,7 @@ class ParameterServerRun(FitRun):
                 )  # what is fed has to be known ahead of each step
             value = self._schedule(into_step, feeds)
         elif into_step != NO_FEEDS:
-            raise errors.LiveSessionError(_LATE_FEED)
+            raise errors.LiveSessionError(_LATE_FEED, see="parameter servers")
         tapped = self._load(value)
         if tapped is None:
             raise tf.errors.OutOfRangeError(None, None, "End of sequence")
@@ -203,7 +204,9 @@ class ParameterServerRun(FitRun):
         try:
             of_step = {n: tapped[keys[n]] for n in program.closure.step_tensors}
         except KeyError as e:
-            raise errors.LiveSessionError(_LATE_FETCH.format(e.args[0])) from e
+            raise errors.LiveSessionError(
+                _LATE_FETCH.format(e.args[0]), see="parameter servers"
+            ) from e
         if not split.has_after:
             return split.known(known, of_step)
         with self._session.outside():

@@ -67,7 +67,8 @@ class ClusterSession(LiveSession):
                 "A hook gave `RunOptions` for a training step. Under "
                 "`ParameterServerStrategy` the step runs on a worker, where they "
                 "cannot follow it. Leave them out; to profile, use "
-                "`tf.profiler.experimental.client.trace` with the workers' addresses."
+                "`tf.profiler.experimental.client.trace` with the workers' addresses.",
+                see="parameter servers",
             )
         try:
             return super().run(fetches, feed_dict, options, run_metadata)

@@ -66,7 +66,8 @@ class ScheduledStep:
             raise errors.RefusedError(
                 "Hooks cannot run with this model under `ParameterServerStrategy`: "
                 "its `make_train_function` does not schedule one `tf.function` for "
-                "each step. Leave `make_train_function` as Keras has it."
+                "each step. Leave `make_train_function` as Keras has it.",
+                see="parameter servers",
             )
         return found[0]
 
@@ -144,5 +145,6 @@ class ScheduledStep:
                 "`learning_rate:0` cannot be fed under `ParameterServerStrategy` with "
                 f"`{type(self._model.optimizer).__name__}`. Use an optimizer of "
                 "`tf.keras.optimizers`, not of its `legacy` module, or set "
-                "`model.optimizer.learning_rate`."
+                "`model.optimizer.learning_rate`.",
+                see="parameter servers",
             )

@@ -71,7 +71,8 @@ class DataPulls:
                 "Instead, call `get_next()` once and compute the entry from the "
                 "same batch as the loss, or fetch it in the loop together with the "
                 "train op; metrics of other data belong into "
-                "`as_hooks(..., validation=...)`."
+                "`as_hooks(..., validation=...)`.",
+                see="logs in a session",
             )
         return not extra
 

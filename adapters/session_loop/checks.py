@@ -38,7 +38,8 @@ _RATE_SETTERS = ("LearningRateScheduler", "ReduceLROnPlateau")
 def _refuse(callback: Any, reason: str, way_out: str) -> errors.RefusedError:
     return errors.RefusedError(
         f"`{kinds.name_of(callback)}` cannot run in a session loop: {reason}. "
-        f"Instead, {way_out}."
+        f"Instead, {way_out}.",
+        see="callback in a session",
     )
 
 
@@ -164,7 +165,8 @@ def epochs_undefined(callback: Any) -> errors.EpochsUndefinedError:
     return errors.EpochsUndefinedError(
         f"`{kinds.name_of(callback)}` acts by epoch, and a session loop has none of "
         "its own. Say how many training steps make one: "
-        "`as_hooks(..., steps_per_epoch=<examples // batch size>)`."
+        "`as_hooks(..., steps_per_epoch=<examples // batch size>)`.",
+        see="epochs in a session",
     )
 
 

@@ -57,7 +57,8 @@ class SessionConfig:
         if self.epochs is not None and self.steps_per_epoch is None:
             raise errors.EpochsUndefinedError(
                 f"`epochs={self.epochs}` was given without `steps_per_epoch`; expected "
-                "both: `as_hooks(..., steps_per_epoch=..., epochs=...)`."
+                "both: `as_hooks(..., steps_per_epoch=..., epochs=...)`.",
+                see="epochs in a session",
             )
         if self.model is not None and not _is_provider(self.model):
             clone.check(self.model)

@@ -46,7 +46,8 @@ class LastEpochHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
                 "`as_hooks(..., epochs=...)` was given hooks only, and the graph has "
                 "no global step to count the steps of an epoch; expected one: call "
                 "`tf.compat.v1.train.get_or_create_global_step()` and give it to "
-                "`minimize(loss, global_step=...)`."
+                "`minimize(loss, global_step=...)`.",
+                see="epochs in a session",
             )
         stop = v1.train.StopAtStepHook(last_step=self.last_step)
         stop.begin()

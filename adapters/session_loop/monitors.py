@@ -104,7 +104,8 @@ def unknown_metric(
         f"produce. It produces: {', '.join(known) or 'nothing'}"
         + (f' (nearest: "{near[0]}")' if near else "")
         + f". {way_out}; or train on with a warning, as Keras does: "
-        '`as_hooks(..., missing_metric="warn")`.'
+        '`as_hooks(..., missing_metric="warn")`.',
+        see="logs in a session",
     )
 
 

@@ -30,7 +30,8 @@ def effective(callback: Any) -> Any:
             f"`{guests.name_of(callback)}` cannot run in a session loop: it was "
             "constructed while a graph was the default one, and Keras then derives it "
             "from the TensorBoard of `tf.compat.v1.keras`, which builds ops in the "
-            "session while training runs. Construct it outside `graph.as_default()`."
+            "session while training runs. Construct it outside `graph.as_default()`.",
+            see="callback in a session",
         )
     current = next(
         b

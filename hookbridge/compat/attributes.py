@@ -32,6 +32,10 @@ _AS_TASK = "makes the copy of an Estimator that one task of a strategy runs"
 
 ATTRIBUTES = (
     *_rows(
+        "tf.compat.v1",
+        _tfmw_wrapped_module="the module that is asked for attributes it does not have",
+    ),
+    *_rows(
         "CheckpointSaverHook",
         _checkpoint_dir="where the callbacks' state is saved and restored",
         _listeners="to be told of each checkpoint for one run only",

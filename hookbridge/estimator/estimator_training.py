@@ -215,5 +215,6 @@ def _refuse_unless_client(config: Any, role: str, strategy: Any, cluster: Any) -
         return
     raise errors.RefusedError(
         f"`Estimator.{method}` with {name} cannot run in this cluster: {reason}. "
-        "Call `hb.estimator.train_and_evaluate` in every process instead."
+        "Call `hb.estimator.train_and_evaluate` in every process instead.",
+        see="estimator in a cluster",
     )

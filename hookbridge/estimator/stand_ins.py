@@ -66,7 +66,8 @@ def _refusing(name: str) -> types.ModuleType:
                 "`tf.estimator`; TPU embeddings, TPU sessions and `TPUEstimator` on "
                 "a TPU do not run on this version. Use TensorFlow 2.15 for it, or "
                 "`tf.distribute.TPUStrategy` with `Model.fit`. `TPUEstimator` with "
-                "`use_tpu=False` works."
+                "`use_tpu=False` works.",
+                see="estimator",
             )
 
         value = type(attribute, (), {"__init__": refuse, "__module__": name})

@@ -143,7 +143,8 @@ def _refusing(
         raise errors.RefusedError(
             f"Received the Keras 3 optimizer `{type(self).__name__}`, which cannot "
             "update the variables of a v1 graph; expected an optimizer of "
-            "`tf.compat.v1.train`, or of `tf_keras`."
+            f"`tf.compat.v1.train`, or of {compat.KERAS_2}.",
+            see="towers",
         )
 
     return apply

@@ -1,0 +1,22 @@
+"""Which page of the documentation tells more about a refusal: one table."""
+
+from __future__ import annotations
+
+# Reason -> page and heading, as `tests/test_pages.py` finds them.
+PAGES = {
+    "a hook and a callback at once": "docs/writing-guests.md",
+    "callback in a session": "docs/callbacks-in-sessions.md"
+    "#every-callback-of-every-keras",
+    "epochs in a session": "docs/callbacks-in-sessions.md#what-it-is-called-for",
+    "estimator": "docs/estimator.md",
+    "estimator in a cluster": "docs/estimator.md#clusters-and-strategies",
+    "guest without events": "docs/reliability.md#nothing-is-left-out-silently",
+    "hook in fit": "docs/hook-support.md#why-a-hook-is-refused",
+    "hook made of tensors": "docs/graph-fit.md#hooks-whose-constructor-takes-tensors",
+    "live session": "docs/hook-support.md#what-to-know",
+    "logs in a session": "docs/callbacks-in-sessions.md#what-it-finds-in-logs",
+    "model in a session": "docs/callbacks-in-sessions.md#what-selfmodel-is",
+    "parameter servers": "docs/parameter-server.md",
+    "towers": "docs/towers.md",
+    "v1 graph in fit": "docs/graph-fit.md",
+}

@@ -1,0 +1,74 @@
+"""Whoever misses `tf.estimator` is told where it is; nothing else changes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import compat, missing
+from hookbridge.pages import PAGES
+
+HAS_ESTIMATOR = compat.tf_version() < (2, 16)
+NAMESPACES = [tf, tf.compat.v1]
+
+
+@pytest.fixture(autouse=True)
+def told() -> None:
+    missing.tell_of_estimator(tf)
+
+
+@pytest.mark.skipif(HAS_ESTIMATOR, reason="this TensorFlow has tf.estimator")
+@pytest.mark.parametrize("module", NAMESPACES, ids=["tf", "tf.compat.v1"])
+def test_the_error_points_to_install_and_run(module: object) -> None:
+    if hasattr(module, "estimator"):
+        pytest.skip("another test of this process has installed it")
+    with pytest.raises(AttributeError) as e:
+        module.estimator.Estimator  # type: ignore[attr-defined]  # noqa: B018
+    text = str(e.value)
+    assert "has no attribute 'estimator'" in text  # as Python says it
+    assert "`hb.estimator.install()`" in text and "`hookbridge run" in text
+    assert text.endswith(f"See {PAGES['estimator']}.")
+    assert e.value.name == "estimator"
+
+
+@pytest.mark.parametrize("module", NAMESPACES, ids=["tf", "tf.compat.v1"])
+def test_other_names_are_missed_as_before(module: object) -> None:
+    with pytest.raises(AttributeError, match=r"has no attribute 'no_such_name'$"):
+        module.no_such_name  # type: ignore[attr-defined]  # noqa: B018
+    assert getattr(module, "no_such_name", 3) == 3
+    assert not hasattr(module, "no_such_name")
+
+
+def test_it_is_told_from_the_first_name_on_and_not_without_tensorflow() -> None:
+    """Both orders of the imports; `install()` puts the real one there."""
+    program = """
+import sys, hookbridge as hb
+assert "tensorflow" not in sys.modules
+import tensorflow as tf
+if "estimator" not in dir(tf):
+    assert not hasattr(tf, "estimator")
+    assert "__getattr__" not in vars(tf)
+    hb.as_hooks
+    try:
+        tf.estimator
+    except AttributeError as e:
+        assert "hb.estimator.install()" in str(e), e
+    assert not hasattr(tf, "estimator") and not hasattr(tf.compat.v1, "estimator")
+hb.estimator.install()
+assert tf.estimator.Estimator and tf.compat.v1.estimator.Estimator
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_telling_twice_is_telling_once() -> None:
+    before = vars(tf).get("__getattr__")
+    missing.tell_of_estimator(tf)
+    assert vars(tf).get("__getattr__") is before
+    assert hb.estimator

@@ -1,0 +1,69 @@
+"""Every refusal names the page that tells more, and the page has that heading."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from hookbridge import errors
+from hookbridge.pages import PAGES
+
+REFUSALS = {
+    "EpochsUndefinedError",
+    "LiveModelError",
+    "LiveSessionError",
+    "NeverCalledError",
+    "RefusedError",
+    "UnknownMetricError",
+}
+
+
+def anchor(heading: str) -> str:
+    """The address of a heading, as GitHub and the site make it."""
+    plain = re.sub(r"[^\w\s-]", "", heading.lower())
+    return re.sub(r"\s", "-", plain.strip())
+
+
+@pytest.mark.parametrize("place", sorted(set(PAGES.values())))
+def test_the_page_has_the_heading(place: str, repo_root: Path) -> None:
+    page, _, heading = place.partition("#")
+    text = (repo_root / page).read_text("utf-8")
+    anchors = [anchor(found) for found in re.findall(r"^#+ (.*)$", text, re.M)]
+    assert not heading or heading in anchors
+
+
+def calls(repo_root: Path) -> list[tuple[str, ast.Call]]:
+    """The places in the sources that make an error of the library."""
+    found = []
+    for folder in ("adapters", "hookbridge"):
+        for file in sorted((repo_root / folder).rglob("*.py")):
+            if "adapters" in file.relative_to(repo_root / folder).parts:
+                continue  # the link
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.Call):
+                    found.append((f"{file}:{node.lineno}", node))
+    return found
+
+
+def test_every_refusal_sees_a_page(repo_root: Path) -> None:
+    used = set()
+    without = []
+    for place, call in calls(repo_root):
+        rows = [k.value for k in call.keywords if k.arg == "see"]
+        used |= {row.value for row in rows if isinstance(row, ast.Constant)}
+        name = ast.unparse(call.func).removeprefix("errors.")
+        if name in REFUSALS and not rows:
+            without.append(place)
+    assert not without
+    # `hookbridge/missing.py` reads a row of its own.
+    assert used | {"estimator"} == set(PAGES)
+
+
+def test_the_message_names_the_page_once_even_in_another_process() -> None:
+    error = errors.RefusedError("It cannot run. Leave it out.", see="towers")
+    assert str(error) == f"It cannot run. Leave it out. See {PAGES['towers']}."
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
