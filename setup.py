@@ -74,6 +74,11 @@ EXTRAS = {
         "jsonschema",
         # What code with tf.contrib is rewritten to.
         "tf_slim",
+        # Executes the notebooks of the examples.
+        "nbclient",
+        "ipykernel",
+        # Its callback for Keras is run in both loops.
+        "tqdm",
     ],
     # The documentation site: `make docs`.
     "docs": ["mkdocs-material==9.*", "mkdocstrings[python]>=1.0"],

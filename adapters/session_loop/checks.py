@@ -145,6 +145,9 @@ def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
 
 
 def _needs_epochs(callback: Any) -> bool:
+    """Whether it acts by epoch, and does not say that it can do without."""
+    if getattr(callback, "epochs_are_optional", False):
+        return False
     return overrides(callback, "on_epoch_begin") or overrides(callback, "on_epoch_end")
 
 

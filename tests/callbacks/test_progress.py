@@ -1,0 +1,182 @@
+"""The line that says how far a loop is, and tqdm's bar, in both loops."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import re
+from typing import Any
+
+import callback_loops as loops
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import errors
+from hookbridge.callbacks.progress import Progress
+from hookbridge.callbacks.progress_line import Standing, clock, progress_line
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def run(loop: str, keras: Any, guests: list[Any], **options: Any) -> loops.Loop:
+    if loop == "fit":
+        hook = tf.compat.v1.train.SessionRunHook()
+        return loops.fit(keras, hb.as_callbacks([*guests, hook]), **options)
+    return loops.session_loop(guests, **options)
+
+
+def without_rates(text: str) -> list[str]:
+    """The lines without examples per second and the time left: those are measured."""
+    return [
+        re.sub(r"  \S+ (examples/s|steps/s|left)", "", s) for s in text.splitlines()
+    ]
+
+
+@pytest.mark.parametrize("loop", ["session", "fit"])
+def test_both_loops_print_the_same_lines(loop: str, keras: Any) -> None:
+    stream = io.StringIO()
+    progress = Progress(stream=stream, every_secs=1e-9, batch_size=loops.BATCH)
+    result = run(loop, keras, [progress], epochs=2)
+    lines = without_rates(stream.getvalue())
+    # Two epochs of three steps, the end of each with its validation, and the end.
+    assert [re.findall(r"epoch \S+|step \S+", line) for line in lines] == [
+        ["epoch 1/2", "step 1/6"],
+        ["epoch 1/2", "step 2/6"],
+        ["epoch 1/2", "step 3/6"],
+        ["epoch 1/2", "step 3/6"],
+        ["epoch 2/2", "step 4/6"],
+        ["epoch 2/2", "step 5/6"],
+        ["epoch 2/2", "step 6/6"],
+        ["epoch 2/2", "step 6/6"],
+        ["epoch 2/2", "step 6/6"],
+    ]
+    for name, values in result.history.items():
+        assert f"  {name} {values[-1]:.4g}" in lines[-1]
+        assert f"  {name} {values[0]:.4g}" in lines[3]
+    assert " examples/s" in stream.getvalue() and " left" in stream.getvalue()
+
+
+@pytest.mark.parametrize("loop", ["session", "fit"])
+def test_a_terminal_has_one_line(loop: str, keras: Any) -> None:
+    stream = Terminal()
+    run(loop, keras, [Progress(stream=stream, every_secs=1e-9)], epochs=2)
+    text = stream.getvalue()
+    assert text.count("\n") == 1 and text.endswith("\n")
+    lines = text.split("\r\x1b[K")[1:]
+    assert len(lines) == 9
+    assert all(len(line.rstrip("\n")) < 80 for line in lines)
+
+
+def test_a_session_without_epochs_counts_steps() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream=stream, every_secs=1e-9, last_step=5)
+    with tf.Graph().as_default():
+        net = loops.build()
+        stop = tf.compat.v1.train.StopAtStepHook(last_step=5)
+        hooks = hb.as_hooks([stop, progress])
+        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(net.train_op, loops.feeds(net, 0))
+    lines = without_rates(stream.getvalue())
+    assert [line.split("  ")[0] for line in lines[:2]] == ["step 1/5", "step 2/5"]
+    assert lines[-1].startswith("step 5/5  loss ")
+    assert "epoch" not in stream.getvalue() and "steps/s" in stream.getvalue()
+
+
+def test_evaluate_and_predict_have_a_line_too(keras: Any) -> None:
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, y = np.ones([8, 2]), np.ones([8, 1])
+    stream = io.StringIO()
+    guests = hb.as_callbacks([Progress(stream=stream, every_secs=1e-9)])
+    model.evaluate(x, y, batch_size=4, verbose=0, callbacks=guests)
+    model.predict(x, batch_size=4, verbose=0, callbacks=guests)
+    lines = without_rates(stream.getvalue())
+    assert [line.split("  loss")[0] for line in lines] == [
+        *("evaluate  batch 1/2", "evaluate  batch 2/2", "evaluate  batch 2/2"),
+        *("predict  batch 1/2", "predict  batch 2/2", "predict  batch 2/2"),
+    ]
+
+
+def stepping(stream: io.StringIO, steps: int, **options: Any) -> None:
+    """Gives a progress a training of 0.1 s for each step, by a clock of the test."""
+    now = [0.0]
+    progress = Progress(stream=stream, clock=lambda: now[0], **options)
+    progress.set_params({"epochs": 1, "steps": steps})
+    progress.set_model(None)
+    progress.on_train_begin()
+    progress.on_epoch_begin(0)
+    for batch in range(steps):
+        now[0] += 0.1
+        progress.on_train_batch_end(batch, {"loss": batch})
+    progress.on_epoch_end(0, {"loss": 0.5, "val_loss": 0.25})
+    progress.on_train_end({"loss": 0.5})
+
+
+def test_a_file_gets_few_lines_and_the_last_one() -> None:
+    stream = io.StringIO()
+    stepping(stream, 301, batch_size=32)
+    lines = stream.getvalue().splitlines()
+    assert (
+        lines
+        == [
+            "epoch 1/1  step 1/301  loss 0",
+            "epoch 1/1  step 101/301  loss 100  320 examples/s  0:20 left",
+            "epoch 1/1  step 201/301  loss 200  320 examples/s  0:10 left",
+            "epoch 1/1  step 301/301  loss 300  320 examples/s",
+            "epoch 1/1  step 301/301  loss 0.5  val_loss 0.25  320 examples/s",
+        ]
+        or lines[3:] == lines[-1:]
+    )
+
+
+def test_a_terminal_is_rewritten_a_few_times_a_second() -> None:
+    stream = Terminal()
+    stepping(stream, 101)
+    assert 30 <= stream.getvalue().count("\r") <= 60
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    assert progress_line(Standing("train", 7)) == "step 7"
+    whole = Standing("train", 7, 10, 2, 3, {"loss": 1e-5}, 0.5, 4)
+    assert progress_line(whole) == (
+        "epoch 2/3  step 7/10  loss 1e-05  2 examples/s  0:06 left"
+    )
+    assert progress_line(Standing("predict", 3, 9)) == "predict  batch 3/9"
+    assert [clock(secs) for secs in (7, 750, 11_100)] == ["0:07", "12:30", "3:05:00"]
+
+
+@pytest.mark.parametrize("name", ["batch_size", "last_step", "every_secs"])
+def test_bad_numbers_are_refused(name: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=f"{name}=0; expected"):
+        Progress(**{name: 0})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("loop", ["session", "fit"])
+def test_the_bar_of_tqdm_moves_in_both_loops(
+    loop: str, keras: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tqdm_keras = importlib.import_module("tqdm.keras")
+    if not issubclass(tqdm_keras.TqdmCallback, keras.callbacks.Callback):
+        pytest.skip("tqdm's callback is one of the other Keras")
+    stream = io.StringIO()
+    bar = tqdm_keras.TqdmCallback(
+        data_size=loops.BATCH * loops.STEPS,
+        batch_size=loops.BATCH,
+        verbose=2,
+        file=stream,
+        mininterval=0,
+    )
+    result = run(loop, keras, [bar], epochs=2)
+    assert (bar.epoch_bar.n, bar.epoch_bar.total) == (2, 2)
+    assert bar.batch_bar.n == loops.STEPS
+    assert "val_loss=" in bar.epoch_bar.postfix
+    assert f"{result.history['loss'][-1]:.3g}" in bar.epoch_bar.postfix
+    assert "| 2/2 [" in stream.getvalue()
