@@ -18,7 +18,8 @@ _MOST_POINTS = 400  # of one series; a chart has no more columns of pixels
 STYLE = """
 .charts { display: grid; gap: 1rem 1.5rem;
   grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); }
-figure { margin: 0; } figcaption { color: var(--faint); font-size: .85em; }
+figure { margin: 0; } figcaption { color: var(--faint); font-size: .85em;
+  overflow-wrap: anywhere; }
 .grid { stroke: var(--rule); stroke-width: 1; }
 .curve { fill: none; stroke: var(--line); stroke-width: 1.8; stroke-linejoin: round; }
 .curve.broad { stroke-width: 6; stroke-opacity: .4; }

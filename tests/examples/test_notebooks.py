@@ -27,7 +27,9 @@ def test_every_notebook_is_tested() -> None:
 def test_the_notebook_runs(
     name: str, repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
+    notebook = nbformat.read(  # type: ignore[no-untyped-call]
+        NOTEBOOKS / name, as_version=4
+    )
     kept = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(kept), "clear the outputs before you commit it"
     path = f"{repo_root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"

@@ -19,6 +19,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
+
+from browser import Page, open_page
+
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
 # Older TensorBoards import `pkg_resources`, which newer setuptools have no more.
@@ -68,27 +73,49 @@ def tensorboard(directory: Path) -> Iterator[str]:
             process.terminate()
 
 
+def open_tensorboard(address: str, picture: Path) -> Page:
+    """Opens the charts of loss and accuracy, once more if they are not drawn yet."""
+    for _ in range(10):
+        page = open_page(
+            f"{address}?runFilter=tensorboard&tagFilter=epoch_(loss|acc)&smoothing=0"
+            "&darkMode=false#timeseries",
+            picture=picture,
+            size=(1400, 640),
+            waiting_secs=60,
+        )
+        if lines_in(page) >= 8:  # training and validation, of both loops, twice
+            break
+    return page
+
+
+def lines_in(page: Page) -> int:
+    """How many curves TensorBoard has drawn on a page."""
+    return len(re.findall(r'<path d="M[-\d.]+,[-\d.]+L', page.dom))
+
+
+def part_of(report: Path, anchor: str) -> Path:
+    """The report from a heading on: the browser takes pictures of a page's begin."""
+    style = f"<style>body > :not(#{anchor}, #{anchor} ~ *) {{ display: none }}</style>"
+    path = report.with_name(f"{anchor}.html")
+    path.write_text(report.read_text("utf-8") + style, encoding="utf-8")
+    return path
+
+
 def main() -> None:
     """Writes the pictures."""
-    sys.path.insert(0, str(ROOT / "tests" / "helpers"))
-    from browser import open_page
-
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         run = small_demo(Path(folder) / "run", "--epochs=30")
-        report = (run / "report.html").as_uri()
-        for name, dark in (("report-light", False), ("report-dark", True)):
-            open_page(
-                report, picture=PICTURES / f"{name}.png", size=(1240, 2000), dark=dark
-            )
+        report = run / "report.html"
+        open_page(report.as_uri(), picture=PICTURES / "curves.png", size=(1000, 960))
+        open_page(
+            part_of(report, "order").as_uri(),
+            picture=PICTURES / "events.png",
+            size=(1000, 1100),
+            dark=True,
+        )
         with tensorboard(run) as address:
-            open_page(
-                f"{address}?runFilter=tensorboard&tagFilter=epoch&smoothing=0"
-                "&darkMode=false#timeseries",
-                picture=PICTURES / "tensorboard.png",
-                size=(1400, 640),
-                waiting_secs=90,
-            )
+            open_tensorboard(address, PICTURES / "tensorboard.png")
 
 
 if __name__ == "__main__":

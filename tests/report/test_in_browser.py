@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 from browser import NOT_HERE, chromium, open_page
-from report_pictures import TENSORBOARD_WORKS, small_demo, tensorboard
+from report_pictures import (
+    TENSORBOARD_WORKS,
+    lines_in,
+    open_tensorboard,
+    small_demo,
+    tensorboard,
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -67,12 +73,8 @@ def test_tensorboard_draws_both_loops_side_by_side(
 ) -> None:
     picture = tmp_path / "tensorboard.png"
     with tensorboard(demo_dir) as address:
-        page = open_page(
-            f"{address}?runFilter=tensorboard&tagFilter=epoch#timeseries",
-            picture=picture,
-            size=(1400, 640),
-            waiting_secs=90,
-        )
+        page = open_tensorboard(address, picture)
+    assert lines_in(page) >= 8
     for loop in ("session", "fit"):
         for part in ("train", "validation"):
             assert f"{loop}/tensorboard/{part}" in page.dom
