@@ -38,7 +38,6 @@ def progress_line(standing: Standing) -> str:
         parts.append(f"epoch {_of(standing.epoch, standing.epochs)}")
     word = "step" if standing.loop == "train" else "batch"
     parts.append(f"{word} {_of(standing.step, standing.last_step)}")
-    parts += [f"{name} {value:.4g}" for name, value in standing.values.items()]
     rate = standing.steps_per_sec
     if rate is not None:
         size = standing.batch_size
@@ -46,6 +45,9 @@ def progress_line(standing: Standing) -> str:
         parts.append(f"{rate * (size or 1):.4g} {unit}")
         if standing.last_step is not None and standing.last_step > standing.step:
             parts.append(f"{clock((standing.last_step - standing.step) / rate)} left")
+    # The values are last: a terminal may be too narrow for all of them.
+    names = sorted(standing.values, key=lambda name: name != "loss")
+    parts += [f"{name} {standing.values[name]:.4g}" for name in names]
     return "  ".join(parts)
 
 

@@ -7,14 +7,17 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 
+_CLEAR = "\r\x1b[K"
 Emit = Callable[[str], None]
 
 
 def make_emit(*, to_stderr: bool) -> Emit:
-    """A function that prints one line at once."""
+    """A function that prints one line at once, over a line of progress."""
 
     def emit(line: str) -> None:
-        print(line, file=sys.stderr if to_stderr else sys.stdout, flush=True)
+        stream = sys.stderr if to_stderr else sys.stdout
+        over = _CLEAR if stream.isatty() and sys.stderr.isatty() else ""
+        print(f"{over}{line}", file=stream, flush=True)
 
     return emit
 

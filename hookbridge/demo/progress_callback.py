@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-class Progress:
+class EpochLines:
     """Prints one line for each epoch and keeps the epochs' logs.
 
     Attributes:
@@ -52,5 +52,5 @@ class Progress:
 
 def progress_callback(keras: Any, emit: Callable[[str], None]) -> Any:
     """The callback for any Keras flavour."""
-    bases = (Progress, keras.callbacks.Callback)
+    bases = (EpochLines, keras.callbacks.Callback)
     return type("ProgressCallback", bases, {})(emit)

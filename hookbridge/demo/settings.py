@@ -27,6 +27,7 @@ class DemoSettings:
       learning_rate: at the start.
       seed: of the weights, the split and the order of the data.
       model_dir: where both runs write.
+      progress: whether a line says how far each loop is.
     """
 
     epochs: int = 30
@@ -36,6 +37,7 @@ class DemoSettings:
     learning_rate: float = 3e-3
     seed: int = 0
     model_dir: str = "runs/demo"
+    progress: bool = True
 
     @property
     def steps_per_epoch(self) -> int:

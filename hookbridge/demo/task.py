@@ -21,6 +21,7 @@ import hookbridge as hb
 from hookbridge import lifecycle
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.kinds import is_hook, name_of
+from hookbridge.callbacks.progress import Progress
 from hookbridge.cluster import ClusterConfig
 from hookbridge.demo import data as data_lib
 from hookbridge.demo import model as model_lib
@@ -31,7 +32,7 @@ from hookbridge.demo.guests import (
     keras_package,
     keras_with_parameter_servers,
 )
-from hookbridge.demo.progress_callback import Progress
+from hookbridge.demo.progress_callback import EpochLines
 from hookbridge.demo.report import TIMELINES, to_json
 from hookbridge.demo.settings import DemoSettings
 from hookbridge.demo.story import complaints, shortened
@@ -97,7 +98,7 @@ class DemoTask:
             with hb.profile(guests) as profile:
                 result = loop.train(
                     self._share_of_worker,
-                    guests=guests,
+                    guests=[*self._progress(), *guests],
                     steps_per_epoch=settings.steps_per_epoch,
                     epochs=settings.epochs,
                     validation_fn=lambda: data_lib.whole(self._digits.validation),
@@ -132,7 +133,7 @@ class DemoTask:
                 validation_steps=1,
                 shuffle=False,  # the dataset does
                 verbose=0,
-                callbacks=hb.as_callbacks(guests),
+                callbacks=hb.as_callbacks([*self._progress(), *guests]),
             )
         seconds = time.perf_counter() - start
         scores = model.evaluate(test, steps=1, verbose=0, return_dict=True)
@@ -157,6 +158,11 @@ class DemoTask:
         guests = demo_guests(self._keras, self._directory, self._emit)
         return [spy(guest, self._log) for guest in guests]
 
+    def _progress(self) -> list[Any]:
+        """Ours, beside the guests that the report is about."""
+        size = self._settings.batch_size
+        return [Progress(batch_size=size)] if self._settings.progress else []
+
     def _write(
         self,
         guests: list[Any],
@@ -166,7 +172,7 @@ class DemoTask:
         profile: Profile,
     ) -> None:
         (activity,) = (each for each in guests if isinstance(each, ActivityHook))
-        (progress,) = (each for each in guests if isinstance(each, Progress))
+        (progress,) = (each for each in guests if isinstance(each, EpochLines))
         keras = keras_package(self._keras)
         kind, index = self._config.task_type, self._config.task_index
         task = f"{kind} {index}" if self._config.cluster else "this process"

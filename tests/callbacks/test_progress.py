@@ -122,7 +122,7 @@ def stepping(stream: io.StringIO, steps: int, **options: Any) -> None:
 
 def test_a_file_gets_few_lines_and_the_last_one() -> None:
     stream = io.StringIO()
-    stepping(stream, 301, batch_size=32)
+    stepping(stream, 301, batch_size=32, every_secs=9.99)  # 10 s, but for rounding
     lines = stream.getvalue().splitlines()
     assert (
         lines
@@ -145,9 +145,9 @@ def test_a_terminal_is_rewritten_a_few_times_a_second() -> None:
 
 def test_what_is_not_known_is_left_out() -> None:
     assert progress_line(Standing("train", 7)) == "step 7"
-    whole = Standing("train", 7, 10, 2, 3, {"loss": 1e-5}, 0.5, 4)
+    whole = Standing("train", 7, 10, 2, 3, {"mae": 2, "loss": 1e-5}, 0.5, 4)
     assert progress_line(whole) == (
-        "epoch 2/3  step 7/10  loss 1e-05  2 examples/s  0:06 left"
+        "epoch 2/3  step 7/10  2 examples/s  0:06 left  loss 1e-05  mae 2"
     )
     assert progress_line(Standing("predict", 3, 9)) == "predict  batch 3/9"
     assert [clock(secs) for secs in (7, 750, 11_100)] == ["0:07", "12:30", "3:05:00"]

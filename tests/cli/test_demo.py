@@ -17,7 +17,7 @@ import tensorflow as tf
 from hookbridge.cli import main
 from hookbridge.demo import guests as guests_lib
 from hookbridge.demo import model, report
-from hookbridge.demo.progress_callback import Progress
+from hookbridge.demo.progress_callback import EpochLines
 
 pytestmark = pytest.mark.slow
 
@@ -77,6 +77,10 @@ def test_both_loops_learn_and_stop_at_the_same_step(default_run: Any) -> None:
             assert ours[key] == pytest.approx(theirs[key], rel=0.02, abs=0.01), key
     assert "LoggingTensorHook: " in progress
     assert f"epoch   1/30  step {STEPS_PER_EPOCH:>5}  loss" in progress
+    # The line of both loops, which `--noprogress` turns off.
+    first = f"epoch 1/30  step 1/{30 * STEPS_PER_EPOCH}  "
+    assert progress.count(first) == 2
+    assert "examples/s" in progress
 
 
 def test_the_report_counts_every_event_in_both_loops(default_run: Any) -> None:
@@ -95,6 +99,7 @@ def test_the_report_counts_every_event_in_both_loops(default_run: Any) -> None:
         assert guests["ProgressCallback"]["events"]["on_train_batch_end"] == steps
         assert [guest["differences"] for guest in guests.values()] == [[]] * 10
     assert json.loads((directory / "report.json").read_text()) == result
+    assert (directory / "report.html").read_text().count("<polyline") >= 10
     table = report.as_table(result)
     assert "CheckpointSaverHook (hook, chief)" in table and "on_epoch_end" in table
     for loop in result["loops"].values():
@@ -146,11 +151,13 @@ def test_the_best_weights_are_the_same_in_both_loops(default_run: Any) -> None:
 def test_a_second_demo_replaces_the_first_and_takes_other_settings(
     repo_root: Path, tmp_path: Path
 ) -> None:
-    flags = (f"--model_dir={tmp_path}/run", "--epochs=2", "--batch_size=100")
+    flags = ["--epochs=2", "--batch_size=100", "--noprogress"]
+    flags.append(f"--model_dir={tmp_path}/run")
     for towers in (1, 4):
         done = demo(repo_root, *flags, f"--num_towers={towers}")
         assert done.returncode == 0, done.stderr + done.stdout
         assert "Every guest saw the documented events in every process." in done.stdout
+        assert "examples/s" not in done.stdout + done.stderr
         rows = (tmp_path / "run" / "session" / "metrics.csv").read_text().splitlines()
         assert len(rows) == 3
         checkpoints = (tmp_path / "run" / "fit" / "checkpoints").glob("*.index")
@@ -160,7 +167,7 @@ def test_a_second_demo_replaces_the_first_and_takes_other_settings(
         ]
 
 
-class Deserter(Progress):
+class Deserter(EpochLines):
     """Loses the batches of the second epoch, as if its host had forgotten them."""
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
