@@ -75,12 +75,19 @@ def wants_batches(callback: Any, mode: str) -> bool:
     return any(overrides(callback, event) for event in BATCH_EVENTS[mode])
 
 
+def _insists(callback: Any, mode: str) -> bool:
+    """Whether a callback says itself that it wants batches, whatever it overrides."""
+    own = f"_implements_{mode}_batch_hooks"
+    return overrides(callback, own) and wants_batches(callback, mode)
+
+
 def called(guests: Sequence[Any], event: str) -> list[Any]:
     """The guests of one loop whose method for an event is called, in order.
 
     Methods that do nothing are left out. A callback can say that it wants no batches
     (`_implements_train_batch_hooks` returns False); Keras calls its batch methods
-    nevertheless if another callback of the same loop wants batches.
+    nevertheless if another callback of the same loop wants batches. One that always
+    says yes may get its methods while it runs, as tqdm's does.
     """
     mode = _MODES.get(event)
     if mode is None:
@@ -92,5 +99,8 @@ def called(guests: Sequence[Any], event: str) -> list[Any]:
         g
         for g in guests
         if overrides(g, event)
-        or (callable(getattr(g, event, None)) and overrides(g, alias))
+        or (
+            callable(getattr(g, event, None))
+            and (overrides(g, alias) or _insists(g, mode))
+        )
     ]
