@@ -116,7 +116,8 @@ class StepCall:
                 f"A hook feeds `learning_rate:0`, which is a `{type(rate).__name__}` "
                 "in a v1 graph: the step computes it anew. Compile the model with a "
                 "number as its learning rate, which hooks can feed, or put the "
-                "change into the schedule."
+                "change into the schedule.",
+                see="v1 graph in fit",
             )
         return [tensor]
 
