@@ -17,6 +17,8 @@ from hookbridge.demo.report import (
 from hookbridge.report.run_report import Run, RunReport, Table
 from hookbridge.report.timeline import Timeline
 
+_MOST_COSTS = 12  # rows for each loop; `guests.profile.json` has all
+
 
 def html_report(report: Mapping[str, Any]) -> RunReport:
     """The page of what `report.as_dict` returned, with the curves beside it."""
@@ -49,6 +51,28 @@ def html_report(report: Mapping[str, Any]) -> RunReport:
         + (" ".join(found) or "Every guest saw the documented events everywhere."),
         runs=runs,
         events=Table(event_header(report), list(event_rows(report)), numbers_from=2),
+        costs=_costs(report["loops"]),
         versions=compat.installed_versions(),
         settings={key: str(value) for key, value in report["settings"].items()},
     )
+
+
+def _costs(loops: Mapping[str, Any]) -> Table:
+    """The most expensive events of guests in each loop, in the chief's process."""
+    rows = []
+    for loop, facts in loops.items():
+        for row in facts["processes"][facts["chief"]]["profile"]["rows"][:_MOST_COSTS]:
+            share = row["share"]
+            rows.append(
+                (
+                    loop,
+                    row["guest"],
+                    row["event"],
+                    str(row["calls"]),
+                    f"{1e3 * row['seconds']:.1f}",
+                    f"{1e6 * row['seconds'] / max(row['calls'], 1):.0f}",
+                    "" if share is None else f"{share:.1%}",
+                )
+            )
+    header = ("loop", "guest", "event", "calls", "ms", "us per call", "share of steps")
+    return Table(header, rows, numbers_from=3)

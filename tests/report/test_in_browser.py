@@ -56,7 +56,7 @@ def test_the_report_shows_both_loops_and_asks_for_nothing(
     assert {"loss", "accuracy", "val_loss", "global_step/sec"} <= set(names)
     for name, chart in zip(names, charts, strict=True):
         assert chart.count("<polyline") == 2, name  # one for each loop
-    for anchor in ("curves", "order", "timelines", "events", "settings", "versions"):
+    for anchor in ("curves", "order", "timelines", "events", "costs", "versions"):
         assert f'id="{anchor}"' in page.dom
     for guest in ("ActivityHook", "ProgressCallback"):
         # In the order and over time, in each loop.
