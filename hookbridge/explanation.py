@@ -212,7 +212,11 @@ def format_report(report: Report) -> str:
             )
         if guest.reason:
             lines += textwrap.wrap(
-                guest.reason, _WIDTH, initial_indent="  ", subsequent_indent="  "
+                guest.reason,
+                _WIDTH,
+                initial_indent="  ",
+                subsequent_indent="  ",
+                break_on_hyphens=False,  # the name of a page stays whole
             )
         width = max((len(e.event) for e in guest.events), default=0)
         for row in guest.events:

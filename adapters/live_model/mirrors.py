@@ -285,7 +285,8 @@ class Mirrors:
             raise errors.LiveModelError(
                 f"The weight `{empty[0]}` was used after its session was closed by an "
                 "error, and no callback had read it before. Read weights in an event "
-                "of the callback, such as `on_epoch_end`."
+                "of the callback, such as `on_epoch_end`.",
+                see="model in a session",
             ) from e
         return dict(zip(map(id, mirrors), values, strict=True))
 
