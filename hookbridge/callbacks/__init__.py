@@ -7,7 +7,7 @@ The names are looked up on first use: importing this does not import TensorFlow.
 
 Reading order: `ready_made`, then one file for each: `prediction_outputs_processor`,
 `learning_rate_scheduler`, `summary_writer`, `early_stopper`, `saved_model_exporter`
-(with `export`), `model_uploader` (with `upload`).
+(with `export`), `model_uploader` (with `upload`), `progress` (with `progress_line`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hookbridge.callbacks.prediction_outputs_processor import (
         PredictionOutputsProcessor as PredictionOutputsProcessor,
     )
+    from hookbridge.callbacks.progress import Progress as Progress
     from hookbridge.callbacks.saved_model_exporter import (
         SavedModelExporter as SavedModelExporter,
     )
@@ -34,6 +35,7 @@ _WHERE = {
     "LearningRateScheduler": "hookbridge.callbacks.learning_rate_scheduler",
     "ModelUploader": "hookbridge.callbacks.model_uploader",
     "PredictionOutputsProcessor": "hookbridge.callbacks.prediction_outputs_processor",
+    "Progress": "hookbridge.callbacks.progress",
     "SavedModelExporter": "hookbridge.callbacks.saved_model_exporter",
     "SummaryWriter": "hookbridge.callbacks.summary_writer",
 }

@@ -9,15 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from hookbridge import errors
-from hookbridge.adapters.guests import any_flavour
-from hookbridge.adapters.guests.roles import set_role
 from hookbridge.callbacks.progress_line import Standing, progress_line
+from hookbridge.callbacks.ready_made import ReadyMade
 
 TERMINAL_SECS, FILE_SECS = 0.2, 10.0
 _CLEAR = "\r\x1b[K"
 
 
-class Progress(any_flavour.AnyFlavour):
+class Progress(ReadyMade):
     """Prints epoch, step, loss, metrics, examples per second, and the time left.
 
     On a terminal one line is rewritten in place; into a file or a pipe it prints plain
@@ -60,29 +59,17 @@ class Progress(any_flavour.AnyFlavour):
                 raise errors.InvalidArgumentError(
                     f"Received {name}={number!r}; expected a number above 0."
                 )
-        self.params: dict[str, Any] | None = None
-        self.validation_data = None
+        super().__init__("chief")
         self._batch_size = batch_size
         self._last_step = last_step
         self._printer = _Printer(stream, every_secs, clock)
         self._run: _Run | None = None
         self._is_training = False
-        set_role(self, "chief")
-
-    def set_params(self, params: dict[str, Any]) -> None:
-        """Called by the loop before training."""
-        self.params = params
-
-    def set_model(self, model: Any) -> None:
-        """Called by the loop before training."""
-        self.model = model
 
     def on_train_begin(self, logs: Any = None) -> None:
         """A training begins, or goes on."""
-        optimizer = getattr(self.model, "optimizer", None)
-        first = 0 if optimizer is None else int(optimizer.iterations)
         self._is_training = True
-        self._begin("train", first)
+        self._begin("train", self.global_step())
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Batches are counted from 0 again."""
