@@ -15,6 +15,7 @@ PAGES = {
     "hook made of tensors": "docs/graph-fit.md#hooks-whose-constructor-takes-tensors",
     "live session": "docs/hook-support.md#what-to-know",
     "logs in a session": "docs/callbacks-in-sessions.md#what-it-finds-in-logs",
+    "model definition file": "docs/examples.md",
     "model in a session": "docs/callbacks-in-sessions.md#what-selfmodel-is",
     "parameter servers": "docs/parameter-server.md",
     "towers": "docs/towers.md",

@@ -49,7 +49,8 @@ class FitTraining:
             raise errors.RefusedError(
                 f"{definition.path} has a `model_fn`, which builds a graph with a "
                 "train op of its own; `fit` trains Keras models. Use --loop=towers or "
-                "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`."
+                "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`.",
+                see="model definition file",
             )
         self._definition = definition
         self._settings = settings

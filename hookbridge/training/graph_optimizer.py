@@ -52,7 +52,8 @@ class GraphOptimizer:
             raise errors.RefusedError(
                 f"{where} is a Keras 3 optimizer, which cannot update the variables of "
                 "a graph; expected one of tf_keras, Keras 2 or `tf.compat.v1.train`. "
-                "Set TF_USE_LEGACY_KERAS=1 and install tf_keras, or use --loop=fit."
+                "Set TF_USE_LEGACY_KERAS=1 and install tf_keras, or use --loop=fit.",
+                see="model definition file",
             )
         # Only an eager optimizer knows the value of its learning rate.
         self._config = dict(definition.optimizer().get_config())
@@ -61,7 +62,8 @@ class GraphOptimizer:
             if harmless is not None and value not in harmless:
                 raise errors.RefusedError(
                     f"{where} has {name}={value!r}, which no optimizer of a graph has; "
-                    "expected one without. Use --loop=fit."
+                    "expected one without. Use --loop=fit.",
+                    see="model definition file",
                 )
         self._rate = self._config.pop("learning_rate")
         kind = type(optimizer).__name__
@@ -70,7 +72,8 @@ class GraphOptimizer:
             raise errors.RefusedError(
                 f"{where} is `{kind}`, which has no counterpart in "
                 "`tf.keras.optimizers.legacy`; expected one of "
-                f"{', '.join(_names(self._keras))}. Use one of them, or --loop=fit."
+                f"{', '.join(_names(self._keras))}. Use one of them, or --loop=fit.",
+                see="model definition file",
             )
 
     def make(self) -> Any:
