@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hookbridge import lifecycle
-from hookbridge.adapters.guests import kinds, watchers
+from hookbridge.adapters.guests import foreign, kinds, watchers
 from hookbridge.patching import InstanceMethods
 from hookbridge.timings import Timings, as_table
 
@@ -103,6 +103,8 @@ class Profile:
 
     def wrapped(self, wrapper: Any) -> None:
         """See `watchers.Watcher`."""
+        if isinstance(wrapper, foreign.ForeignCallback):
+            return  # a proxy: what is called is the guest, which may change
         if any(wrapper is known for known in self._followed):
             return
         self._followed.append(wrapper)

@@ -148,6 +148,23 @@ def test_guests_that_are_converted_already() -> None:
     assert counts(profile)[BRIDGE, "after_run"] == 20
 
 
+def test_method_that_a_guest_replaces_in_a_proxy(keras: Any, keras2: Any) -> None:
+    """A Keras 3 callback is in a proxy where Keras 2 is in the process too."""
+
+    class Changes(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.__dict__["on_train_batch_end"] = lambda batch, logs=None: later.append(
+                1
+            )
+
+    later: list[int] = []
+    guest = Changes()
+    with hb.profile(guest) as profile:
+        fit([guest])
+    assert len(later) == 9
+    assert counts(profile)["Changes", "on_train_batch_end"] == 1
+
+
 def test_second_fit_of_one_profile() -> None:
     hook = Hook()
     with hb.profile(hook) as profile:
