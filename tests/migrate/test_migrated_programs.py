@@ -190,7 +190,6 @@ def test_the_parity_test_of_a_class_passes(
 # What only a person can do to the programs of `tests/run`, and its comment says so.
 BY_HAND = {
     "mnist_towers": "TUTORIALS",
-    "mnist": "TUTORIALS",
     "cifar": "CONTRIB_LEARN",
     "experiment": "CONTRIB_LEARN",
     "slim_nets": "SLIM_BROKEN",
