@@ -235,7 +235,10 @@ class StepFunction:
     ) -> Callable[..., Any]:
         self.names.check_fed(fed.tensors)
         keys = {key for key in tapped.values() if not self._is_output(key)}
-        function, tap = self._keras_function(frozenset(keys))
+        if fed.tensors:  # what is fed is put into the trace
+            function, tap = self._make_function(frozenset(keys), is_filed=False)
+        else:
+            function, tap = self._keras_function(frozenset(keys))
         output_names = eager_step.output_names(self._model)
         step_tensors = sorted(program.closure.step_tensors)
         inner = traceable(function)
