@@ -37,6 +37,9 @@ def define_flags(values: Any) -> None:
         "sync", False, "Whether workers make one update together.", flag_values=values
     )
     flags.DEFINE_boolean(
+        "progress", True, "A line that says how far it is.", flag_values=values
+    )
+    flags.DEFINE_boolean(
         "batch_per_tower",
         False,
         "Whether each tower gets a batch of its own.",

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from hookbridge.run import children
 
-children.run_main(globals())
+if __name__ == "__mp_main__":
+    children.run_main(globals())

@@ -18,7 +18,7 @@ from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.keras_model import built_model, compile_model, features_of
 from hookbridge.training.settings import TrainingSettings
-from hookbridge.training.summary import tensorboard
+from hookbridge.training.summary import watchers
 
 v1 = tf.compat.v1
 SAVE_SECS = 600
@@ -85,7 +85,7 @@ class FitTraining:
             v1.train.CheckpointSaverHook(settings.model_dir, save_secs=SAVE_SECS),
             *([v1.train.StopAtStepHook(last_step=last_step)] if last_step else []),
         ]
-        hooks += tensorboard(keras_of(model), settings)
+        hooks += watchers(keras_of(model), settings, last_step)
         validation, validation_steps = self._validation()
         model.fit(
             batches,

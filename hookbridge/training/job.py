@@ -9,11 +9,12 @@ from types import ModuleType
 from typing import Any
 
 from hookbridge.cluster import ClusterConfig
+from hookbridge.report.run_report import write_html
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
 from hookbridge.training.failures import Failures
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.settings import TrainingSettings
-from hookbridge.training.summary import summary
+from hookbridge.training.summary import report, summary
 
 MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
 
@@ -69,6 +70,8 @@ class TrainingJob:
         if self._config.cluster and not self._config.is_chief:
             return ""
         secs = time.monotonic() - began
+        if os.path.isdir(self._settings.model_dir):  # and no remote folder
+            write_html(report(self._settings, step, secs), self._settings.model_dir)
         return summary(self._settings, step, secs, self._params, self.inputs.skipped)
 
     def told(self, error: BaseException, command: str) -> str:

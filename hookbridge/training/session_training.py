@@ -18,7 +18,7 @@ from hookbridge.training.graph_model import GraphModel, WeightedEvaluation
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.keras_model import built_model
 from hookbridge.training.settings import TrainingSettings
-from hookbridge.training.summary import tensorboard
+from hookbridge.training.summary import watchers
 
 v1 = tf.compat.v1
 
@@ -195,7 +195,8 @@ class SessionTraining:
         settings = self._settings
         guests = self._definition.guests(mode)
         if mode == TRAIN and steps_per_epoch is not None:
-            guests += tensorboard(tf.keras, settings)
+            last_step = settings.last_step(steps_per_epoch)
+            guests += watchers(tf.keras, settings, last_step)
         validation = None
         if mode == TRAIN and self._inputs.has(EVAL) and not self._has_evaluator():
             validation = (WeightedEvaluation(self.estimator), self._eval_spec([]))

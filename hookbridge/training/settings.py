@@ -38,6 +38,7 @@ class TrainingSettings:
       header_lines: lines at the top of each text file that are no data.
       bad_rows: what a row that cannot be read does.
       seed: of the initial weights and of random operations.
+      progress: whether a line says how far the loop is.
     """
 
     model_def: str
@@ -60,6 +61,7 @@ class TrainingSettings:
     header_lines: int = 0
     bad_rows: BadRows = "stop"
     seed: int | None = None
+    progress: bool = True
 
     def check(self) -> None:
         """Checks what no single flag can tell, and makes `model_dir`.

@@ -5,27 +5,57 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import compat
+from hookbridge.callbacks.progress import Progress
 from hookbridge.data.bad_rows import BadRow
+from hookbridge.report.run_report import FILE_NAME, Run, RunReport
 from hookbridge.training.settings import TrainingSettings
 
 
-def tensorboard(keras: Any, settings: TrainingSettings) -> list[Any]:
-    """The callback that writes the same curves in every loop, if it can write.
+def watchers(
+    keras: Any, settings: TrainingSettings, last_step: int | None
+) -> list[Any]:
+    """The callbacks that show every loop alike: the line of progress, and TensorBoard.
 
     Runs whose `model_dir`s have a folder in common lie side by side there.
 
     Args:
       keras: the flavour of the callback.
       settings: the job.
+      last_step: the global step at which the training ends; None if it has no end.
     """
-    if importlib.util.find_spec("tensorboard") is None:
-        return []
-    folder = os.path.join(settings.model_dir, "tensorboard")
-    return [keras.callbacks.TensorBoard(folder, write_graph=False, profile_batch=0)]
+    found: list[Any] = [Progress(last_step=last_step)] if settings.progress else []
+    if importlib.util.find_spec("tensorboard") is not None:
+        folder = os.path.join(settings.model_dir, "tensorboard")
+        board = keras.callbacks.TensorBoard
+        found.append(board(folder, write_graph=False, profile_batch=0))
+    return found
+
+
+def report(settings: TrainingSettings, step: int, secs: float) -> RunReport:
+    """The page with the curves of a training.
+
+    Args:
+      settings: the job.
+      step: the global step at the end.
+      secs: how long it took.
+    """
+    facts = {"global step": str(step), "seconds": f"{secs:.1f}"}
+    title = f"Training of {os.path.basename(settings.model_def)}"
+    loop = f"--loop={settings.loop}"
+    return RunReport(
+        title=title,
+        summary=f"It ended at step {step}, after {secs:.1f} seconds.",
+        runs=[Run(settings.loop, loop, Path(settings.model_dir), facts=facts)],
+        versions=compat.installed_versions(),
+        settings={name: str(value) for name, value in asdict(settings).items()},
+    )
 
 
 def summary(
@@ -49,6 +79,7 @@ def summary(
     places = {
         "checkpoint": checkpoint,
         "TensorBoard": f"tensorboard --logdir {settings.model_dir}",
+        "report": os.path.join(settings.model_dir, FILE_NAME),
         "SavedModel": params.get("saved_model_path"),
     }
     exported = str(places["SavedModel"])

@@ -113,7 +113,7 @@ def test_version_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> 
     told = dict(line.split(" ", 1) for line in capsys.readouterr().out.splitlines())
     assert told["hookbridge"] == hb.__version__
     assert told["tensorflow"] == metadata.version("tensorflow")
-    assert told["Python"] == platform.python_version()
+    assert told["python"] == platform.python_version()
 
 
 def test_flags_of_one_run_are_not_seen_by_the_next(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ def noted(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> 
             done = hookbridge(fork_server, *arguments, NOTES=str(notes))
             assert done.returncode == 0, done.stdout + done.stderr
             lines = [json.loads(line) for line in notes.read_text().splitlines()]
-            results[command] = (printed(done), lines)
+            results[command] = (printed(done), lines, done.stderr)
         found[loop] = (model_dir, results)
     return found
 
@@ -147,7 +148,7 @@ def test_params_say_where_things_are(noted: Any, loop: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_evaluate_and_predict_drive_their_events(noted: Any, loop: str) -> None:
-    (fit, _), (found, _) = (noted[each][1]["evaluate"] for each in ("fit", loop))
+    (fit, *_), (found, *_) = (noted[each][1]["evaluate"] for each in ("fit", loop))
     assert found == pytest.approx(fit, rel=1e-4)
     assert set(found) == {"loss", "accuracy", "global_step"}
     assert len(_events(noted, loop, "evaluate", "test")) == 1
@@ -167,5 +168,19 @@ def test_a_loop_goes_on_with_the_weights_of_another(
         "--header_lines=1",
     )
     assert done.returncode == 0, done.stderr
-    towers, _ = noted["towers"][1]["evaluate"]
+    towers, *_ = noted["towers"][1]["evaluate"]
     assert printed(done) == pytest.approx(towers, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_training_shows_how_far_it_is_and_leaves_a_report(
+    noted: Any, loop: str
+) -> None:
+    folder, results = noted[loop]
+    told = results["train"][2]
+    # Into a pipe: plain lines, the first and the last among them.
+    assert re.search(r"^epoch 2/2  step 20/20 .* loss \d", told, re.M), told
+    page = (folder / "report.html").read_text("utf-8")
+    assert "Training of noted.py" in page and "epoch_loss" in page
+    assert "<script" not in page
