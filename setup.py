@@ -45,6 +45,7 @@ PACKAGES = [
     "hookbridge.migrate.rewriting",
     "hookbridge.report",
     "hookbridge.run",
+    "hookbridge.run.joining",
     "hookbridge.run.contrib",
     "hookbridge.run.contrib.areas",
     "hookbridge.testing",

@@ -204,9 +204,11 @@ def test_shell_lines_are_real_commands(page: str, line: str, tmp_path: Path) -> 
             assert done.stdout.startswith("usage: hookbridge")
         elif words[0] == "hookbridge":
             done = run([sys.executable, "-m", *words[:2], "--help"], tmp_path)
-            known = set(re.findall(r"--(?:\[no\])?([\w-]+)", done.stdout))
+            found = set(re.findall(r"--(?:\[no\])?([\w-]+)", done.stdout))
             given = [w for w in words[2:] if w.startswith("--")]
-            assert {w[2:].split("=")[0] for w in given} <= known
+            known = {flag.replace("-", "_") for flag in found}
+            flags = {w[2:].split("=")[0].replace("-", "_") for w in given}
+            assert flags <= known
             paths = [w for w in words[2:] if w not in (*given, "scan", "rewrite")]
             assert all((ROOT / path).exists() for path in paths)
         elif words[0].startswith(".venv/") and "pytest" in words:

@@ -63,7 +63,9 @@ def test_each_error_is_in_the_table_of_errors() -> None:
     found = {
         name: {base.__name__ for base in value.__bases__} - {"HookBridgeError"}
         for name, value in vars(hb.errors).items()
-        if inspect.isclass(value) and value is not hb.errors.HookBridgeError
+        if inspect.isclass(value)
+        and issubclass(value, hb.errors.HookBridgeError)
+        and value is not hb.errors.HookBridgeError
     }
     assert told == found
 
