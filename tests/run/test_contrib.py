@@ -58,7 +58,7 @@ def test_what_is_gone_raises_when_it_is_used() -> None:
     assert said[3] is False
     for text, name, line in zip(
         said[4:],
-        ("gan.GANModel", "opt.AdamWOptimizer", "learn.DNNClassifier", "timeseries.T"),
+        ("gan.GANModel", "opt.AdamWOptimizer", "learn.DNNClassifier", "timeseries."),
         (29, 23, 31, 32),
         strict=True,
     ):
