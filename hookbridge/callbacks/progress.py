@@ -284,10 +284,14 @@ class _Printer:
 def _numbers(logs: Any) -> dict[str, float]:
     """The numbers in `logs`; what a worker has not sent yet is waited for."""
     found = {}
-    for name, value in (logs or {}).items():
-        value = value.fetch() if hasattr(value, "fetch") else value
+    for name, value in (_fetched(logs) or {}).items():
         try:
-            found[str(name)] = float(value)
+            found[str(name)] = float(_fetched(value))
         except (TypeError, ValueError):
             continue  # an array, such as predictions
     return found
+
+
+def _fetched(value: Any) -> Any:
+    """Under `ParameterServerStrategy` logs, or their values, are on a worker."""
+    return value.fetch() if hasattr(value, "fetch") else value
