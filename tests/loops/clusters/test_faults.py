@@ -121,10 +121,13 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(
 def test_killed_chief_comes_back_and_lost_sessions_do(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    own = {"worker 0": ["abort_at=25"], "worker 1": ["abort_at=15"]}
-    arguments = ("aggregate=2", "last_step=250", "save_steps=10", f"dir={tmp_path}/m")
+    own = {"worker 0": ["abort_at=100"], "worker 1": ["abort_at=15"]}
+    arguments = ("aggregate=2", "last_step=250", "save_steps=5", f"dir={tmp_path}/m")
     with job(tmp_path, "session_job.py", *arguments, own=own, server=fork_server) as it:
-        wait_for_steps(it)
+        it.wait_for("worker 0", "first_batch")
+        # Killed with a checkpoint to come back to, and before it loses its session.
+        while str(tf.train.latest_checkpoint(f"{tmp_path}/m")).endswith("ckpt-0"):
+            time.sleep(0.05)
         it.send("worker 0", signal.SIGKILL)
         it.wait(["worker 0"])
         it.start("worker 0")
