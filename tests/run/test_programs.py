@@ -28,7 +28,7 @@ ABORTED = "terminate called without an active exception"
 def run(program: Program, folder: Path) -> Done:
     folder.mkdir()
     done = start(program, folder)
-    # TensorFlow aborts once in a while as a process ends, without hookbridge too.
+    # A process whose losses were all there has aborted so at its exit, seen once.
     if done.returncode == -signal.SIGABRT and ABORTED in done.stderr:
         done = start(program, folder)
     return done

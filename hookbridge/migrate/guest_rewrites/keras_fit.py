@@ -13,12 +13,11 @@ next, as it did from checkpoint to checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import libcst as cst
 
-from hookbridge.migrate.guest_rewrites.places import word
+from hookbridge.migrate.guest_rewrites.places import given_arguments, word
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
 from hookbridge.migrate.rewriting.tree_names import dotted
@@ -76,7 +75,7 @@ def _call(use: cst.CSTNode, context: Context) -> dict[str, str] | None:
         return None
     method = (dotted(use) or "").partition(".")[2]
     order = {"train": _TRAIN, "evaluate": _EVALUATE}.get(method)
-    given = None if order is None else _given(call.args, order, context)
+    given = None if order is None else given_arguments(call.args, order, context)
     if given is None or not _is_statement(call, context):
         return None
     allowed = {"input_fn", "steps", "hooks"} if method == "train" else _BARE
@@ -90,19 +89,6 @@ _BARE = {"input_fn", "steps"}
 
 def _is_statement(call: cst.Call, context: Context) -> bool:
     return isinstance(context.parent(call), cst.Expr)
-
-
-def _given(
-    arguments: Sequence[cst.Arg], order: tuple[str, ...], context: Context
-) -> dict[str, str] | None:
-    given = {}
-    for number, argument in enumerate(arguments):
-        if argument.star or (not word(argument) and number >= len(order)):
-            return None
-        value = context.code(argument.value)
-        if value != "None":
-            given[word(argument) or order[number]] = value
-    return given
 
 
 def _gives_dataset(function: str, context: Context) -> bool:
@@ -135,7 +121,7 @@ def apply(
         return new
     order = _TRAIN if method == "train" else _EVALUATE
     call = cst.ensure_type(changed.value, cst.Call)
-    given = _given(call.args, order, context)
+    given = given_arguments(call.args, order, context)
     if given is None:
         return new
     model = context.fits[name]

@@ -19,11 +19,13 @@ GlobalStepWaiterHook): hookbridge carries them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import libcst as cst
 
-from hookbridge.migrate.guest_rewrites.places import bridge, takes_callbacks, word
+from hookbridge.migrate.guest_rewrites.places import (
+    bridge,
+    given_arguments,
+    takes_callbacks,
+)
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
 
@@ -112,7 +114,7 @@ def _twin(call: cst.Call, new: cst.Call, context: Context) -> cst.BaseExpression
     if last not in _TWINS or not place.startswith("tf."):
         return None
     order, callback, renamed, differs = _TWINS[last]
-    given = _given(new.args, order, context)
+    given = given_arguments(new.args, order, context)
     if given is None:
         return None
     takes = set(renamed.values()) | {"loss_tensor"}
@@ -129,20 +131,6 @@ def _twin(call: cst.Call, new: cst.Call, context: Context) -> cst.BaseExpression
     text = f"{function}({', '.join(arguments)})"
     context.edit(NAME, call, text, differs)
     return cst.parse_expression(text)
-
-
-def _given(
-    arguments: Sequence[cst.Arg], order: tuple[str, ...], context: Context
-) -> dict[str, str] | None:
-    """The arguments of a hook by name, without those that are None."""
-    given = {}
-    for number, argument in enumerate(arguments):
-        if argument.star or (not word(argument) and number >= len(order)):
-            return None
-        value = context.code(argument.value)
-        if value != "None":
-            given[word(argument) or order[number]] = value
-    return given
 
 
 RULE = RewriteRule(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from hookbridge.migrate.guest_sites import HOOK_ARGUMENTS
@@ -26,6 +28,29 @@ def callee(node: cst.Call) -> str:
 def word(argument: cst.Arg) -> str:
     """The keyword of an argument, or nothing."""
     return "" if argument.keyword is None else argument.keyword.value
+
+
+def given_arguments(
+    arguments: Sequence[cst.Arg], order: tuple[str, ...], context: Context
+) -> dict[str, str] | None:
+    """The code of the arguments by name, without those that are `None`.
+
+    Args:
+      arguments: of a call.
+      order: names of those that may be given without one.
+      context: of the file.
+
+    Returns:
+      `{name: code}`; None if a name cannot be told.
+    """
+    given = {}
+    for number, argument in enumerate(arguments):
+        if argument.star or (not word(argument) and number >= len(order)):
+            return None
+        value = context.code(argument.value)
+        if value != "None":
+            given[word(argument) or order[number]] = value
+    return given
 
 
 def takes_callbacks(call: cst.Call, argument: cst.Arg) -> bool:
