@@ -6,6 +6,7 @@ TF_CONFIG=... python tests/loops/clusters/state_job.py EVENTS dir=... last_step=
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "helpers"), str(HERE.parents[2])]
 
 import tensorflow as tf  # noqa: E402
-from job_events import OPTIONS, Steps, note  # noqa: E402
+from job_events import EVENTS, OPTIONS, Steps, note  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
 
@@ -30,6 +31,13 @@ class Epochs(tf.keras.callbacks.Callback):  # type: ignore[misc]
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         rate = float(self.model.optimizer.learning_rate.numpy())
         note("epoch", epoch=epoch, rate=rate, wait=self._stopping.wait)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        # No checkpoint is written before all workers have restored theirs.
+        workers = int(OPTIONS.get("wait_for_workers", "0"))
+        files = EVENTS.parent.glob
+        while sum('"epoch"' in f.read_text() for f in files("*.jsonl")) < workers:
+            time.sleep(0.02)
 
 
 def main() -> None:

@@ -27,15 +27,15 @@ def test_state_after_all_were_killed(
     tmp_path: Path, fork_server: ForkServer, kind: str
 ) -> None:
     saved = tmp_path / "saved"
-    arguments = (kind, f"dir={saved}")
+    arguments = (kind, f"dir={saved}", "wait_for_workers=2")
+    last = "last_step=100000"
     with job(
-        tmp_path / "first",
-        "state_job.py",
-        *arguments,
-        "last_step=100000",
-        server=fork_server,
+        tmp_path / "first", "state_job.py", *arguments, last, server=fork_server
     ) as first:
-        while not list(saved.glob("model.ckpt-??.index")):
+        for worker in ("worker 0", "worker 1"):
+            first.wait_for(worker, "epoch", times=5)
+        seen = tf.train.latest_checkpoint(str(saved))
+        while tf.train.latest_checkpoint(str(saved)) == seen:
             first.poll()
             assert not first.ended, first.logs()
             time.sleep(0.1)
@@ -53,9 +53,8 @@ def test_state_after_all_were_killed(
     assert set(codes.values()) == {0}, second.logs()
     assert "callbacks begin anew" not in second.logs()
     for index, state in enumerate(states):
-        # The other worker may come when the chief has made all steps.
-        for noted in second.events(f"worker {index}", "epoch")[:1]:
-            (rate,) = state["loop"]["learning_rates"].values()
-            assert noted["rate"] == pytest.approx(rate) and rate < 0.001
-            assert noted["wait"] == state["callbacks"][1]["state"]["wait"] > 0
-            assert noted["epoch"] >= state["step"] // 5
+        noted = second.events(f"worker {index}", "epoch")[0]
+        (rate,) = state["loop"]["learning_rates"].values()
+        assert noted["rate"] == pytest.approx(rate) and rate < 0.001
+        assert noted["wait"] == state["callbacks"][1]["state"]["wait"] > 0
+        assert noted["epoch"] >= state["step"] // 5
