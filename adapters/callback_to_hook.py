@@ -25,7 +25,8 @@ class CallbackToHook(
     one call belong together: they fetch once for all, and an event reaches all their
     callbacks in order before the next event, as in `Model.fit`.
 
-    The callback's methods run on the thread of the loop, under eager execution.
+    The callback's methods run on the thread of the loop, under eager execution, each
+    once for each event of the table.
 
     | callback | hook |
     |---|---|

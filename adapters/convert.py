@@ -34,6 +34,11 @@ def as_hooks(
     `evaluate` and `predict`. Order is kept; what is a hook already passes through
     untouched; calling it on its own result changes nothing.
 
+    Callbacks are called on the thread that runs the session, and it waits for them:
+    once for each event, as often as `tf.keras.callbacks.Callback` says, where a batch
+    is a run that moves the global step. Functions among the arguments are called on
+    that thread too.
+
     Args:
       items: one hook or callback, or a list of them, of any Keras flavour.
       steps_per_epoch: training steps (moves of the global step) that make an
@@ -41,17 +46,19 @@ def as_hooks(
       epochs: the run stops after this many epochs; None leaves the end to the
         loop.
       model: the `tf.keras`/`tf_keras` model built inside the graph, or a function
-        without arguments that returns it once the graph exists. None when the
-        graph has no Keras model: callbacks then see the trainable variables.
+        without arguments that returns it, called once in each run, in the first
+        `begin`. None when the graph has no Keras model: callbacks then see the
+        trainable variables.
       logs: `{key: tensor}` for the callbacks' `logs`, each a tensor, a tensor
         name such as `"metrics/acc:0"`, a `(value, update_op)` pair of a
         `tf.compat.v1.metrics` function, a Keras metric of the graph, or a
-        function without arguments that returns one of those, for a `model_fn`
-        that makes them anew on each graph. The loss is found by itself;
+        function without arguments that returns one of those, called once in each
+        run, in the first `begin`, for a `model_fn` that makes them anew on each
+        graph. The loss is found by itself;
         `{"loss": ...}` names it when it cannot be. `{"size": ...}` is the number
         of examples in the batch, which weights the means over the epoch where
         batches differ; it is no entry of `logs` itself.
-      validation: what makes `val_*` logs at the end of each epoch: a function
+      validation: what makes `val_*` logs, once at the end of each epoch: a function
         that returns `{metric: value}` (the prefix is added) and runs eagerly, a pair
         `(estimator, eval_spec)`, or an object with a method
         `run(session, report)`, which evaluates on the live variables and reports
@@ -135,6 +142,11 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     Beside each checkpoint of a `CheckpointSaverHook` stands what the callbacks of the
     same call count in, as in a session loop; a `fit` of a model that
     `hb.checkpoints.restore` has restored from that hook's directory goes on with it.
+
+    Hooks are called on the thread that called `fit`, `evaluate` or `predict`, and it
+    waits for them: once for each event, as often as
+    `tf.compat.v1.train.SessionRunHook` says, where a run is one call of the model's
+    step function: one batch, or `steps_per_execution` of them.
 
     Under `tf.distribute.ParameterServerStrategy` callbacks with batch methods, which
     Keras refuses there, are wrapped too. Call this after the strategy was made, or

@@ -17,6 +17,8 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
     step function: `before_run` of all, the step, `after_run` of all. Their
     `begin` and `after_create_session` come right before the first step, when the
     step has been traced, and `end` at this callback's place in `on_train_end`.
+    All five are called on the thread that called `fit`: `before_run` and `after_run`
+    once for each call of the step function, the others once in each loop.
 
     The object is an instance of the `Callback` class of every Keras flavour that
     is imported. It holds no state of a run: it can be used in any number of

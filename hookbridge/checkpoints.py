@@ -80,7 +80,8 @@ def restore(
         are made and restored too.
       checkpoint: a checkpoint prefix, or a directory, whose latest checkpoint is taken.
       names: `{variable of the model: checkpoint entry}` for names that differ, or a
-        function that returns the entry for a variable, or None.
+        function that takes the name of a variable and returns its entry, or None. It
+        is called once for each variable, on the calling thread.
       must_restore_weights: whether a weight without an entry is an error.
 
     Returns:

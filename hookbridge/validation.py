@@ -9,15 +9,25 @@ from typing import Any, Protocol, runtime_checkable
 class ValidationReport(Protocol):
     """What a `Validation` tells about its batches while it runs.
 
-    It is called on the thread of the training loop. Every call becomes an
+    hookbridge makes it. Call each method once for each batch, on the thread of the
+    training loop, on which `run` was called. Every call becomes an
     `on_test_batch_begin` or `on_test_batch_end` of the callbacks.
     """
 
     def batch_begin(self, batch: int) -> None:
-        """Batch number `batch`, counted from 0, is about to be evaluated."""
+        """A batch is about to be evaluated.
+
+        Args:
+          batch: its number, counted from 0.
+        """
 
     def batch_end(self, batch: int, logs: Mapping[str, Any]) -> None:
-        """Batch number `batch` was evaluated; `logs` are the metrics so far."""
+        """A batch was evaluated.
+
+        Args:
+          batch: its number, counted from 0.
+          logs: `{metric: value}` over the batches so far, without the prefix `val_`.
+        """
 
 
 @runtime_checkable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
@@ -19,6 +20,38 @@ import hookbridge as hb
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 REFERENCE = {p.name: p.read_text("utf-8") for p in (DOCS / "reference").glob("*.md")}
 MODULES = ("loops", "callbacks", "data", "testing", "estimator", "migrate")
+# What users pass that is called, or whose methods are: public name -> its arguments, or
+# nothing where the whole docstring is about it.
+EXTENSION_POINTS: dict[str, tuple[str, ...]] = {
+    "hookbridge.CallbackToHook": (),
+    "hookbridge.HookToCallback": (),
+    "hookbridge.as_callbacks": (),
+    "hookbridge.as_hooks": (),
+    "hookbridge.callbacks.EarlyStopper": ("stop_fn",),
+    "hookbridge.callbacks.LearningRateScheduler": ("schedule",),
+    "hookbridge.callbacks.ModelUploader": (),
+    "hookbridge.callbacks.PredictionOutputsProcessor": ("process_fn",),
+    "hookbridge.callbacks.Progress": ("clock",),
+    "hookbridge.callbacks.SavedModelExporter": ("model_fn", "serving_input_fn"),
+    "hookbridge.callbacks.SummaryWriter": ("summaries_fn",),
+    "hookbridge.checkpoints.restore": ("names",),
+    "hookbridge.data.Pipeline": ("extractor",),
+    "hookbridge.estimator.model_to_estimator": ("callbacks",),
+    "hookbridge.in_begin": ("make",),
+    "hookbridge.loops.CallableSessionHook": (),
+    "hookbridge.loops.GroupStopHook": (),
+    "hookbridge.loops.TowerLoop": ("model_fn", "optimizer", "learning_rate"),
+    "hookbridge.loops.TowerLoop.train": ("input_fn", "validation_fn"),
+    "hookbridge.loops.parameter_server_strategy": ("variable_partitioner",),
+    "hookbridge.migrate.RewriteRule": ("apply", "prepare"),
+    "hookbridge.replicate_model_fn": ("model_fn",),
+    "hookbridge.testing.EventLog": ("clock",),
+    "hookbridge.testing.RecordingCallback": (),
+    "hookbridge.testing.RecordingHook": (),
+    "hookbridge.validation.Validation": (),
+    "hookbridge.validation.ValidationReport": (),
+}
+DOCUMENTED = re.findall(r"^::: (\S+)$", "\n".join(REFERENCE.values()), re.M)
 
 
 def public_names() -> Iterator[str]:
@@ -31,22 +64,94 @@ def public_names() -> Iterator[str]:
                 yield f"hookbridge.{module}.{name}"
 
 
-def test_each_public_name_is_in_the_reference_and_in_an_example() -> None:
-    documented = re.findall(r"^::: (\S+)$", "\n".join(REFERENCE.values()), re.M)
-    assert len(documented) == len(set(documented))
-    assert set(public_names()) <= set(documented)
+def value_of(name: str) -> Any:
+    """What a documented name stands for, or a method of it."""
+    value: Any = hb
+    for part in name.split(".")[1:]:
+        if inspect.ismodule(value) and not hasattr(value, part):
+            importlib.import_module(f"{value.__name__}.{part}")
+        value = getattr(value, part)
+    return value
+
+
+def docstring(value: Any) -> str:
+    """A docstring; that of a class and of its constructor."""
+    text = inspect.getdoc(value) or ""
+    if inspect.isclass(value) and "__init__" in vars(value):
+        text += "\n" + (inspect.getdoc(value.__init__) or "")
+    return text
+
+
+def test_each_public_name_is_in_the_reference() -> None:
+    assert len(DOCUMENTED) == len(set(DOCUMENTED))
+    assert set(public_names()) <= set(DOCUMENTED)
+
+
+def test_each_name_of_the_reference_is_in_an_example() -> None:
+    """tests/test_readme.py runs the examples."""
+    text = "\n".join(REFERENCE.values())
+    programs = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    used = {name for program in programs for name in names_used(ast.parse(program))}
+    assert not set(DOCUMENTED) - used
+
+
+def names_used(program: ast.Module) -> Iterator[str]:
+    """The dotted names that a program reads, and its texts that are programs."""
+    imported: dict[str, str] = {}
+    for node in ast.walk(program):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                imported[each.asname or each.name] = each.name
+        elif isinstance(node, ast.ImportFrom):
+            for each in node.names:
+                imported[each.asname or each.name] = f"{node.module}.{each.name}"
+        elif isinstance(node, (ast.Attribute, ast.Name)):
+            first, _, rest = ast.unparse(node).partition(".")
+            if isinstance(node.ctx, ast.Load) and first in imported:
+                yield f"{imported[first]}.{rest}".rstrip(".")
+        elif isinstance(node, ast.Constant) and "\nimport " in str(node.value):
+            yield from names_used(ast.parse(str(node.value)))
+
+
+@pytest.mark.parametrize("name", sorted(EXTENSION_POINTS))
+def test_an_extension_point_tells_its_thread_and_how_often(name: str) -> None:
+    text = docstring(value_of(name))
+    for argument in EXTENSION_POINTS[name]:
+        found = re.search(rf"^( *){argument}: .*(\n\1 +.*)*", text, re.M)
+        assert found is not None, f"{name}: {argument}"
+        # Of several arguments in a row the first may say it for all.
+        assert re.search(r"\bonce\b", found[0]), f"{name}: {argument}: how often"
+        assert re.search(r"\bthreads?\b", found[0]), f"{name}: {argument}: thread"
+    if not EXTENSION_POINTS[name]:
+        assert re.search(r"\b(once|each)\b", text), f"{name}: how often"
+        assert re.search(r"\bthread\b", text), f"{name}: on which thread"
+
+
+def test_no_extension_point_is_forgotten() -> None:
+    hook = tf.compat.v1.train.SessionRunHook
+    found = set()
+    for name in set(DOCUMENTED) | {"hookbridge.loops.TowerLoop.train"}:
+        value = value_of(name)
+        if inspect.isclass(value):
+            if issubclass(value, hook) or hasattr(value, "on_train_begin"):
+                found.add(name)
+            if getattr(value, "_is_protocol", False):
+                found.add(name)
+        if callable(value) and not isinstance(value, (tuple, list)):
+            given = inspect.signature(value).parameters.values()
+            types = " ".join(str(each.annotation) for each in given)
+            if re.search(r"Callable|InputFn|ModelFn", types):
+                found.add(name)
+    assert found <= set(EXTENSION_POINTS)
 
 
 @pytest.mark.parametrize("name", sorted(public_names()))
 def test_docstring_tells_each_argument(name: str) -> None:
-    module, _, last = name.rpartition(".")
-    value: Any = getattr(importlib.import_module(module), last)
-    text = inspect.getdoc(value) or ""
+    value = value_of(name)
+    text = docstring(value)
     assert text, f"{name} has no docstring"
     if not callable(value):
         return
-    if inspect.isclass(value) and "__init__" in vars(value):
-        text += "\n" + (inspect.getdoc(value.__init__) or "")
     fields = getattr(value, "_fields", None) or getattr(
         value, "__dataclass_fields__", None
     )

@@ -92,14 +92,16 @@ def in_begin(make: Callable[[], Any]) -> Any:
     such as `final_ops_values`, is read from the returned one.
 
     Args:
-      make: a function without arguments that returns a hook. It is called in `begin`,
-        with the run's graph as the default graph, which may still grow.
+      make: a function without arguments that returns a hook. It is called once in
+        each run, in `begin`, on the thread of the loop, with the run's graph as the
+        default graph, which may still grow.
 
     Returns:
       A `SessionRunHook`.
 
     Raises:
       errors.InvalidArgumentError: `make` is no function, for example a hook.
+      errors.NotAGuestError: in `begin`, `make` has returned something else.
     """
     if not callable(make) or kinds.is_hook(make):
         raise errors.InvalidArgumentError(

@@ -14,12 +14,16 @@ class EarlyStopper(ReadyMade):
     Its role is `"chief"`: where evaluation results meet.
 
     Args:
-      stop_fn: called after each evaluation as `stop_fn(evaluations)` with a list of
-        `{metric: value}`, the newest last; returns whether to stop.
+      stop_fn: called as `stop_fn(evaluations)` with a list of `{metric: value}`, the
+        newest last; returns whether to stop. It is called once after each evaluation,
+        on the thread of the loop.
 
     Attributes:
       evaluations: that list. It is saved beside checkpoints and goes on after a
         restart.
+
+    Raises:
+      errors.InvalidArgumentError: `stop_fn` is no function.
     """
 
     def __init__(self, stop_fn: Callable[[list[dict[str, Any]]], bool]) -> None:

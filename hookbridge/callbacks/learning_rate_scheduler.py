@@ -22,7 +22,12 @@ class LearningRateScheduler(ReadyMade):
 
     Args:
       schedule: called with the number of updates that the model has had, from 0;
-        returns the learning rate of the next one.
+        returns the learning rate of the next one. It is called once before each
+        training step, or execution of several, on the thread of the loop.
+
+    Raises:
+      errors.InvalidArgumentError: `schedule` is no function; before a step, it has
+        returned no number.
     """
 
     # Keras 2: it does not read `logs`, and has to be called before the step.

@@ -15,7 +15,8 @@ from hookbridge.callbacks.ready_made import ReadyMade
 class ModelUploader(ReadyMade):
     """Uploads a SavedModel at the end of the training.
 
-    Give it after the `SavedModelExporter`. A failed upload is logged and ends nothing:
+    Give it after the `SavedModelExporter`. It works once, in `on_train_end`, on the
+    thread of the loop, which waits for it. A failed upload is logged and ends nothing:
     the model stays where it is. Its role is `"chief"`.
 
     Args:
@@ -29,6 +30,10 @@ class ModelUploader(ReadyMade):
 
     Attributes:
       error: what the last upload failed with, or None.
+
+    Raises:
+      errors.InvalidArgumentError: `retries` or `wait_secs` is no number of at least 0;
+        at the end, there is neither `path` nor the entry of `params`.
     """
 
     def __init__(

@@ -14,8 +14,12 @@ class PredictionOutputsProcessor(ReadyMade):
     Its role is `"worker"`: each process gives its own predictions.
 
     Args:
-      process_fn: called as `process_fn(predictions)` after each batch of `predict`
-        with arrays `[N, ...]`: what the model returned, or a dict of several outputs.
+      process_fn: called as `process_fn(predictions)` with arrays `[N, ...]`: what the
+        model returned, or a dict of several outputs. It is called once after each
+        batch of `predict`, on the thread of the loop.
+
+    Raises:
+      errors.InvalidArgumentError: `process_fn` is no function.
     """
 
     def __init__(self, process_fn: Callable[[Any], Any]) -> None:

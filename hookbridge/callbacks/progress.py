@@ -33,7 +33,8 @@ class Progress(ReadyMade):
       every_secs: at most one line in so many seconds; by default 0.2 on a terminal and
         10 elsewhere.
       stream: where lines go; by default `sys.stderr`.
-      clock: seconds as a float; injected by tests.
+      clock: returns seconds as a float; a test gives its own. It is called at least
+        once after each step, on the thread of the loop.
 
     Raises:
       errors.InvalidArgumentError: a number is not above 0.

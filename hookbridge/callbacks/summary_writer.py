@@ -18,9 +18,14 @@ class SummaryWriter(ReadyMade):
     Args:
       summaries_fn: called as `summaries_fn(metrics)` with the metrics of the
         evaluation; returns `{tag: number}`. It may call `tf.summary.image` and the
-        like itself, which then go to the same files, and return None.
+        like itself, which then go to the same files, and return None. It is called
+        once after each evaluation, on the thread of the loop.
       log_dir: where the files go; None takes the folder `evaluation` beside the
         checkpoints (`params["checkpoint_path"]`).
+
+    Raises:
+      errors.InvalidArgumentError: `summaries_fn` is no function; after an evaluation,
+        it has returned something else, or there is no folder.
     """
 
     def __init__(

@@ -25,8 +25,9 @@ class Pipeline:
     Args:
       rows: the files.
       extractor: called with the columns of a line, or with the record of a TFRecord
-        file, as tensors; returns `(features, label)` or features alone. It is traced
-        once and runs in the threads of `tf.data`.
+        file, as tensors `[]`; returns `(features, label)` or features alone. It is
+        traced once for each dataset, on the thread that calls `dataset`. What it
+        traced runs once for each row, in the threads of `tf.data`.
       batch_size: examples in a batch.
       columns: a default for each column of a line, which says its type: `""` for
         text, `0` for integers, `0.0` for floats. Every column has to be there.

@@ -54,7 +54,8 @@ def model_to_estimator(
       checkpoint_format: `"checkpoint"` or `"saver"`.
       metric_names_map: names of the model's metrics in the evaluation's result.
       export_outputs: `{name: ExportOutput class}` of the exported model.
-      callbacks: Keras callbacks, or hooks, one or a list.
+      callbacks: Keras callbacks, or hooks, one or a list. They are called on the
+        thread that calls `train`, `evaluate` or `predict`, once for each event.
       hooks: hooks, or callbacks, that take part in `train` only.
       steps_per_epoch: training steps that make an epoch, as in `hookbridge.as_hooks`.
       epochs: the run stops after this many epochs.

@@ -11,6 +11,7 @@ Guest = Literal["hook", "callback"]
 Host = Literal["session", "fit"]
 Mode = Literal["train", "evaluate", "predict"]
 Ending = Literal["clean", "end_of_data", "error_in_step", "error_between_steps"]
+"""How a run ends; `expected_events` says what each of them means."""
 
 GUESTS: tuple[Guest, ...] = ("hook", "callback")
 HOSTS: tuple[Host, ...] = ("session", "fit")

@@ -61,12 +61,15 @@ class TowerLoop:
           model_fn: called as `model_fn(features, labels, mode)` with the tensors
             `[N / num_towers, ...]` of one tower and the mode `"train"` or `"eval"`;
             returns a `TowerSpec`. Its variables come from
-            `tf.compat.v1.get_variable`, so that the towers share them.
-          optimizer: called with the learning-rate tensor, returns a
+            `tf.compat.v1.get_variable`, so that the towers share them. It is called
+            once for each tower and once for a validation, on the thread that calls
+            `train` or `evaluate`.
+          optimizer: called with the learning-rate tensor `[]`, returns a
             `tf.compat.v1.train.Optimizer`; the class itself where the learning rate
-            is its first argument.
-          learning_rate: initial value, or a function of the global step. Callbacks
-            can set a value; they cannot set a function.
+            is its first argument. It is called once in each `train`, on its thread.
+          learning_rate: initial value, or a function of the global step, an integer
+            tensor `[]`, which is called once in each `train`, on its thread.
+            Callbacks can set a value; they cannot set a function.
           num_towers: number of towers.
           devices: one device for each tower; None takes the GPUs if there are
             any, or else logical CPU devices, which the session makes.
@@ -123,16 +126,18 @@ class TowerLoop:
         """Trains until the data, `epochs`, `max_steps` or a guest ends it.
 
         Args:
-          input_fn: called inside the loop's graph, returns a `tf.data.Dataset` of
-            `(features, labels)` batches, tensors `[N, ...]`. Where it does not say
-            its N, several towers read one batch more, before the training.
+          input_fn: called once inside the loop's graph, on the thread that calls
+            `train`; returns a `tf.data.Dataset` of `(features, labels)` batches,
+            tensors `[N, ...]`. Where it does not say its N, several towers read one
+            batch more, before the training.
           guests: any mix of hooks and callbacks, in the order in which they see
             events.
           steps_per_epoch: steps that make an epoch, for callbacks.
           epochs: ends the run after so many epochs, counted from global step 0.
           max_steps: ends the run at this global step.
-          validation_fn: as `input_fn`, a dataset that ends: evaluated on the live
-            variables at the end of each epoch for the `val_*` logs.
+          validation_fn: as `input_fn`, called once, on the same thread; returns a
+            dataset that ends. It is evaluated on the live variables at the end of
+            each epoch for the `val_*` logs.
           model_dir: a checkpoint found here is restored before the first step.
             Nothing is written here but by the guests, and in a cluster that the
             job is over (`checkpoints_until_stop`). None starts afresh.

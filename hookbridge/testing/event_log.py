@@ -39,7 +39,8 @@ class EventLog:
     Guests of several threads may share one log.
 
     Args:
-      clock: seconds as a float; injected by tests.
+      clock: returns seconds as a float; a test gives its own. It is called once for
+        each event, on the thread of the guest that records it.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.perf_counter) -> None:

@@ -16,14 +16,17 @@ from hookbridge.testing.event_log import EventLog, number_and_logs
 class RecordingHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """A hook that records every event and may fetch, feed and ask to stop.
 
+    Like any hook it is called on the thread of the loop, once for each event; so are
+    its functions.
+
     Args:
       log: where events go.
       name: this hook's name in the log.
       fetches: what to fetch with each run; a structure of tensors or names, or a
-        function without arguments that is called in `begin` (a graph is default
-        there) and returns one. The values are in the `after_run` records.
+        function without arguments that is called once in each `begin` (a graph is
+        default there) and returns one. The values are in the `after_run` records.
       feed_dict: what to feed with each run, as `{tensor or name: value}` or a
-        function called before each run.
+        function without arguments that is called once before each run.
       options: a `tf.compat.v1.RunOptions` for each run.
       stop_after_runs: asks to stop in the `after_run` of this run, counted from 1.
     """
@@ -86,7 +89,8 @@ class RecordingCallback:
     """A callback that records every event; every Keras flavour takes it.
 
     It derives from no Keras class and has what each flavour's `CallbackList` calls,
-    so one instance may serve Keras 2, Keras 3 and tf_keras.
+    so one instance may serve Keras 2, Keras 3 and tf_keras. It is called on the thread
+    of the loop, once for each event.
 
     Args:
       log: where events go.
@@ -95,6 +99,9 @@ class RecordingCallback:
         "not overridden".
       stop_in: `(event, n)`: sets `model.stop_training` in the n-th such event,
         counted from 1.
+
+    Raises:
+      errors.InvalidArgumentError: `only` or `stop_in` names no event.
     """
 
     def __init__(

@@ -63,7 +63,8 @@ def parameter_server_strategy(
     Args:
       config: the cluster; None reads `TF_CONFIG`, and without that trains in this
         process under the present strategy.
-      variable_partitioner: as of `tf.distribute.ParameterServerStrategy`.
+      variable_partitioner: as of `tf.distribute.ParameterServerStrategy`, which calls
+        it once for each variable, on the thread that makes the variable.
       guests: the hooks and callbacks of the `fit`, if they are known by now: what
         cannot run with remote workers is refused before any server starts.
       start_secs: how long tasks wait for one another at the start.

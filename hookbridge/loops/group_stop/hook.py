@@ -33,7 +33,9 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     chief, last in the list; `SessionCluster` and `hb.loops.train_and_evaluate` do so
     by themselves. Without a cluster it does nothing.
 
-    It adds nothing to variables and checkpoints.
+    It adds nothing to variables and checkpoints. It is called on the thread of the
+    loop; a thread of its own waits for the stop of the others, so each run costs one
+    look at a flag.
 
     Args:
       config: the cluster; None takes `TF_CONFIG`.

@@ -167,7 +167,8 @@ class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[mi
     """Makes every session that it is given a `CallableSession`.
 
     As a hook it works with every session that has hooks, also after a recovery: in
-    `MonitoredTrainingSession`, `SingularMonitoredSession` and `Estimator`. In
+    `MonitoredTrainingSession`, `SingularMonitoredSession` and `Estimator`. It acts in
+    `after_create_session`, once for each session, on the thread of the loop. In
     `Model.fit` it has no effect.
     """
 

@@ -63,7 +63,9 @@ def replicate_model_fn(
     Args:
       model_fn: an Estimator's `model_fn(features, labels, mode, params, config)`,
         with any of the last four arguments. Its dense and sparse inputs `[N, ...]`
-        arrive as `[N / num_towers, ...]` where the batch is split.
+        arrive as `[N / num_towers, ...]` where the batch is split. It is called once
+        for each tower whenever the Estimator builds a graph, on the Estimator's
+        thread.
       devices: the towers' devices, for example `["/device:GPU:0",
         "/device:GPU:1"]`; None takes the GPUs, or else logical CPU devices (give
         the Estimator a session with enough of them:

@@ -26,11 +26,13 @@ class RewriteRule:
       nodes: classes of the syntax tree (`libcst`) that it looks at.
       apply: called with the node of the old tree, the node as other rules and the
         changes inside of it have left it, and the context; returns what takes its
-        place. Names and positions are asked of the old node.
+        place. Names and positions are asked of the old node. It is called once for
+        each node of those classes, from the inner to the outer ones, on the thread
+        that calls `rewrite`.
       codes: reason codes of the findings that it settles.
       words: nothing is done in a text that has none of these; empty for any text.
       option: the option that it needs ("native", "add_guests"); empty for none.
-      prepare: called once before the walk.
+      prepare: called with the context once before each walk, on the same thread.
     """
 
     name: str
