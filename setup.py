@@ -104,6 +104,8 @@ setup(
     package_dir={"hookbridge.adapters": "adapters"},
     package_data={
         "hookbridge": ["py.typed"],
+        # A link to docs, for `hookbridge docs` in checkouts and installed packages.
+        "hookbridge.cli": ["pages/*.md", "pages/*/*.md"],
         # A link to examples/data, for checkouts and installed packages alike.
         "hookbridge.demo": ["data/*"],
         # The names of each TensorFlow that `migrate` knows.

@@ -1,25 +1,86 @@
-"""Runs each Python program of a page, in this interpreter and this folder.
+"""Runs a page from top to bottom, as somebody who pastes each block.
 
-python .ci/run_readme.py README.md
+    python .ci/run_readme.py README.md REQUIREMENT...
+
+It runs the shell commands and Python programs of README.md in the present folder, a
+copy of the sources, with this interpreter, whose environment may be empty. The
+requirements, such as a wheel and a TensorFlow, are what the command that installs
+hookbridge installs here.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+# Each shell command of the README -> its exit code, or the file that runs it instead.
+COMMANDS: dict[str, int | str] = {
+    "python -m pip install .": 0,
+    "hookbridge run examples/old_program.py": 0,
+    "hookbridge --help": 0,
+    "hookbridge docs quickstart": 0,
+    "hookbridge doctor examples/old_program.py": 0,
+    "hookbridge explain --host=fit examples/digits_job.py": 0,
+    "hookbridge migrate scan examples/old_program.py": 0,
+    "hookbridge train --num_towers=2 --model_dir=runs/job --train_steps=400 "
+    "examples/digits_job.py": 0,
+    "hookbridge train --model_def=examples/digits_keras.py --loop=fit --epochs=3 "
+    "--train_files=examples/data/digits.csv --header_lines=1 --model_dir=runs/fit": 0,
+    "hookbridge cluster --help": 0,
+    # It makes an environment of its own for what this runs.
+    "make demo": "tests/cli/test_demo_cluster.py",
+    "make test": ".ci/run",
+}
+INSTALL = "python -m pip install ."
+_BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.M | re.S)
 
 
-def main(page: str) -> None:
-    programs = PROGRAM.findall(Path(page).read_text(encoding="utf-8"))
-    if not programs:
-        raise SystemExit(f"{page} has no program")
-    for program in programs:
-        exec(compile(program, page, "exec"), {"__name__": "__main__"})
-    print(f"{len(programs)} programs of {Path(page).name} have run.")
+def blocks(page: str) -> Iterator[tuple[str, str]]:
+    """Language and text of each block that is run, in order."""
+    for match in _BLOCK.finditer(Path(page).read_text(encoding="utf-8")):
+        yield match[1], match[2]
+
+
+def run_command(line: str, requirements: Sequence[str]) -> None:
+    """Runs one line of shell, or says who does.
+
+    Raises:
+      SystemExit: it did not end as it should.
+    """
+    expected = COMMANDS[line]
+    if isinstance(expected, str):
+        print(f"$ {line}  # run by {expected}", flush=True)
+        return
+    print(f"$ {line}", flush=True)
+    command: str | list[str] = line
+    if line == INSTALL:
+        command = [sys.executable, *line.split()[1:-1], "--quiet", *requirements]
+    code = subprocess.run(command, shell=isinstance(command, str)).returncode
+    if code != expected:
+        raise SystemExit(f"{line}: exit code {code}; expected {expected}.")
+
+
+def main(page: str, requirements: Sequence[str]) -> None:
+    """Runs every block."""
+    # As the shell of somebody who has activated the environment.
+    folder = os.path.dirname(sys.executable)
+    os.environ["PATH"] = os.pathsep.join([folder, os.environ["PATH"]])
+    count = 0
+    for language, text in blocks(page):
+        if language == "sh":
+            for line in text.splitlines():
+                run_command(line, requirements)
+        else:
+            exec(compile(text, page, "exec"), {"__name__": "__main__"})
+        count += 1
+    if not count:
+        raise SystemExit(f"{page} has no block that runs.")
+    print(f"{count} blocks of {Path(page).name} have run.")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])

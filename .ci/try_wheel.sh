@@ -1,14 +1,24 @@
 #!/usr/bin/env bash
-# Installs the wheel of dist/ into an empty environment and runs the README's programs.
+# Goes through the README as a stranger does, with the packages of dist/: an empty home,
+# an empty environment, the sources of the sdist, and hookbridge from the wheel.
 #
 #   .ci/try_wheel.sh PYTHON TENSORFLOW_REQUIREMENT
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
+# Packages come from where pip is told to look; nothing else of the home is seen.
+for file in "${XDG_CONFIG_HOME:-$HOME/.config}/pip/pip.conf" "$HOME/.pip/pip.conf"; do
+    if [ -z "${PIP_CONFIG_FILE:-}" ] && [ -f "$file" ]; then
+        export PIP_CONFIG_FILE="$file"
+    fi
+done
+mkdir "$work/home"
+export HOME="$work/home"
+unset XDG_CONFIG_HOME PYTHONPATH
+export PIP_DISABLE_PIP_VERSION_CHECK=1
 "$1" -m venv "$work/env"
-"$work/env/bin/python" -m pip install --quiet --disable-pip-version-check \
-    "$root"/dist/*.whl "$2"
-cd "$work"
-env/bin/hookbridge --version
-env/bin/python "$root/.ci/run_readme.py" "$root/README.md"
+tar -xzf "$root"/dist/*.tar.gz -C "$work" --one-top-level=sources --strip-components=1
+cd "$work/sources"
+"$work/env/bin/python" .ci/run_readme.py README.md "$root"/dist/*.whl "$2"
+"$work/env/bin/hookbridge" --version

@@ -15,8 +15,9 @@ up on first use.
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, Any
+
+from hookbridge.missing import tell_of_estimator_once_there
 
 if TYPE_CHECKING:
     from hookbridge import callbacks as callbacks
@@ -74,21 +75,14 @@ def __getattr__(name: str) -> Any:
             f"{', '.join(__all__)}"
         ) from None
     module = importlib.import_module(where)
-    _tell_of_estimator()
+    tell_of_estimator_once_there()
     value = module if where == f"{__name__}.{name}" else getattr(module, name)
     globals()[name] = value
     return value
 
 
-def _tell_of_estimator() -> None:
-    """Whoever misses `tf.estimator` is told where it is, if TensorFlow is imported."""
-    if "tensorflow" in sys.modules:
-        from hookbridge import missing
-
-        missing.tell_of_estimator(sys.modules["tensorflow"])
-
-
-_tell_of_estimator()
+# Whoever misses `tf.estimator` is told where it is.
+tell_of_estimator_once_there()
 
 
 def __dir__() -> list[str]:

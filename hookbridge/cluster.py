@@ -33,6 +33,9 @@ class ClusterConfig:
       cluster: `{job: ["host:port", ...]}`; empty for a job of one process.
       task_type: `"chief"`, `"master"`, `"worker"`, `"ps"` or `"evaluator"`.
       task_index: which task of its type, from 0.
+
+    Raises:
+      errors.InvalidArgumentError: no such cluster or task can be.
     """
 
     cluster: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

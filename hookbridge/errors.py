@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge.pages import PAGES
+from hookbridge.pages import pointer
 
 
 class HookBridgeError(Exception):
@@ -17,7 +17,7 @@ class HookBridgeError(Exception):
 
     def __init__(self, *args: Any, see: str = "") -> None:
         if see:
-            args = (f"{args[0]} See {PAGES[see]}.", *args[1:])
+            args = (f"{args[0]} {pointer(see)}", *args[1:])
         super().__init__(*args)
 
 

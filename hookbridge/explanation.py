@@ -211,13 +211,12 @@ def format_report(report: Report) -> str:
                 subsequent_indent="    ",
             )
         if guest.reason:
+            # The command that prints the page stays whole.
+            reason, see, command = guest.reason.partition("See `")
             lines += textwrap.wrap(
-                guest.reason,
-                _WIDTH,
-                initial_indent="  ",
-                subsequent_indent="  ",
-                break_on_hyphens=False,  # the name of a page stays whole
+                reason, _WIDTH, initial_indent="  ", subsequent_indent="  "
             )
+            lines += [f"  {see}{command}"] if see else []
         width = max((len(e.event) for e in guest.events), default=0)
         for row in guest.events:
             text = row.when

@@ -6,17 +6,68 @@ Nothing but the text of that error changes: `hasattr(tf, "estimator")` stays Fal
 from __future__ import annotations
 
 import functools
+import importlib.abc
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from hookbridge.pages import PAGES
+from hookbridge.pages import pointer
 from hookbridge.patching import InstanceMethods
 
 _WAY_OUT = (
     "TensorFlow 2.16 and later have no Estimator. `hb.estimator.install()` puts it "
     "there, and `hookbridge run PROGRAM.py` runs a program of TensorFlow 1 with it, "
-    f"unedited. See {PAGES['estimator']}."
+    f"unedited. {pointer('estimator')}"
 )
+
+
+def tell_of_estimator_once_there() -> None:
+    """The same for a TensorFlow that is imported now, or later; once is enough."""
+    if "tensorflow" in sys.modules:
+        tell_of_estimator(sys.modules["tensorflow"])
+    elif not any(isinstance(finder, _Waiting) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Waiting())
+
+
+class _Waiting(importlib.abc.MetaPathFinder):
+    """Sees TensorFlow being imported, and then goes; it finds nothing itself.
+
+    The other finders give the module and its loader. Whoever only asks whether there is
+    a TensorFlow imports nothing, and is told as without this.
+    """
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        if fullname != "tensorflow":
+            return None
+        for finder in sys.meta_path:
+            if finder is not self and hasattr(finder, "find_spec"):
+                spec = finder.find_spec(fullname, path, target)
+                if spec is not None:
+                    self._follow(spec.loader)
+                    return spec
+        return None
+
+    def _follow(self, loader: Any) -> None:
+        """Has a loader tell when the module is there."""
+        if not hasattr(loader, "exec_module"):
+            return
+
+        def exec_module(module: ModuleType) -> None:
+            methods.remove()
+            loader.exec_module(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            tell_of_estimator(sys.modules.get("tensorflow", module))
+
+        methods = InstanceMethods(loader, {"exec_module": exec_module})
+        methods.install()
 
 
 def tell_of_estimator(tf: ModuleType) -> None:

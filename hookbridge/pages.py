@@ -1,6 +1,12 @@
-"""Which page of the documentation tells more about a refusal: one table."""
+"""Which page of the documentation tells more about a refusal: one table.
+
+The site has no public address. So a message names the command that prints the page,
+which every installation has.
+"""
 
 from __future__ import annotations
+
+import re
 
 # Reason -> page and heading, as `tests/test_pages.py` finds them.
 PAGES = {
@@ -21,3 +27,14 @@ PAGES = {
     "towers": "docs/towers.md",
     "v1 graph in fit": "docs/graph-fit.md",
 }
+
+
+def pointer(row: str) -> str:
+    """The sentence at the end of a message that leads to the page of a row."""
+    return f"See `hookbridge docs {PAGES[row].removeprefix('docs/')}`."
+
+
+def anchor(heading: str) -> str:
+    """The address of a heading in its page, as GitHub and the site make it."""
+    plain = re.sub(r"[^\w\s-]", "", heading.lstrip("# ").lower())
+    return re.sub(r"\s", "-", plain.strip())

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import compat, missing
-from hookbridge.pages import PAGES
+from hookbridge.pages import pointer
 
 HAS_ESTIMATOR = compat.tf_version() < (2, 16)
 NAMESPACES = [tf, tf.compat.v1]
@@ -31,7 +31,7 @@ def test_the_error_points_to_install_and_run(module: object) -> None:
     text = str(e.value)
     assert "has no attribute 'estimator'" in text  # as Python says it
     assert "`hb.estimator.install()`" in text and "`hookbridge run" in text
-    assert text.endswith(f"See {PAGES['estimator']}.")
+    assert text.endswith(pointer("estimator"))
     assert e.value.name == "estimator"
 
 
@@ -43,16 +43,21 @@ def test_other_names_are_missed_as_before(module: object) -> None:
     assert not hasattr(module, "no_such_name")
 
 
-def test_it_is_told_from_the_first_name_on_and_not_without_tensorflow() -> None:
-    """Both orders of the imports; `install()` puts the real one there."""
+def test_it_is_told_of_a_tensorflow_that_is_imported_later() -> None:
+    """No name of hookbridge is used before; `install()` puts the real one there."""
     program = """
-import sys, hookbridge as hb
+import importlib.util, sys
+finders = list(sys.meta_path)
+import hookbridge as hb
+assert "tensorflow" not in sys.modules
+assert importlib.util.find_spec("no_such_package") is None
+assert importlib.util.find_spec("tensorflow").name == "tensorflow"
 assert "tensorflow" not in sys.modules
 import tensorflow as tf
+assert not [f for f in sys.meta_path if type(f).__module__ == "hookbridge.missing"]
+assert "exec_module" not in vars(tf.__spec__.loader)
 if "estimator" not in dir(tf):
     assert not hasattr(tf, "estimator")
-    assert "__getattr__" not in vars(tf)
-    hb.as_hooks
     try:
         tf.estimator
     except AttributeError as e:

@@ -104,6 +104,19 @@ def test_wheel_holds_the_digits_of_the_example(repo_root: Path, built: Path) -> 
     assert packed == (example / "digits.csv").read_bytes()
 
 
+def test_wheel_holds_the_pages_that_errors_name(repo_root: Path, built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    docs = repo_root / "docs"
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {
+            name.removeprefix("hookbridge/cli/pages/"): archive.read(name)
+            for name in archive.namelist()
+            if name.startswith("hookbridge/cli/pages/")
+        }
+    pages = {p.relative_to(docs).as_posix(): p for p in docs.rglob("*.md")}
+    assert packed == {name: page.read_bytes() for name, page in pages.items()}
+
+
 def test_sdist_has_what_the_commands_need(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hookbridge import errors
-from hookbridge.pages import PAGES
+from hookbridge.cli import main
+from hookbridge.pages import PAGES, anchor, pointer
 
 REFUSALS = {
     "EpochsUndefinedError",
@@ -22,18 +23,40 @@ REFUSALS = {
 }
 
 
-def anchor(heading: str) -> str:
-    """The address of a heading, as GitHub and the site make it."""
-    plain = re.sub(r"[^\w\s-]", "", heading.lower())
-    return re.sub(r"\s", "-", plain.strip())
-
-
 @pytest.mark.parametrize("place", sorted(set(PAGES.values())))
 def test_the_page_has_the_heading(place: str, repo_root: Path) -> None:
     page, _, heading = place.partition("#")
     text = (repo_root / page).read_text("utf-8")
     anchors = [anchor(found) for found in re.findall(r"^#+ (.*)$", text, re.M)]
     assert not heading or heading in anchors
+
+
+@pytest.mark.parametrize("row", sorted(PAGES))
+def test_the_command_of_a_message_prints_the_section(
+    row: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (command,) = re.findall("`hookbridge (.*)`", pointer(row))
+    assert main(command.split()) == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    heading = PAGES[row].partition("#")[2]
+    assert first.startswith("#") and len(rest) > 2
+    if heading:
+        depth = len(first) - len(first.lstrip("#"))
+        assert anchor(first) == heading
+        assert not [line for line in rest if re.match(rf"#{{1,{depth}}} ", line)]
+
+
+def test_a_page_is_named_in_any_way(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = set()
+    for place in ("towers", "towers.md", "docs/towers.md"):
+        assert main(["docs", place]) == 0
+        texts.add(capsys.readouterr().out)
+    assert len(texts) == 1
+    assert main(["docs"]) == 0
+    assert "reference/errors.md" in capsys.readouterr().out
+    for place, said in (("tower", "towers.md"), ("towers#tower", "models-in-towers")):
+        assert main(["docs", place]) == 2
+        assert said in capsys.readouterr().err
 
 
 def calls(repo_root: Path) -> list[tuple[str, ast.Call]]:
@@ -65,5 +88,5 @@ def test_every_refusal_sees_a_page(repo_root: Path) -> None:
 
 def test_the_message_names_the_page_once_even_in_another_process() -> None:
     error = errors.RefusedError("It cannot run. Leave it out.", see="towers")
-    assert str(error) == f"It cannot run. Leave it out. See {PAGES['towers']}."
+    assert str(error) == f"It cannot run. Leave it out. {pointer('towers')}"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -9,7 +10,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -140,9 +142,80 @@ def test_script_gains_hookbridge_by_the_diff(
 
 def test_explanation_is_what_is_printed(tmp_path: Path) -> None:
     program = blocks("README.md", "python")[2].text
-    (output,) = blocks("README.md", "text")
+    output = blocks("README.md", "text")[1]
     done = run_python([program], tmp_path)
     assert done.stdout == output.text
+
+
+def test_the_old_program_prints_what_the_readme_says(tmp_path: Path) -> None:
+    """It is one that the installed TensorFlow cannot run by itself."""
+    program = str(ROOT / "examples" / "old_program.py")
+    command = [sys.executable, "-m", "hookbridge", "run", program]
+    done = run(command, tmp_path)
+    said = [line for line in done.stderr.splitlines() if line.startswith("hookbridge")]
+    told = blocks("README.md", "text")[0].text.splitlines()
+    assert [*said, *done.stdout.splitlines()] == told
+    alone = run([sys.executable, program], tmp_path)
+    assert "has no attribute 'placeholder'" in alone.stderr
+
+
+def run_readme() -> ModuleType:
+    """`.ci/run_readme.py`, which CI runs in an empty environment."""
+    path = ROOT / ".ci" / "run_readme.py"
+    spec = importlib.util.spec_from_file_location("run_readme", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_ci_runs_each_command_of_the_readme() -> None:
+    commands = run_readme().COMMANDS
+    lines = [line for b in blocks("README.md", "sh") for line in b.text.splitlines()]
+    assert list(commands) == lines
+    for line, found in commands.items():
+        if isinstance(found, str):
+            assert line.startswith("make ") and (ROOT / found).is_file()
+    # In CI `make test` and `make release` run; the latter goes through the README.
+    assert "make test\nmake release\n" in (ROOT / ".ci" / "run").read_text("utf-8")
+    assert (ROOT / "Makefile").read_text("utf-8").count(".ci/try_wheel.sh") == 2
+
+
+def test_the_readme_runs_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(
+        "```sh\nfirst > out\nsecond\n```\n"
+        "```python\nopen('out', 'a').write('third')\n```\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for name, code in (("first", 0), ("second", 3)):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {name}\nexit {code}\n")
+        (tmp_path / name).chmod(0o755)
+    runner: Any = run_readme()
+    monkeypatch.setattr(runner, "COMMANDS", {"first > out": 0, "second": 3})
+    runner.main("README.md", ())
+    assert (tmp_path / "out").read_text() == "first\nthird"
+    assert "2 blocks of README.md have run." in capfd.readouterr().out
+    monkeypatch.setattr(runner, "COMMANDS", {"first > out": 0, "second": 0})
+    with pytest.raises(SystemExit, match="second: exit code 3; expected 0"):
+        runner.main("README.md", ())
+
+
+def test_the_cost_is_that_of_the_benchmarks() -> None:
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    match = re.search(
+        r"took (\S+) times .* hooks (\S+) times .*?(\d{4}-\d\d-\d\d)", text
+    )
+    assert match is not None
+    page = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    for place, loop in ((1, "MonitoredTrainingSession"), (2, "Model.fit")):
+        table = page.partition(f"| `{loop}`, TF 2.21.0")[2]
+        row = re.search(r"^\| 10 guests \|.* (\S+) \|$", table, re.M)
+        assert row is not None and row[1] == match[place]
+    assert f"Results of {match[3]}" in page
 
 
 def test_counterparts_are_those_of_the_lifecycle() -> None:
@@ -198,6 +271,9 @@ def test_shell_lines_are_real_commands(page: str, line: str, tmp_path: Path) -> 
             assert (
                 extra is None or f'"{extra[1]}": [' in (ROOT / "setup.py").read_text()
             )
+        elif words[:2] == ["hookbridge", "docs"]:
+            done = run([sys.executable, "-m", *words], tmp_path)
+            assert done.returncode == 0, done.stderr
         elif words[0] == "hookbridge" and words[-1] == "--help":
             done = run([sys.executable, "-m", *words], tmp_path)
             assert done.returncode == 0, done.stderr

@@ -33,6 +33,7 @@ COMMANDS = {
     "cluster": "hookbridge.cli.cluster",
     "explain": "hookbridge.cli.explain",
     "migrate": "hookbridge.cli.migrate",
+    "docs": "hookbridge.cli.docs",
 }
 
 _WIDTH = 80

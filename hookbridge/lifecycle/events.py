@@ -225,7 +225,14 @@ ALIASES: dict[str, str] = {
 
 
 def events_of(guest: Guest) -> tuple[Event, ...]:
-    """All events of a guest kind, in the order in which they are documented."""
+    """All events of a guest kind, in the order in which they are documented.
+
+    Args:
+      guest: `"hook"` or `"callback"`.
+
+    Raises:
+      errors.InvalidArgumentError: `guest` is neither.
+    """
     check_choice("guest", guest, GUESTS)
     return HOOK_EVENTS if guest == "hook" else CALLBACK_EVENTS
 

@@ -195,6 +195,9 @@ def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
 
     Returns:
       The `tf.compat.v1.train.MonitoredSession`.
+
+    Raises:
+      Exception: whatever `MonitoredTrainingSession` and the hooks raise.
     """
     return tf.compat.v1.train.MonitoredTrainingSession(
         hooks=[*(hooks or ()), CallableSessionHook()], **config

@@ -39,6 +39,10 @@ class LocalCluster:
       grace_secs: how long a task may take to end after it was told to.
       tf1_flags: whether tasks are told their place by the flags of TF1 programs, which
         end their command line, and not by `TF_CONFIG`.
+
+    Raises:
+      errors.InvalidArgumentError: a number is none or out of range, or a flag is no
+        bool.
     """
 
     num_workers: int = 2

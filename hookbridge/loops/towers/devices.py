@@ -121,6 +121,12 @@ def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
     Args:
       devices: tower devices as `tower_devices` gives them.
       base: a `tf.compat.v1.ConfigProto` to start from; it is not changed.
+
+    Returns:
+      A `tf.compat.v1.ConfigProto`.
+
+    Raises:
+      ValueError: from TensorFlow, a device whose name it cannot read.
     """
     import tensorflow as tf
 

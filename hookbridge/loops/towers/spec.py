@@ -25,6 +25,7 @@ class TowerSpec:
         loss of the whole batch.
       metrics: `{name: tensor []}`, each a mean over the tower's examples.
       predictions: tensor or structure of tensors `[N, ...]`; None if there are none.
+        N is the number of the tower's examples.
     """
 
     loss: Any

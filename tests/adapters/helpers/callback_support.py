@@ -118,7 +118,7 @@ def carry(keras: Any, name: str, folder: Path) -> dict[str, str]:
         try:
             run([STOCK[name](keras.callbacks, place), Count()], place)
         except errors.RefusedError as e:
-            reason = str(e).split(": ", 1)[1].partition(" See docs/")[0]
+            reason = str(e).split(": ", 1)[1].partition(" See `hookbridge")[0]
             cells[loop] = f"refused: {reason}"
             continue
         gc.collect()  # an iterator that is dropped late is waited for, up to 60 s

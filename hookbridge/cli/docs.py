@@ -1,0 +1,69 @@
+"""`hookbridge docs`: a page of the documentation, or one section of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hookbridge import errors, names
+from hookbridge.pages import anchor
+
+SUMMARY = "Print a page of the documentation, as errors name it."
+USAGE = "[PAGE[#HEADING]]"
+EXAMPLE = "hookbridge docs hook-support.md#why-a-hook-is-refused"
+NOTE = "Without PAGE it prints the list of pages."
+# A link to docs/; a wheel has the pages themselves.
+FOLDER = Path(__file__).parent / "pages"
+
+
+def define_flags(values: Any) -> None:
+    """Defines no flags: the command has none."""
+
+
+def run(values: Any, arguments: Sequence[str]) -> int:
+    """Prints the page or section."""
+    if len(arguments) > 1:
+        raise errors.InvalidArgumentError(
+            f"Received {len(arguments)} arguments; expected one page."
+        )
+    place = arguments[0] if arguments else "index.md"
+    page, _, heading = place.removeprefix("docs/").partition("#")
+    page = f"{page.removesuffix('.md')}.md"
+    pages = [path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.md")]
+    _check("page", page, pages)
+    lines = (FOLDER / page).read_text("utf-8").splitlines()
+    if heading:
+        _check("heading", heading, [anchor(lines[at]) for at in _headings(lines)])
+        lines = _section(lines, heading)
+    print("\n".join(lines).strip())
+    return 0
+
+
+def _check(kind: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        near = ", ".join(names.nearest(given, known))
+        raise errors.InvalidArgumentError(
+            f"Received the {kind} {given!r}, which does not exist; the nearest: {near}."
+        )
+
+
+def _headings(lines: Sequence[str]) -> Iterator[int]:
+    """Where headings are; a comment in a block of code is none."""
+    is_code = False
+    for place, line in enumerate(lines):
+        is_code ^= line.startswith("```")
+        if line.startswith("#") and not is_code:
+            yield place
+
+
+def _section(lines: list[str], heading: str) -> list[str]:
+    """A heading and what follows, up to the next one that is not below it."""
+    found = [p for p in _headings(lines) if anchor(lines[p]) == heading]
+    depth = lines[found[0]].partition(" ")[0]
+    ends = (
+        place
+        for place in _headings(lines)
+        if place > found[0] and len(lines[place].partition(" ")[0]) <= len(depth)
+    )
+    return lines[found[0] : next(ends, len(lines))]
