@@ -57,6 +57,8 @@ EXTRAS = {
     # requirements of its own, tf_keras is what it needs beside TensorFlow.
     "estimator": ["tensorflow-estimator==2.15.0", "tf_keras"],
     "keras2": ["tf_keras"],
+    # The TensorBoard callback writes with it; TF >= 2.20 does not bring it.
+    "tensorboard": ["tensorboard"],
     # `hookbridge migrate rewrite`; the scan needs nothing.
     "migrate": ["libcst>=1.8"],
     # What stands behind tf.contrib's slim, layers, framework, losses and metrics.
@@ -68,7 +70,7 @@ EXTRAS = {
         "pytest-timeout>=2.3",
         "build>=1.2",
         "setuptools>=70",
-        # The TensorBoard callback writes with it; TF >= 2.20 does not bring it.
+        # As in `tensorboard`.
         "tensorboard",
         # As in `cluster`.
         "PyYAML",

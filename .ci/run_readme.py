@@ -26,8 +26,6 @@ COMMANDS: dict[str, int | str] = {
     "hookbridge doctor examples/old_program.py": 0,
     "hookbridge explain --host=fit examples/digits_job.py": 0,
     "hookbridge migrate scan examples/old_program.py": 0,
-    "hookbridge train --num_towers=2 --model_dir=runs/job --train_steps=400 "
-    "examples/digits_job.py": 0,
     "hookbridge train --model_def=examples/digits_keras.py --loop=fit --epochs=3 "
     "--train_files=examples/data/digits.csv --header_lines=1 --model_dir=runs/fit": 0,
     "hookbridge cluster --help": 0,

@@ -1,4 +1,4 @@
-"""A program of TensorFlow 1.4, as it was written: linear regression with a hook.
+"""A program of TensorFlow 1, as it was written: linear regression with a hook.
 
 hookbridge run examples/old_program.py
 """

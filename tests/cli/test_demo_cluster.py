@@ -120,6 +120,24 @@ def test_the_table_has_a_column_for_each_process(default_run: Any) -> None:
     assert row.split()[-3:] == ["1", "-", "1"]
 
 
+def test_the_readme_shows_what_is_printed(default_run: Any, repo_root: Path) -> None:
+    """Line by line but for what it leaves out, and for numbers that differ by run."""
+    report, _, _ = default_run
+    page = (repo_root / "README.md").read_text("utf-8")
+    shown = page.partition("It prints, shortened:\n\n```text\n")[2].partition("```")[0]
+    printed = iter(report_lib.as_table(report).splitlines())
+    told = [line for line in shown.splitlines() if line != "..."]
+    assert len(told) > 8
+    for line in told:
+        assert any(_masked(line) == _masked(each) for each in printed), line
+
+
+def _masked(line: str) -> str:
+    """Without numbers of several digits; a table is as wide as they are."""
+    line = re.sub("-{3,}", "", line)
+    return re.sub(r"[\d.]{2,}%?", "N", " ".join(line.split()))
+
+
 def test_a_guest_that_misses_an_event_is_named(default_run: Any) -> None:
     _, _, directory = default_run
     accounts = {
