@@ -10,6 +10,8 @@ from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.fit_loop import states as fit_states
 from hookbridge.adapters.guests import foreign, skipped, watchers
 from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.parameter_server import callback as ps
+from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop import last_step as last_epoch
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
@@ -170,9 +172,6 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
         Keras 3.
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
-    from hookbridge.adapters.parameter_server import callback as ps
-    from hookbridge.adapters.parameter_server import refusals
-
     positive("max_lag", max_lag, least=0)
     refusals.check_keras()
     callbacks: list[Any] = []

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.adapters.fit_loop import refusals
+from hookbridge.adapters.fit_loop.run import FitRun
+from hookbridge.adapters.fit_loop.silence import Silence
+from hookbridge.adapters.graph_fit import host
+from hookbridge.adapters.graph_fit.run import GraphFitRun
 from hookbridge.adapters.guests import any_flavour, kinds, watchers
+from hookbridge.adapters.parameter_server import refusals as ps_refusals
+from hookbridge.adapters.parameter_server.run import ParameterServerRun
 from hookbridge.arguments import positive
 
 
@@ -45,8 +52,6 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
                 f"Received {hook!r} of type `{type(hook).__name__}`; expected a "
                 "`tf.compat.v1.train.SessionRunHook` instance."
             )
-        from hookbridge.adapters.fit_loop import refusals
-
         refusals.check_hook(hook)
         positive("max_lag", max_lag, least=0)
         self.hook = hook
@@ -72,8 +77,6 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         self._model = model
         if model is None:
             return
-        from hookbridge.adapters.fit_loop.silence import Silence
-
         self._join(model)
         watchers.tell_joined(self.hook, self._run)
         if self._silence is not None:
@@ -81,11 +84,6 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         self._silence = Silence(self, self.hook, model, self._run)
 
     def _join(self, model: Any) -> None:
-        from hookbridge.adapters.fit_loop.run import FitRun
-        from hookbridge.adapters.graph_fit import host
-        from hookbridge.adapters.parameter_server import refusals
-        from hookbridge.adapters.parameter_server.run import ParameterServerRun
-
         if self._run is not None and self._run.is_aside:
             raise errors.RefusedError(
                 f"`{kinds.name_of(self.hook)}` is in a running loop of the model "
@@ -95,15 +93,13 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
                 see="live session",
             )
         if host.is_graph_model(model):
-            from hookbridge.adapters.graph_fit.run import GraphFitRun
-
             host.check_model(model, self.hook)
             self._run = GraphFitRun.join(model, self.hook, self.states)
             return
-        if not refusals.uses_parameter_servers(model):
+        if not ps_refusals.uses_parameter_servers(model):
             self._run = FitRun.join(model, self.hook, self.states)
             return
-        refusals.check_member(model, self.hook)
+        ps_refusals.check_member(model, self.hook)
         self._run = ParameterServerRun.join(model, self.hook, self.states)
         self._run.add_member(self.max_lag)
 

@@ -49,6 +49,30 @@ def seconds(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_divides(batch_size: int, num_towers: int) -> None:
+    """Raises unless every tower gets the same number of examples.
+
+    Raises:
+      errors.InvalidArgumentError: the batch does not divide among the towers.
+    """
+    if batch_size % num_towers:
+        down = batch_size - batch_size % num_towers
+        message = (
+            f"Received a batch of {batch_size} examples for {num_towers} towers; "
+            f"expected a multiple of {num_towers}"
+        )
+        if not down:
+            raise errors.InvalidArgumentError(
+                f"{message}, an example at least for each tower. Use at most "
+                f"{batch_size} towers, or a larger batch."
+            )
+        raise errors.InvalidArgumentError(
+            f"{message}, for example {down} or {down + num_towers}. Change the "
+            "batch size or the number of towers, and end the input with "
+            "`.batch(..., drop_remainder=True)`."
+        )
+
+
 def without_arguments(what: str, function: Any) -> Any:
     """A function that can be called without arguments.
 

@@ -9,6 +9,12 @@ import textwrap
 from typing import Any, Literal, NamedTuple
 
 from hookbridge import errors, lifecycle
+from hookbridge.adapters import convert
+from hookbridge.adapters.guests import kinds, roles
+from hookbridge.adapters.guests.foreign import is_foreign
+from hookbridge.adapters.parameter_server import callback as deferred
+from hookbridge.adapters.parameter_server import refusals
+from hookbridge.adapters.session_loop import checks, v1_tensorboard
 
 Host = Literal["session", "fit", "parameter_server"]
 Verdict = Literal["native", "wrapped", "refused"]
@@ -105,20 +111,12 @@ def explain(items: Any, host: Host = "session") -> Report:
         raise errors.InvalidArgumentError(
             f"Received `host={host!r}`; expected one of {', '.join(HOSTS)}."
         )
-    from hookbridge.adapters.guests import kinds
-
     guests = [kinds.unwrapped(item) for item in kinds.flatten(items)]
     callbacks = [g for g in guests if not kinds.is_hook(g)]
     return Report(host, tuple(_explain_one(g, host, callbacks) for g in guests))
 
 
 def _explain_one(guest: Any, host: Host, callbacks: list[Any]) -> GuestReport:
-    from hookbridge.adapters.guests import kinds, roles
-    from hookbridge.adapters.guests.foreign import is_foreign
-    from hookbridge.adapters.parameter_server import (
-        callback as parameter_server_callback,
-    )
-
     kind: lifecycle.Guest = "hook" if kinds.is_hook(guest) else "callback"
     name = kinds.name_of(guest)
     role = roles.role_of(guest) if host == "session" else roles.role_in_fit(guest)
@@ -130,7 +128,7 @@ def _explain_one(guest: Any, host: Host, callbacks: list[Any]) -> GuestReport:
         return GuestReport(name, kind, "refused", reason, (), role, runs_on)
     is_native = (kind == "hook") == (host == "session")
     is_late = host == "parameter_server" and (
-        kind == "hook" or parameter_server_callback.is_batch_level(guest)
+        kind == "hook" or deferred.is_batch_level(guest)
     )
     rows = []
     beside = callbacks if kind == "callback" else []
@@ -168,15 +166,10 @@ def _cost(kind: lifecycle.Guest, host: Host, events: list[str]) -> str:
 
 def _refusal(guest: Any, host: Host) -> str:
     """Why `host` refuses `guest`; empty if it does not. The converters decide."""
-    from hookbridge.adapters import convert
-    from hookbridge.adapters.guests import kinds as guests
-    from hookbridge.adapters.parameter_server import refusals
-    from hookbridge.adapters.session_loop import checks, v1_tensorboard
-
     try:
         if host == "session":
-            guests.check_kind(guest)
-            if not guests.is_hook(guest):
+            kinds.check_kind(guest)
+            if not kinds.is_hook(guest):
                 called = v1_tensorboard.effective(guest)
                 checks.check_guest(called, has_model=False)
         else:

@@ -6,6 +6,8 @@ import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds, paths
 from hookbridge.adapters.live_model import weight_files
@@ -126,8 +128,6 @@ def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
     Raises:
       errors.RefusedError: names the first callback.
     """
-    import tensorflow as tf
-
     for variable in variables:
         if isinstance(variable, tf.distribute.DistributedValues):
             strategy = type(tf.distribute.get_strategy()).__name__

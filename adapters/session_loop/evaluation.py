@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_graph import learning_rate
 from hookbridge.adapters.session_graph.data_pulls import DataPulls
@@ -43,8 +45,6 @@ class EvaluationRun(SessionRun):
         self.begin_once(self._counter, "on_test_begin")
 
     def before_step(self, run_context: Any) -> Any:
-        import tensorflow as tf
-
         self.session = run_context.session
         fetches = run_context.original_args.fetches
         step = self._steps.step_of(fetches)
@@ -112,8 +112,6 @@ class PredictionRun(SessionRun):
         self.begin_once(self._counter, "on_predict_begin")
 
     def before_step(self, run_context: Any) -> Any:
-        import tensorflow as tf
-
         self.session = run_context.session
         fetches = run_context.original_args.fetches
         self._now = _has_tensor(fetches)
@@ -138,8 +136,6 @@ class PredictionRun(SessionRun):
 
 
 def _has_tensor(fetches: Any) -> bool:
-    import tensorflow as tf
-
     if isinstance(fetches, dict):
         return any(map(_has_tensor, fetches.values()))
     if isinstance(fetches, (list, tuple)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge.adapters.guests import kinds, roles
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
@@ -46,8 +48,6 @@ class CallbackGroup:
 
     def begin(self, member: Any) -> SessionRun:
         """`begin` of a member: joins the session's run or starts a new one."""
-        import tensorflow as tf
-
         graph = tf.compat.v1.get_default_graph()
         run = self.run
         if (
@@ -72,8 +72,6 @@ class CallbackGroup:
         return False
 
     def _new_run(self, graph: Any) -> SessionRun:
-        import tensorflow as tf
-
         config, keys = self.config, tf.compat.v1.GraphKeys
         counter = tf.compat.v1.train.get_global_step(graph)
         trained = graph.get_collection(keys.TRAINABLE_VARIABLES)

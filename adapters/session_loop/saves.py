@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import tensorflow as tf
+
 from hookbridge.patching import InstanceMethods
 
 
@@ -35,8 +37,6 @@ class Saves:
     """
 
     def __init__(self, graph: Any) -> None:
-        import tensorflow as tf
-
         self._key = tf.compat.v1.GraphKeys.SAVERS
         self._graph = weakref.ref(graph)
         self._listeners: list[Listener] = []
@@ -151,8 +151,6 @@ def of(graph: Any) -> Saves:
 
 def _number(session: Any, step: Any) -> int:
     """A step as it stands in the name of a checkpoint."""
-    import tensorflow as tf
-
     if isinstance(step, (tf.Tensor, tf.Variable)):
         return int(tf.compat.v1.train.global_step(session, step))
     return int(step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.session_graph import variables as session_variables
@@ -73,8 +74,6 @@ class StateKeeper:
 
     def begin(self) -> None:
         """After `on_train_begin`: restores what is there and follows the savers."""
-        import tensorflow as tf
-
         run = self._run
         group, self._session = self._saves.join(self), run.session
         if task_of() == "worker":

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import compat, errors
 from hookbridge.adapters.session_graph import estimator_stack, variables
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
@@ -20,8 +22,6 @@ from hookbridge.validation import Validation, ValidationReport
 
 
 def _batch_reporter(report: ValidationReport) -> Any:
-    import tensorflow as tf
-
     class Reporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Tells `report` about each run of an evaluation session.
 
@@ -76,8 +76,6 @@ class EstimatorValidation:
 
     def begin(self) -> None:
         """Looks for the saver that the model_fn of the training made itself."""
-        import tensorflow as tf
-
         graph = tf.compat.v1.get_default_graph()
         self._saver = estimator_stack.scaffold_saver(graph)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import tensorflow as tf
+
 
 class WorkerCheckpoints:
     """Follows the directory that the chief saves to.
@@ -20,8 +22,6 @@ class WorkerCheckpoints:
 
     def newest(self) -> str | None:
         """Path of the newest checkpoint without suffix, or None."""
-        import tensorflow as tf
-
         found: str | None = tf.train.latest_checkpoint(self._directory)
         return found
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 _ARRAY, _TUPLE, _PAIRS = "__array__", "__tuple__", "__pairs__"
 _DTYPE, _DICT, _FACTORY = "__dtype__", "__dict__", "__factory__"
@@ -123,8 +124,6 @@ def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
 
 
 def _dtype(name: str) -> Any:
-    import tensorflow as tf
-
     dtype = np.dtype(tf.as_dtype(name).as_numpy_dtype)
     if not _is_number(dtype):
         raise TypeError(f"an array of {name} is none of numbers")

@@ -6,6 +6,8 @@ import os
 import re
 from typing import Any
 
+import tensorflow as tf
+
 
 def name_of(group: int, task: str) -> str:
     """The part of the files' names that tells whose state it is.
@@ -23,8 +25,6 @@ def arrays_path(prefix: str, name: str, digest: str) -> str:
 
 
 def _gfile() -> Any:
-    import tensorflow as tf
-
     return tf.io.gfile
 
 
@@ -39,8 +39,6 @@ def read(path: str, most: int) -> bytes:
     Raises:
       ValueError: it has more than `most` bytes.
     """
-    import tensorflow as tf
-
     with tf.io.gfile.GFile(path, "rb") as file:
         if file.size() > most:
             raise ValueError(
@@ -52,8 +50,6 @@ def read(path: str, most: int) -> bytes:
 
 def write(path: str, data: bytes) -> None:
     """Writes a file that is, whenever the process is killed, the old or the new one."""
-    import tensorflow as tf
-
     part = f"{path}.part"
     if "://" in path:
         with tf.io.gfile.GFile(part, "wb") as file:
@@ -121,8 +117,6 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
 
 
 def _ignore_missing(error: Exception) -> None:
-    import tensorflow as tf
-
     if not isinstance(error, tf.errors.NotFoundError):
         raise error
 

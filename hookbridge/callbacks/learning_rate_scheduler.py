@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
 from hookbridge.callbacks.ready_made import ReadyMade, function
@@ -71,7 +73,5 @@ class LearningRateScheduler(ReadyMade):
 
 
 def _wait_for_steps(strategy: Any) -> None:
-    import tensorflow as tf
-
     # The coordinator of a strategy is one object, however often it is made.
     tf.distribute.coordinator.ClusterCoordinator(strategy).join()

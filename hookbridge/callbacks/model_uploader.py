@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import tensorflow as tf
 from absl import logging
 
 from hookbridge.arguments import positive, seconds
@@ -53,8 +54,6 @@ class ModelUploader(ReadyMade):
 
     def on_train_end(self, logs: Any = None) -> None:
         """The training has ended well."""
-        import tensorflow as tf
-
         folder = self.path(self._path, "saved_model_path", "path").rstrip("/")
         self.error = None
         try:
@@ -76,8 +75,6 @@ class ModelUploader(ReadyMade):
             )
 
     def _send(self, folder: str, file: str) -> None:
-        import tensorflow as tf
-
         for attempt in range(self._retries + 1):
             try:
                 upload.send(folder, file, self._url)

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.callbacks.ready_made import ReadyMade, function, metrics_of
 
@@ -40,8 +42,6 @@ class SummaryWriter(ReadyMade):
 
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
         """An evaluation has ended."""
-        import tensorflow as tf
-
         if self._writer is None:
             folder = self._log_dir or os.path.join(
                 self.path(None, "checkpoint_path", "log_dir"), "evaluation"

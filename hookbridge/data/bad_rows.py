@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import tensorflow as tf
+
 from hookbridge import compat
 from hookbridge.data.rows import Rows
 
@@ -59,8 +61,6 @@ def told(found: list[BadRow]) -> list[BadRow]:
 
 
 def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
-    import tensorflow as tf
-
     def outcome(file: Any, number: Any, row: Any) -> Any:
         made = transform(tf.data.Dataset.from_tensors(row)).take(1)
         marks = made.map(lambda *_: True).ignore_errors()
@@ -87,8 +87,6 @@ def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
 
 def _reason(transform: Transform, row: Any) -> str | None:
     """What TensorFlow says about a row; None if it says nothing."""
-    import tensorflow as tf
-
     try:
         for _ in transform(tf.data.Dataset.from_tensors(row)):
             pass

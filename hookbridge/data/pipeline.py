@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.arguments import positive
 from hookbridge.data.bad_rows import BadRow, find_bad_rows, told
@@ -91,8 +93,6 @@ class Pipeline:
 
     def dataset(self, *, training: bool) -> Any:
         """A `tf.data.Dataset` of batches; that of the training never ends."""
-        import tensorflow as tf
-
         without = [(row.file, row.number) for row in self.skipped]
         data = self._rows.dataset(without).map(lambda file, number, row: row)
         workers, index = self._shard
@@ -107,8 +107,6 @@ class Pipeline:
 
     def transform(self, rows: Any) -> Any:
         """A dataset of examples from one of rows."""
-        import tensorflow as tf
-
         return rows.map(self._example, num_parallel_calls=tf.data.AUTOTUNE)
 
     def first_bad_row(self) -> BadRow | None:
@@ -117,8 +115,6 @@ class Pipeline:
         return found[0] if found else None
 
     def _example(self, row: Any) -> Any:
-        import tensorflow as tf
-
         if self._rows.format == "tfrecord":
             return self._extractor(row)
         defaults = [tf.constant([], tf.constant(each).dtype) for each in self._columns]
@@ -137,8 +133,6 @@ class Pipeline:
 
 def batched(examples: Any, batch_size: Any, *, drop_remainder: bool) -> Any:
     """Batches of examples; what has an unknown size is padded to the longest."""
-    import tensorflow as tf
-
     shapes = [spec.shape for spec in tf.nest.flatten(examples.element_spec)]
     if all(shape.is_fully_defined() for shape in shapes):
         return examples.batch(batch_size, drop_remainder=drop_remainder)
@@ -147,7 +141,5 @@ def batched(examples: Any, batch_size: Any, *, drop_remainder: bool) -> Any:
 
 def _below(folder: str, location: Any) -> Any:
     """A location, within `folder` unless it is absolute or of another file system."""
-    import tensorflow as tf
-
     is_whole = tf.strings.regex_full_match(location, r"(/|[A-Za-z0-9]+://).*")
     return tf.where(is_whole, location, tf.strings.join([folder, location], "/"))

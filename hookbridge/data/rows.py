@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
+import tensorflow as tf
+
 from hookbridge import compat, errors
 from hookbridge.arguments import positive
 
@@ -37,8 +39,6 @@ class Rows:
         format: Format | None = None,
         name: str = "files",
     ) -> None:
-        import tensorflow as tf
-
         positive("header_lines", header_lines, least=0)
         patterns = [files] if isinstance(files, str) else list(files)
         self.files: list[str] = []
@@ -67,8 +67,6 @@ class Rows:
         Args:
           without: `(file, number)` of rows that are left out.
         """
-        import tensorflow as tf
-
         parts = [
             self._part(path, [n for f, n in without if f == path])
             for path in self.files
@@ -81,8 +79,6 @@ class Rows:
         return joined
 
     def _part(self, path: str, without: Sequence[int]) -> Any:
-        import tensorflow as tf
-
         if self.format == "tfrecord":
             rows = tf.data.TFRecordDataset(path).enumerate(1)
         else:
@@ -101,8 +97,6 @@ class Rows:
         Raises:
           errors.InvalidArgumentError: there is none.
         """
-        import tensorflow as tf
-
         with compat.private("eager_mode")():
             zero = tf.constant(0, tf.int64)
             total = self.dataset().reduce(zero, lambda seen, *_: seen + 1)
@@ -120,8 +114,6 @@ def _matches(pattern: Any, name: str) -> list[str]:
     Raises:
       errors.InvalidArgumentError: there are none.
     """
-    import tensorflow as tf
-
     gfile = tf.io.gfile
     if not isinstance(pattern, str) or not pattern:
         raise errors.InvalidArgumentError(

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.arguments import writable
+from hookbridge.arguments import check_divides, writable
 from hookbridge.demo.data import TRAINING_IMAGES
-from hookbridge.loops.towers.batches import check_divides
 
 # This file marks the directory of a demo; the next demo may replace its files.
 MARKER = "written_by_hookbridge_demo"

@@ -15,6 +15,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import compat, errors
 
 
@@ -23,8 +25,6 @@ def _modes() -> Any:
 
 
 def _cluster_spec(cluster: Any) -> Any:
-    import tensorflow as tf
-
     return tf.train.ClusterSpec(cluster)
 
 

@@ -7,18 +7,20 @@ import sys
 import types
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.guest_classes import Module
 from hookbridge.run import world as worlds
 from hookbridge.run.evidence import Evidence, examine
-from hookbridge.run.joining.party import Party
 from hookbridge.run.late_distutils import LateDistutils
 from hookbridge.run.launch import Launch
 from hookbridge.run.located import Located, OwnCode
 from hookbridge.run.reading import read_file, read_program
 from hookbridge.run.statements import rewrite
+
+if TYPE_CHECKING:  # it imports TensorFlow
+    from hookbridge.run.joining.party import Party
 
 
 class Program:

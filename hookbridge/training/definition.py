@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.clone import keras_of
@@ -127,8 +129,6 @@ class ModelDefinition:
         Raises:
           errors.InvalidArgumentError: it is no tensor.
         """
-        import tensorflow as tf
-
         loss = self._loss(labels, predictions)
         try:
             return tf.reduce_mean(tf.cast(loss, tf.float32))

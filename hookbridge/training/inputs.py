@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.data.bad_rows import BadRow, find_bad_rows, told
 from hookbridge.data.pipeline import Pipeline, batched
@@ -207,8 +209,6 @@ def _called(definition: ModelDefinition, mode: str, data: Any) -> Any:
 
 
 def _checked(definition: ModelDefinition, name: str, made: Any) -> Any:
-    import tensorflow as tf
-
     if not isinstance(made, tf.data.Dataset):
         raise definition.wrong(name, made, "a `tf.data.Dataset`")
     return made

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.report.run_report import write_html
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
 from hookbridge.training.failures import Failures
@@ -97,8 +98,6 @@ def _shard(settings: TrainingSettings, config: ClusterConfig) -> tuple[int, int]
     """How many processes share the rows, and which of them this is."""
     if not config.cluster or settings.loop == "fit":
         return 1, 0
-    from hookbridge.loops.tasks.jobs import trainers
-
     tasks = trainers(config)
     me = (config.task_type, config.task_index)
     return len(tasks), tasks.index(me) if me in tasks else 0

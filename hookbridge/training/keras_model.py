@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import compat, errors
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.training.definition import ModelDefinition
@@ -26,8 +28,6 @@ def built_model(definition: ModelDefinition, batches: Any, seed: int | None) -> 
       batches: a dataset of batches, from which an unbuilt model takes its shapes.
       seed: of the first values; None draws others each time.
     """
-    import tensorflow as tf
-
     for keras in compat.keras_flavours():
         start_names(keras)
         if seed is not None:
@@ -45,8 +45,6 @@ def compile_model(model: Any, definition: ModelDefinition, batches: Any) -> None
     Raises:
       errors.InvalidArgumentError: the model has several outputs.
     """
-    import tensorflow as tf
-
     keras: Any = keras_of(model)
     outputs = getattr(model, "outputs", None) or [None]
     if len(outputs) > 1:
@@ -80,7 +78,6 @@ def _on_labels(function: Callable[..., Any], labels: Any) -> Callable[..., Any]:
 
     Keras changes their type and their rank on the way.
     """
-    import tensorflow as tf
 
     def called(y_true: Any, y_pred: Any) -> Any:
         if labels is not None:
@@ -96,6 +93,4 @@ def _on_labels(function: Callable[..., Any], labels: Any) -> Callable[..., Any]:
 
 
 def _zeros(spec: Any) -> Any:
-    import tensorflow as tf
-
     return tf.zeros([size or 1 for size in spec.shape.as_list()], spec.dtype)

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.adapters.guests import kinds
 from hookbridge.arguments import without_arguments
 
 
@@ -126,9 +127,7 @@ def find_guests(module: ModuleType, name: str = "guests") -> Any:
         )
     found = getattr(module, name)
     # Some hooks are callable too; they are no functions that return a list.
-    from hookbridge.adapters.guests import kinds as guests
-
-    is_guest = guests.is_hook(found) or guests.is_callback(found)
+    is_guest = kinds.is_hook(found) or kinds.is_callback(found)
     if not callable(found) or is_guest:
         return found
     try:

@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import compat, errors
 from hookbridge.loops.towers.deferred_updates import Update
 
@@ -29,8 +31,6 @@ def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
     Raises:
       errors.InvalidArgumentError: there is no update, or the towers differ.
     """
-    import tensorflow as tf
-
     numbers = {len(updates) for updates in towers}
     if numbers == {0}:
         raise errors.InvalidArgumentError(
@@ -76,8 +76,6 @@ def average_gradients(
 
 
 def _average(gradients: list[Any], divisor: float) -> Any:
-    import tensorflow as tf
-
     if not gradients:
         return None
     if all(isinstance(gradient, tf.IndexedSlices) for gradient in gradients):
@@ -93,8 +91,6 @@ def _average(gradients: list[Any], divisor: float) -> Any:
 
 def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
     """Applies one update of all towers, as the first tower asked for it."""
-    import tensorflow as tf
-
     names = [[variable.name for _, variable in update.pairs] for update in same]
     if any(other != names[0] for other in names):
         raise errors.InvalidArgumentError(
@@ -133,8 +129,6 @@ def _apply(apply: Callable[[], Any], optimizer: Any) -> Any:
     around the call, the chief's thread would run the forward pass too and take
     batches of its own.
     """
-    import tensorflow as tf
-
     if not isinstance(optimizer, tf.compat.v1.train.SyncReplicasOptimizer):
         return apply()
     with tf.control_dependencies(None):

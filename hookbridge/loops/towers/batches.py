@@ -5,37 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
-
-
-def check_divides(batch_size: int, num_towers: int) -> None:
-    """Raises unless every tower gets the same number of examples.
-
-    Raises:
-      errors.InvalidArgumentError: the batch does not divide among the towers.
-    """
-    if batch_size % num_towers:
-        down = batch_size - batch_size % num_towers
-        message = (
-            f"Received a batch of {batch_size} examples for {num_towers} towers; "
-            f"expected a multiple of {num_towers}"
-        )
-        if not down:
-            raise errors.InvalidArgumentError(
-                f"{message}, an example at least for each tower. Use at most "
-                f"{batch_size} towers, or a larger batch."
-            )
-        raise errors.InvalidArgumentError(
-            f"{message}, for example {down} or {down + num_towers}. Change the "
-            "batch size or the number of towers, and end the input with "
-            "`.batch(..., drop_remainder=True)`."
-        )
+from hookbridge.arguments import check_divides
 
 
 def known_size(tensor: Any) -> int | None:
     """The N of a tensor `[N, ...]`; None if the graph does not tell it."""
-    import tensorflow as tf
-
     if tensor.shape.rank is None:
         return None
     # With v2 behaviour switched off, a shape has `Dimension`s in it.
@@ -78,8 +55,6 @@ def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
     Raises:
       errors.InvalidArgumentError: an input is a scalar or ragged.
     """
-    import tensorflow as tf
-
     flat = [tensor for tensor in tf.nest.flatten(batch) if tensor is not None]
     for tensor in flat:
         _check(tensor)
@@ -98,8 +73,6 @@ def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
 
 
 def _shards(batch: Any, num_towers: int, parts: Callable[[Any, int], Any]) -> list[Any]:
-    import tensorflow as tf
-
     shards: list[list[Any]] = [[] for _ in range(num_towers)]
     for tensor in tf.nest.flatten(batch):
         split = [None] * num_towers if tensor is None else parts(tensor, num_towers)
@@ -109,8 +82,6 @@ def _shards(batch: Any, num_towers: int, parts: Callable[[Any, int], Any]) -> li
 
 
 def _equal_parts(tensor: Any, num_towers: int) -> Any:
-    import tensorflow as tf
-
     _check(tensor)
     checks = []
     size = known_size(tensor)
@@ -134,8 +105,6 @@ def _equal_parts(tensor: Any, num_towers: int) -> Any:
 
 
 def _check(tensor: Any) -> None:
-    import tensorflow as tf
-
     if isinstance(tensor, tf.RaggedTensor):
         raise errors.InvalidArgumentError(
             f"Received the ragged input {tensor}; expected dense or sparse tensors "
@@ -167,8 +136,6 @@ def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
       errors.InvalidArgumentError: a tensor does not come straight from the iterator,
         or the tensors come from several.
     """
-    import tensorflow as tf
-
     flat = [tensor for tensor in tf.nest.flatten(batch) if tensor is not None]
     sources = {getattr(tensor, "op", None) for tensor in flat}
     source = sources.pop() if len(sources) == 1 else None

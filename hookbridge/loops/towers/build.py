@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import tensorflow as tf
+
 from hookbridge.loops.towers.devices import device_setter
 from hookbridge.loops.towers.graph_collections import tower_collections
 from hookbridge.loops.towers.updates import update_once
@@ -22,8 +24,6 @@ def tower_name_scope(index: int) -> contextlib.AbstractContextManager[Any]:
     The first tower keeps the names it would have alone, as in `MirroredStrategy`,
     so that a hook that fetches `"hidden/Relu:0"` works with any number of towers.
     """
-    import tensorflow as tf
-
     if index == 0:  # a scope named None would leave the caller's scope
         return contextlib.nullcontext()
     scope: contextlib.AbstractContextManager[Any]
@@ -63,8 +63,6 @@ def build_towers(
       errors.InvalidArgumentError: a tower makes other variables than the first, or
         computes with a shared variable that it updates (see `update_once`).
     """
-    import tensorflow as tf
-
     results = []
     graph = tf.compat.v1.get_default_graph()
     first: list[Any] = []

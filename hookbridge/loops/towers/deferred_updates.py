@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import compat, errors
 from hookbridge.patching import InstanceMethods, patched
 
@@ -49,8 +51,6 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
     Yields:
       The updates, in the order of the calls.
     """
-    import tensorflow as tf
-
     caught: list[Update] = []
     thread = threading.get_ident()
 
@@ -90,8 +90,6 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
 
 def _optimizer_bases() -> list[Any]:
     """The classes whose `apply_gradients` updates variables of a v1 graph."""
-    import tensorflow as tf
-
     bases: list[Any] = [tf.compat.v1.train.Optimizer]
     for keras in compat.keras_flavours():
         if not compat.is_keras3(keras):
@@ -153,8 +151,6 @@ def _refusing(
 def _catching(
     caught: list[Update], original: Callable[..., Any], is_here: Callable[[], bool]
 ) -> Callable[..., Any]:
-    import tensorflow as tf
-
     def apply_gradients(
         self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any
     ) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.loops.towers.build import VARIABLE_DEVICE
 from hookbridge.loops.towers.graph_collections import own_collections
@@ -32,8 +34,6 @@ class Evaluation:
           errors.InvalidArgumentError: the dataset never ends, or a function returns
             something else than it should.
         """
-        import tensorflow as tf
-
         with (
             own_collections(),
             tf.compat.v1.variable_scope(
@@ -75,8 +75,6 @@ class Evaluation:
         Raises:
           errors.InvalidArgumentError: there was no batch.
         """
-        import tensorflow as tf
-
         session.run(self._initializer)
         sums = dict.fromkeys(self.metric_names, 0.0)
         means: dict[str, float] = {}

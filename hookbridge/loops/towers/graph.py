@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.loops.towers.build import VARIABLE_DEVICE
 from hookbridge.loops.towers.merged_specs import mean
@@ -78,8 +80,6 @@ def build_training(
       errors.InvalidArgumentError: the batch does not divide among the towers, or
         `model_fn` gives something else than a `TowerSpec`.
     """
-    import tensorflow as tf
-
     graph = tf.compat.v1.get_default_graph()
     with tf.device(VARIABLE_DEVICE):
         global_step = _global_step()
@@ -115,8 +115,6 @@ def build_training(
 
 
 def _global_step() -> Any:
-    import tensorflow as tf
-
     # A reference variable, so that "global_step:0" is its value and not a handle.
     with tf.compat.v1.variable_scope(
         tf.compat.v1.get_variable_scope(), use_resource=False
@@ -126,8 +124,6 @@ def _global_step() -> Any:
 
 def _learning_rate(value: Any, global_step: Any) -> tuple[Any, Any]:
     """What stands behind the learning rate, and `learning_rate:0` itself."""
-    import tensorflow as tf
-
     if callable(value):
         rate = tf.identity(
             tf.cast(value(global_step), tf.float32), name="learning_rate"
@@ -144,8 +140,6 @@ def _learning_rate(value: Any, global_step: Any) -> tuple[Any, Any]:
 
 
 def _merged_metric(name: str, values: Sequence[Any]) -> Any:
-    import tensorflow as tf
-
     if len(values) == 1 and values[0].op.name == name:
         return values[0]
     graph = tf.compat.v1.get_default_graph()

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge.adapters.session_graph.ops import ancestors
 from hookbridge.patching import patched
 
@@ -20,8 +22,6 @@ def own_collections() -> Iterator[dict[str, list[Any]]]:
       `{key: values}` of what is hidden. The regularisation losses are in it too, but
       stay in sight.
     """
-    import tensorflow as tf
-
     graph = tf.compat.v1.get_default_graph()
     keys = tf.compat.v1.GraphKeys
     hidden = (keys.LOSSES, keys.UPDATE_OPS, keys.SUMMARIES)
@@ -64,8 +64,6 @@ def tower_collections(
       losses_are_added: whether the loss of the step is the sum of the towers'
         losses, and not their mean.
     """
-    import tensorflow as tf
-
     if index == 0:
         yield
         return

@@ -6,8 +6,11 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
-from hookbridge.loops.towers.batches import check_divides, known_size
+from hookbridge.arguments import check_divides
+from hookbridge.loops.towers.batches import known_size
 
 # Called inside the loop's graph; gives a dataset of `(features, labels)` batches.
 InputFn = Callable[[], Any]
@@ -23,8 +26,6 @@ def make_dataset(input_fn: InputFn, *, name: str) -> Any:
     Raises:
       errors.InvalidArgumentError: `input_fn` is not callable, or gives no dataset.
     """
-    import tensorflow as tf
-
     if not callable(input_fn):
         raise errors.InvalidArgumentError(
             f"Received {name}={input_fn!r}; expected a function without arguments "
@@ -45,8 +46,6 @@ def next_training_batch(dataset: Any) -> Any:
 
     The session initialises the iterator when it starts and after a recovery.
     """
-    import tensorflow as tf
-
     iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
     tf.compat.v1.add_to_collection(
         tf.compat.v1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer
@@ -79,8 +78,6 @@ def check_first_batch(batch: Any, num_towers: int) -> None:
     Raises:
       errors.InvalidArgumentError: the batch does not divide among the towers.
     """
-    import tensorflow as tf
-
     if num_towers == 1:
         return
     unknown = []
@@ -110,8 +107,6 @@ def _run_apart(
       first: operations to run before.
       of: called with each copied tensor, returns the tensor to fetch.
     """
-    import tensorflow as tf
-
     v1 = tf.compat.v1
     before = [getattr(each, "op", each).name for each in first]
     part = v1.graph_util.extract_sub_graph(

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
 
 
 def mean(values: Sequence[Any]) -> Any:
     """The mean over towers of equal size; the value itself if there is one tower."""
-    import tensorflow as tf
-
     return values[0] if len(values) == 1 else tf.add_n(list(values)) / len(values)
 
 
 def weighted_mean(losses: Sequence[Any], sizes: Sequence[Any]) -> Any:
     """The mean over towers of different sizes."""
-    import tensorflow as tf
-
     total = tf.add_n(list(sizes))
     parts = []
     for loss, size in zip(losses, sizes, strict=True):
@@ -33,7 +31,6 @@ def merged_predictions(towers: Sequence[Any]) -> Any:
 
     A scalar belongs to no example: the first tower's is taken.
     """
-    import tensorflow as tf
 
     def merged(*parts: Any) -> Any:
         is_scalar = tf.convert_to_tensor(parts[0]).shape.rank == 0
@@ -91,8 +88,6 @@ def merged_metrics(
     Raises:
       errors.InvalidArgumentError: the towers have different metric variables.
     """
-    import tensorflow as tf
-
     if not towers[0]:
         return towers[0]
     shapes = [[variable.shape.as_list() for variable in own] for own in variables]
@@ -127,8 +122,6 @@ def merged_metrics(
 
 
 def _value_and_update(metric: Any) -> tuple[Any, Any]:
-    import tensorflow as tf
-
     if isinstance(metric, tuple):
         return metric
     return metric.result(), tf.group(*metric.updates)

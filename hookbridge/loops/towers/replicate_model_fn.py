@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
@@ -161,8 +162,6 @@ def _devices(devices: Sequence[str] | None, num_towers: int | None) -> tuple[str
         check_devices(devices)
         return tower_devices(num_towers or len(devices), list(devices))
     if num_towers is None:
-        import tensorflow as tf
-
         num_towers = max(1, len(tf.config.list_physical_devices("GPU")))
     return tower_devices(num_towers)
 
@@ -193,8 +192,6 @@ class _Replicated:
         self._variable_device = variable_device
 
     def __call__(self, arguments: dict[str, Any]) -> Any:
-        import tensorflow as tf
-
         mode = arguments.get("mode", TRAIN)
         towers = len(self._devices)
         on_variables = device_setter(self._variable_device, self._variable_device)
@@ -224,8 +221,6 @@ class _Replicated:
             return built[0].spec._replace(**self._merged(built, sizes))
 
     def _tower(self, arguments: dict[str, Any], shard: Any) -> _Tower:
-        import tensorflow as tf
-
         own = dict(arguments, features=shard[0])
         if "labels" in arguments:
             own["labels"] = shard[1]
@@ -242,8 +237,6 @@ class _Replicated:
     def _merged(
         self, towers: Sequence[_Tower], sizes: list[Any] | None
     ) -> dict[str, Any]:
-        import tensorflow as tf
-
         def of_each(field: str) -> list[Any]:
             return [getattr(tower.spec, field) for tower in towers]
 
@@ -272,8 +265,6 @@ class _Replicated:
 
 def _as_tensor(value: Any) -> Any:
     """An input as a tensor; arrays become constants."""
-    import tensorflow as tf
-
     is_array = isinstance(value, (np.ndarray, np.generic))
     return tf.convert_to_tensor(value) if is_array else value
 

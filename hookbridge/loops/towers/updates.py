@@ -6,6 +6,8 @@ import collections
 from collections.abc import Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import compat, errors
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
@@ -30,8 +32,6 @@ def update_once(first: Sequence[Any], own: Sequence[Any], outputs: Any) -> None:
       errors.InvalidArgumentError: the outputs are computed from an update's result,
         or the first tower has no such update.
     """
-    import tensorflow as tf
-
     mine = set(own)
     updates = _updates(op for op in own if _variable(op) not in mine)
     if not updates:

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
 
 
@@ -30,8 +32,6 @@ class SharedVariables:
           errors.InvalidArgumentError: on leaving, the tower made another number of
             variables than the first tower.
         """
-        import tensorflow as tf
-
         if index == 0:
             with tf.variable_creator_scope(self._record):
                 yield
@@ -67,8 +67,6 @@ def recorded_local_variables() -> Iterator[list[Any]]:
 
     The graph's own list of them does not keep the order for Keras metrics.
     """
-    import tensorflow as tf
-
     made: list[Any] = []
 
     def record(creator: Callable[..., Any], **kwargs: Any) -> Any:
@@ -82,8 +80,6 @@ def recorded_local_variables() -> Iterator[list[Any]]:
 
 
 def _is_local(kwargs: dict[str, Any]) -> bool:
-    import tensorflow as tf
-
     collections = kwargs.get("collections")
     if collections is None:
         return False
@@ -93,8 +89,6 @@ def _is_local(kwargs: dict[str, Any]) -> bool:
 
 def _is_named(variable: Any) -> bool:
     """Whether `get_variable` finds it again by its name."""
-    import tensorflow as tf
-
     # From the root scope: the name contains every scope already.
     root = tf.compat.v1.VariableScope(reuse=True, name="")
     name = variable.op.name
@@ -111,8 +105,6 @@ def _is_named(variable: Any) -> bool:
 
 
 def _same(variable: Any, kwargs: dict[str, Any]) -> Any:
-    import tensorflow as tf
-
     name = kwargs.get("name") or "Variable"
     if variable is None:
         raise errors.InvalidArgumentError(

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from hookbridge import errors
+from hookbridge.adapters import convert
+from hookbridge.adapters.session_loop.validations import as_validation
 from hookbridge.cluster import ClusterConfig
 from hookbridge.run.joining.guest_file import GuestFile, told
 
@@ -83,37 +85,29 @@ class Party:
           kind: what the training is called in the report.
         """
 
-        def make() -> list[Any]:
-            from hookbridge.adapters.convert import as_hooks
-
-            return as_hooks(
+        return self._made(
+            kind,
+            lambda: convert.as_hooks(
                 self._guests.of_training(),
                 steps_per_epoch=self._steps_per_epoch,
                 validation=self._validation(),
-            )
-
-        return self._made(make, kind)
+            ),
+        )
 
     def evaluation_hooks(self, kind: str) -> list[Any]:
         """New guests as hooks for an evaluation."""
-
-        def make() -> list[Any]:
-            from hookbridge.adapters.convert import as_hooks
-
-            guests = self._guests.of_evaluation()
-            return as_hooks(guests, steps_per_epoch=self._steps_per_epoch)
-
-        return self._made(make, kind)
+        return self._made(
+            kind,
+            lambda: convert.as_hooks(
+                self._guests.of_evaluation(), steps_per_epoch=self._steps_per_epoch
+            ),
+        )
 
     def callbacks(self, kind: str) -> list[Any]:
         """New guests as callbacks for a `fit`."""
-
-        def make() -> list[Any]:
-            from hookbridge.adapters.convert import as_callbacks
-
-            return as_callbacks(self._guests.of_training())
-
-        return self._made(make, kind)
+        return self._made(
+            kind, lambda: convert.as_callbacks(self._guests.of_training())
+        )
 
     def pass_by(self, what: str, why: str) -> None:
         """Notes a training that no guest joins, at the program's line that runs it."""
@@ -130,7 +124,7 @@ class Party:
             lines.append("the program started no training, so no guest was called")
         return [f"hookbridge run: {line}" for line in lines]
 
-    def _made(self, make: Callable[[], list[Any]], kind: str) -> list[Any]:
+    def _made(self, kind: str, make: Callable[[], list[Any]]) -> list[Any]:
         try:
             made = make()
         except errors.HookBridgeError as e:
@@ -146,8 +140,6 @@ class Party:
         in_cluster = bool(ClusterConfig.from_environment().cluster)
         if pair is None or in_cluster or self._steps_per_epoch is None:
             return None
-        from hookbridge.adapters.session_loop.validations import as_validation
-
         return _Quiet(as_validation(pair), self)
 
     def be_quiet(self, quiet: bool) -> None:

@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import patching
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.run.joining.party import Party
@@ -35,8 +37,6 @@ class PlainSessions:
             return
         version, steps = known
         if version != graph.version:
-            import tensorflow as tf
-
             steps = StepGraph(graph, tf.compat.v1.train.get_global_step(graph))
             self._graphs[graph] = graph.version, steps
         try:
@@ -50,8 +50,6 @@ class PlainSessions:
 
 def look_for(party: Party) -> None:
     """Plain sessions that train are told to the party from now on."""
-    import tensorflow as tf
-
     plain = PlainSessions(party)
 
     def told(run: Callable[..., Any]) -> Callable[..., Any]:

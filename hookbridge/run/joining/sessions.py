@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import patching
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.run.joining.party import Party
@@ -12,8 +14,6 @@ from hookbridge.run.joining.party import Party
 
 def join(party: Party) -> None:
     """Guests join every monitored session whose graph can train."""
-    import tensorflow as tf
-
     train = tf.compat.v1.train
     monitored = train.MonitoredSession.__init__
     singular = train.SingularMonitoredSession.__init__
@@ -48,8 +48,6 @@ def join(party: Party) -> None:
 
 def trains(graph: Any) -> bool:
     """Whether a run on a graph can be a training step."""
-    import tensorflow as tf
-
     return StepGraph(graph, tf.compat.v1.train.get_global_step(graph)).trains
 
 

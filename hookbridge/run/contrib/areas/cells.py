@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 
 def LSTMBlockCell(
     num_units: int,
@@ -15,8 +17,6 @@ def LSTMBlockCell(
     name: str = "lstm_cell",
 ) -> Any:
     """`tf.contrib.rnn.LSTMBlockCell`: an `LSTMCell` with the same variables."""
-    import tensorflow as tf
-
     return tf.compat.v1.nn.rnn_cell.LSTMCell(
         num_units,
         use_peepholes=use_peephole,
@@ -35,8 +35,6 @@ def GRUBlockCellV2(
     name: str = "gru_cell",
 ) -> Any:
     """`tf.contrib.rnn.GRUBlockCellV2`: a `GRUCell` with the same variables."""
-    import tensorflow as tf
-
     cell = tf.compat.v1.nn.rnn_cell.GRUCell
     return cell(num_units or cell_size, reuse=reuse, name=name)
 
@@ -55,8 +53,6 @@ def stack_bidirectional_dynamic_rnn(
     swap_memory: bool = False,
 ) -> Any:
     """`tf.contrib.rnn.stack_bidirectional_dynamic_rnn`."""
-    import tensorflow as tf
-
     v1, states = tf.compat.v1, ([], [])  # type: ignore[var-annotated]
     with v1.variable_scope(scope or "stack_bidirectional_rnn"):
         for i, (forward, backward) in enumerate(zip(cells_fw, cells_bw, strict=True)):
@@ -81,7 +77,5 @@ def stack_bidirectional_dynamic_rnn(
 
 def transpose_batch_time(x: Any) -> Any:
     """`tf.contrib.rnn.transpose_batch_time`: swaps the first two dimensions."""
-    import tensorflow as tf
-
     rest = range(2, len(x.shape))
     return tf.transpose(x, [1, 0, *rest])

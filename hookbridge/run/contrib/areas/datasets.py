@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 
 def batch_and_drop_remainder(batch_size: Any) -> Callable[[Any], Any]:
     """`tf.contrib.data.batch_and_drop_remainder`."""
@@ -24,8 +26,6 @@ def sloppy_interleave(
     map_func: Any, cycle_length: Any, block_length: Any = 1
 ) -> Callable[[Any], Any]:
     """`tf.contrib.data.sloppy_interleave`."""
-    import tensorflow as tf
-
     return tf.data.experimental.parallel_interleave(  # type: ignore[no-any-return]
         map_func, cycle_length, block_length, sloppy=True
     )
@@ -48,8 +48,6 @@ def sliding_window_batch(
 
 
 def _zipped(parts: tuple[Any, ...], size: Any) -> Any:
-    import tensorflow as tf
-
     batches = tuple(part.batch(size) for part in parts)
     return batches[0] if len(batches) == 1 else tf.data.Dataset.zip(batches)
 
@@ -65,8 +63,6 @@ def read_batch_features(
     capacity: int = 10000,
 ) -> Any:
     """`tf.contrib.data.read_batch_features`: a batch of parsed examples."""
-    import tensorflow as tf
-
     dataset = tf.compat.v1.data.experimental.make_batched_features_dataset(
         file_pattern,
         batch_size,

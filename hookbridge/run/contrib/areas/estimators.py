@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge.loops.towers import replicate_model_fn as towers
 
 
@@ -16,8 +18,6 @@ def replicate_model_fn(
     model_fn: Any, loss_reduction: Any = None, devices: Any = None
 ) -> Any:
     """`tf.contrib.estimator.replicate_model_fn`."""
-    import tensorflow as tf
-
     if loss_reduction is None:
         loss_reduction = tf.compat.v1.losses.Reduction.SUM_BY_NONZERO_WEIGHTS
     return towers.replicate_model_fn(model_fn, devices, loss_reduction=loss_reduction)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import tensorflow as tf
+
 
 @functools.cache
 def _lstm_block_fused_cell() -> Any:
-    import tensorflow as tf
-
     v1: Any = tf.compat.v1
 
     class LSTMBlockFusedCell(v1.layers.Layer):  # type: ignore[misc]
@@ -125,8 +125,6 @@ class FusedRNNCellAdaptor(FusedRNNCell):
         sequence_length: Any = None,
         scope: Any = None,
     ) -> Any:
-        import tensorflow as tf
-
         nn, is_list = tf.compat.v1.nn, isinstance(inputs, list)
         options: Any = {
             "sequence_length": sequence_length,
@@ -174,8 +172,6 @@ class TimeReversedFusedRNN(FusedRNNCell):
 
 
 def _reversed(sequence: Any, lengths: Any) -> Any:
-    import tensorflow as tf
-
     if isinstance(sequence, list):
         return sequence[::-1]
     if lengths is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import compat
 
 
@@ -11,8 +13,6 @@ def HashTable(
     initializer: Any, default_value: Any, shared_name: Any = None, name: Any = None
 ) -> Any:
     """`tf.contrib.lookup.HashTable`: a table that never changes."""
-    import tensorflow as tf
-
     table = tf.compat.v1.lookup.StaticHashTable
     # Two sessions of a cluster share a table by its name.
     return table(initializer, default_value, name=shared_name or name)
@@ -62,8 +62,6 @@ def index_table_from_tensor(
     name: str | None = None,
 ) -> Any:
     """`tf.contrib.lookup.index_table_from_tensor`."""
-    import tensorflow as tf
-
     ops = compat.private("lookup_ops")
     return ops.index_table_from_tensor(
         vocabulary_list=mapping,

@@ -7,6 +7,7 @@ import os
 from typing import Any, NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
 from hookbridge import errors
 
@@ -39,8 +40,6 @@ class DataSet:
         reshape: bool = True,
         seed: int | None = None,
     ) -> None:
-        import tensorflow as tf
-
         graph_seed, op_seed = tf.compat.v1.get_seed(seed)
         np.random.seed(graph_seed if seed is None else op_seed)
         if reshape:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 
 class Predictor:
     """Calls the tensors of a graph by the names of a signature.
@@ -58,8 +60,6 @@ def from_saved_model(
       ValueError: more than one way to name the tensors is given, or the model has no
         such signature.
     """
-    import tensorflow as tf
-
     if (input_names is None) != (output_names is None):
         raise ValueError("input_names and output_names must be given together.")
     given = (signature_def_key, signature_def, input_names)
@@ -99,8 +99,6 @@ def from_estimator(
     Raises:
       KeyError: the Estimator exports no such output.
     """
-    import tensorflow as tf
-
     v1, graph = tf.compat.v1, graph or tf.Graph()
     with graph.as_default():
         receiver = serving_input_receiver_fn()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 _ALL: dict[str, Any] = {
     "max_depth": 10000,
     "min_bytes": 0,
@@ -48,8 +50,6 @@ def print_model_analysis(
     tfprof_options: Any = 0,
 ) -> Any:
     """`tf.contrib.tfprof.model_analyzer.print_model_analysis`."""
-    import tensorflow as tf
-
     return tf.compat.v1.profiler.profile(
         graph, run_meta, op_log, tfprof_cmd, tfprof_options or _default()
     )
@@ -57,14 +57,10 @@ def print_model_analysis(
 
 def advise(graph: Any, run_meta: Any = None, tfprof_options: Any = 0) -> Any:
     """`tf.contrib.tfprof.model_analyzer.advise`."""
-    import tensorflow as tf
-
     if not tfprof_options:
         return tf.compat.v1.profiler.advise(graph, run_meta)
     return tf.compat.v1.profiler.advise(graph, run_meta, tfprof_options)
 
 
 def _default() -> Any:
-    import tensorflow as tf
-
     return tf.compat.v1.profiler.ProfileOptionBuilder.trainable_variables_parameter()

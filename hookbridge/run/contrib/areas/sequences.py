@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 
 def crf_log_likelihood(
@@ -18,8 +19,6 @@ def crf_log_likelihood(
 
     The transitions are a new variable, `transitions`, if none are given.
     """
-    import tensorflow as tf
-
     if transition_params is None:
         tags = tf.TensorShape(inputs.shape).as_list()[2]
         transition_params = tf.compat.v1.get_variable("transitions", [tags, tags])
@@ -40,16 +39,12 @@ def crf_multitag_sequence_score(
     inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any
 ) -> Any:
     """The score of all sequences that a bitmap `[batch, time, tags]` allows."""
-    import tensorflow as tf
-
     allowed = tf.where(tag_bitmap, inputs, tf.fill(tf.shape(inputs), float("-inf")))
     return crf_log_norm(allowed, sequence_lengths, transition_params)
 
 
 def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
     """The sum of the potentials of the tags."""
-    import tensorflow as tf
-
     scores = tf.gather(inputs, tag_indices, axis=2, batch_dims=2)
     mask = tf.sequence_mask(sequence_lengths, tf.shape(tag_indices)[1], inputs.dtype)
     return tf.reduce_sum(scores * mask, 1)
@@ -59,8 +54,6 @@ def crf_binary_score(
     tag_indices: Any, sequence_lengths: Any, transition_params: Any
 ) -> Any:
     """The sum of the transitions between the tags."""
-    import tensorflow as tf
-
     pairs = tf.stack([tag_indices[:, :-1], tag_indices[:, 1:]], 2)
     scores = tf.gather_nd(transition_params, pairs)
     length = tf.shape(tag_indices)[1]
@@ -70,7 +63,6 @@ def crf_binary_score(
 
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
     """The logarithm of the sum over all sequences of tags."""
-    import tensorflow as tf
 
     def forward(alphas: Any, step: Any) -> Any:
         time, logits = step
@@ -90,7 +82,6 @@ def crf_decode(
     potentials: Any, transition_params: Any, sequence_length: Any
 ) -> tuple[Any, Any]:
     """The best sequences of tags, int32, and their scores."""
-    import tensorflow as tf
 
     def forward(carried: Any, step: Any) -> Any:
         state, _ = carried
@@ -150,8 +141,6 @@ def sequence_loss(
     Raises:
       ValueError: an average and a sum are asked for at once.
     """
-    import tensorflow as tf
-
     for average, total in (
         (average_across_timesteps, sum_over_timesteps),
         (average_across_batch, sum_over_batch),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
+
+import tensorflow as tf
 
 
 def MirroredStrategy(
@@ -14,8 +17,6 @@ def MirroredStrategy(
     cross_tower_ops: Any = None,
 ) -> Any:
     """`tf.contrib.distribute.MirroredStrategy`."""
-    import tensorflow as tf
-
     number = num_gpus_per_worker if num_gpus is None else num_gpus
     if devices is None and number is not None:
         devices = [f"/gpu:{n}" for n in range(number)] or ["/cpu:0"]
@@ -25,15 +26,11 @@ def MirroredStrategy(
 
 def OneDeviceStrategy(device: str) -> Any:
     """`tf.contrib.distribute.OneDeviceStrategy`."""
-    import tensorflow as tf
-
     return tf.compat.v1.distribute.OneDeviceStrategy(device)
 
 
 def ParameterServerStrategy(num_gpus_per_worker: int = 0) -> Any:
     """`tf.contrib.distribute.ParameterServerStrategy`."""
-    import tensorflow as tf
-
     # The strategy asks the runtime how many GPUs there are.
     return tf.compat.v1.distribute.experimental.ParameterServerStrategy()
 
@@ -42,8 +39,6 @@ def CollectiveAllReduceStrategy(
     num_gpus_per_worker: int = 0, communication: Any = None
 ) -> Any:
     """`tf.contrib.distribute.CollectiveAllReduceStrategy`."""
-    import tensorflow as tf
-
     return tf.compat.v1.distribute.experimental.MultiWorkerMirroredStrategy()
 
 
@@ -53,8 +48,6 @@ def DistributeConfig(
     remote_cluster: Any = None,
 ) -> Any:
     """`tf.contrib.distribute.DistributeConfig`, which a `RunConfig` takes."""
-    import types
-
     return types.SimpleNamespace(
         train_distribute=train_distribute,
         eval_distribute=eval_distribute,
@@ -64,13 +57,9 @@ def DistributeConfig(
 
 def get_distribution_strategy() -> Any:
     """`tf.contrib.distribute.get_distribution_strategy`."""
-    import tensorflow as tf
-
     return tf.distribute.get_strategy()
 
 
 def has_distribution_strategy() -> bool:
     """`tf.contrib.distribute.has_distribution_strategy`."""
-    import tensorflow as tf
-
     return bool(tf.distribute.has_strategy())
