@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import h5py
 import numpy as np
 import tensorflow as tf
 from absl import logging
@@ -53,8 +54,6 @@ def complete(path: str, values: Mapping[str, Any]) -> None:
       path: the backup, `*.weights.h5`.
       values: `{name: array}`.
     """
-    import h5py
-
     part = part_of(path)
     with h5py.File(part, "a") as file:
         group = file.create_group(_GROUP)
@@ -74,8 +73,6 @@ def load(path: str, wanted: Sequence[str]) -> dict[str, Any]:
     Returns:
       `{name: array}` for those that it has.
     """
-    import h5py
-
     with h5py.File(path, "r") as file:
         entries = file[_GROUP].values() if _GROUP in file else ()
         found = {str(e.attrs["name"]): np.asarray(e) for e in entries}

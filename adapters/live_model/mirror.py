@@ -35,7 +35,7 @@ class Owner(Protocol):
         """Whether the owner assigns an array instead of the variable."""
 
 
-class Mirror:
+class Mirror(watched.Keeper):
     """An eager variable and the variable of a graph whose value it has.
 
     Whether somebody has assigned to it is told by the memory of its value: TensorFlow
@@ -63,15 +63,26 @@ class Mirror:
         self._value: Any = None
         if not hasattr(eager, "path"):
             eager.path = variable.op.name
-        # The variable may outlive the session.
-        listener = _Listener(weakref.ref(owner), weakref.ref(self))
+        self._owner: Owner = weakref.proxy(owner)
         self._inner = watched.inner(eager)
-        self.is_watched = watched.watch(self._inner, listener)
+        self.is_watched = watched.watch(self._inner, self)
         self.is_empty = False
         if self.is_watched:
             # Nobody sees it: each use fills it first.
             self._put(tf.zeros([0], self._inner.dtype))
             self.is_empty = True
+
+    def about_to_use(self) -> None:
+        """See `Keeper`."""
+        self._owner.about_to_use(self)
+
+    def give_away(self) -> Any:
+        """See `Keeper`."""
+        return self._owner.give_away(self)
+
+    def take_over(self, value: Any) -> bool:
+        """See `Keeper`."""
+        return self._owner.take_over(self, value)
 
     @property
     def shape(self) -> list[int]:
@@ -128,29 +139,6 @@ class Mirror:
         tf.raw_ops.AssignVariableOp(
             resource=compat.variable_handle(self._inner), value=value
         )
-
-
-class _Listener:
-    """Tells the owner of a mirror of its use, without keeping either alive."""
-
-    def __init__(self, owner: Any, mirror: Any) -> None:
-        self._owner = owner
-        self._mirror = mirror
-
-    def about_to_use(self) -> None:
-        owner, mirror = self._owner(), self._mirror()
-        if owner is not None and mirror is not None:
-            owner.about_to_use(mirror)
-
-    def give_away(self) -> Any:
-        owner, mirror = self._owner(), self._mirror()
-        return None if owner is None or mirror is None else owner.give_away(mirror)
-
-    def take_over(self, value: Any) -> bool:
-        owner, mirror = self._owner(), self._mirror()
-        if owner is None or mirror is None:
-            return False
-        return bool(owner.take_over(mirror, value))
 
 
 def _memory(tensor: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ from hookbridge.adapters.session_graph import variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 
 
-class LiveRate:
+class LiveRate(watched.Keeper):
     """One learning rate of a session.
 
     Reading it gives the value that the next step will use. A variable is assigned in
@@ -80,7 +79,7 @@ class LiveRate:
         if self.mirror is None:
             self._known = self.read()
             self.mirror = eager_variable(self._known, "learning_rate")
-            watched.watch(self.mirror, _Keeper(weakref.ref(self)))
+            watched.watch(self.mirror, self)
         else:
             self._pull()
         return self.mirror
@@ -177,21 +176,3 @@ class LiveRate:
         if undo is not None:
             undo()
             self._pull()
-
-
-class _Keeper:
-    """Tells a rate of the use of its mirror, without keeping it alive."""
-
-    def __init__(self, rate: weakref.ref[LiveRate]) -> None:
-        self._rate = rate
-
-    def about_to_use(self) -> None:
-        told = self._rate()
-        if told is not None:
-            told.about_to_use()
-
-    def give_away(self) -> Any:
-        return None
-
-    def take_over(self, value: Any) -> bool:
-        return False

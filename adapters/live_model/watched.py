@@ -8,8 +8,9 @@ variable tells of its use, so that only the values that are used are read.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from hookbridge import compat, errors
 from hookbridge.patching import InstanceMethods
@@ -17,17 +18,25 @@ from hookbridge.patching import InstanceMethods
 _KEEPER = "_hookbridge_keeper"
 
 
-class Keeper(Protocol):
-    """Who is told of the use of a variable, and may stand in for its value."""
+class Keeper:
+    """Who is told of the use of a variable, and may stand in for its value.
+
+    The variable, which may outlive the session, does not keep it alive.
+    """
 
     def about_to_use(self) -> None:
         """The value is about to be read or assigned."""
 
     def give_away(self) -> Any:
         """An array that `numpy` returns in the place of the value, or None."""
+        return None
 
     def take_over(self, value: Any) -> bool:
         """Whether the keeper has taken what `assign` was given."""
+        return False
+
+
+_NOBODY = Keeper()
 
 
 def inner(variable: Any) -> Any:
@@ -55,8 +64,12 @@ def watch(variable: Any, keeper: Keeper) -> bool:
         variable.__class__ = watched
     elif type(variable) is not watched:
         return False
-    variable.__dict__[_KEEPER] = keeper
+    variable.__dict__[_KEEPER] = weakref.ref(keeper)
     return True
+
+
+def _keeper_of(variable: Any) -> Keeper:
+    return variable.__dict__[_KEEPER]() or _NOBODY
 
 
 @functools.cache
@@ -65,18 +78,18 @@ def _types() -> tuple[type, type]:
     plain: Any = compat.private("ResourceVariable")
 
     def get(self: Any) -> Any:
-        self.__dict__[_KEEPER].about_to_use()
+        _keeper_of(self).about_to_use()
         return compat.variable_handle(self)
 
     def put(self: Any, handle: Any) -> None:
         self.__dict__["_handle"] = handle
 
     def numpy(self: Any) -> Any:
-        given = self.__dict__[_KEEPER].give_away()
+        given = _keeper_of(self).give_away()
         return plain.numpy(self) if given is None else given
 
     def assign(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.__dict__[_KEEPER].take_over(value):
+        if _keeper_of(self).take_over(value):
             return self
         return plain.assign(self, value, *args, **kwargs)
 

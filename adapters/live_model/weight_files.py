@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import h5py
 import numpy as np
 import tensorflow as tf
 
@@ -143,8 +144,6 @@ def load(path: str, names: Sequence[str], *, lenient: bool = False) -> dict[str,
 
 
 def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
-    import h5py
-
     layers: dict[str, dict[str, Any]] = {}
     for name, value in weights.items():
         scope, _, last = name.rpartition("/")
@@ -177,8 +176,6 @@ def _link_as_keras(file: Any, layers: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _load_h5(path: str) -> dict[str, Any]:
-    import h5py
-
     found = {}
     with h5py.File(path, "r") as file:
         for layer in file.attrs["layer_names"]:

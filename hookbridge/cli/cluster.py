@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from absl import flags
-
 from hookbridge import errors
-from hookbridge.cli.flag_table import define_fields
+from hookbridge.cli.flag_table import define, define_fields
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 SUMMARY = "Run a command in a local cluster; each task is told its place."
@@ -38,22 +36,15 @@ LEAST = {"num_workers": 0, "num_ps": 0, "grace_secs": 0.0}
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
     define_fields(values, LocalCluster(), FIELDS, LEAST)
-    flags.DEFINE_string(
-        "config",
-        None,
+    text = (
         "A config.yaml with masterType, workerCount and the like, in place of the "
-        "numbers.",
-        flag_values=values,
+        "numbers."
     )
-    flags.DEFINE_enum(
-        "to",
-        "local",
-        ("local", "tfjob"),
-        "Run it here, or print a Kubernetes TFJob manifest of --config.",
-        flag_values=values,
-    )
-    flags.DEFINE_string("name", "hookbridge-job", "The TFJob's.", flag_values=values)
-    flags.DEFINE_string("image", None, "The TFJob's container.", flag_values=values)
+    define(values, "config", None, text, str)
+    text = "Run it here, or print a Kubernetes TFJob manifest of --config."
+    define(values, "to", "local", text, ("local", "tfjob"))
+    define(values, "name", "hookbridge-job", "The TFJob's.")
+    define(values, "image", None, "The TFJob's container.", str)
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:

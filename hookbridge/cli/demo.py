@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from absl import flags
-
 from hookbridge import errors
-from hookbridge.cli.flag_table import define_fields
+from hookbridge.cli.flag_table import define, define_fields
 from hookbridge.demo.settings import DemoSettings
 
 SUMMARY = "Train a digits classifier in both loops, driven by one list of guests."
@@ -49,7 +47,7 @@ def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
     define_fields(values, DemoSettings(), FIELDS, LEAST)
     for name, text in BOOLEANS.items():
-        flags.DEFINE_boolean(name, False, text, flag_values=values)
+        define(values, name, False, text)
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from absl import flags
-
 from hookbridge import errors
+from hookbridge.cli.flag_table import define
 from hookbridge.migrate.target import NEWEST
 
 SUMMARY = "Say what a program needs that TensorFlow lacks, and what is left to you."
@@ -21,15 +20,8 @@ NOTE = (
 
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
-    flags.DEFINE_enum(
-        "format", "table", ("table", "json"), "How it is written.", flag_values=values
-    )
-    flags.DEFINE_string(
-        "target",
-        NEWEST,
-        "The TensorFlow that the program shall run on.",
-        flag_values=values,
-    )
+    define(values, "format", "table", "How it is written.", ("table", "json"))
+    define(values, "target", NEWEST, "The TensorFlow that the program shall run on.")
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:

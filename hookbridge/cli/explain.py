@@ -6,10 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from absl import flags
-
 from hookbridge import errors
 from hookbridge.cli import job_flags
+from hookbridge.cli.flag_table import define
 from hookbridge.training.settings import LOOPS
 
 SUMMARY = "Show what a loop would deliver to each hook and callback of a file."
@@ -20,38 +19,14 @@ HOSTS = ("session", "fit", "parameter_server")
 
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
-    flags.DEFINE_enum(
-        "host",
-        "session",
-        HOSTS,
-        "The loop that would run the guests.",
-        flag_values=values,
-    )
-    flags.DEFINE_string(
-        "guests",
-        "guests",
-        "Name of the list in the file, or of a function that returns it.",
-        flag_values=values,
-    )
-    flags.DEFINE_string(
-        "model_def",
-        None,
-        "A model definition file, with --loop in place of --host.",
-        flag_values=values,
-    )
-    flags.DEFINE_enum(
-        "loop", None, LOOPS, "The loop of `hookbridge train`.", flag_values=values
-    )
-    flags.DEFINE_integer(
-        "num_ps",
-        0,
-        "Parameter servers of the training.",
-        lower_bound=0,
-        flag_values=values,
-    )
-    flags.DEFINE_boolean(
-        "json", False, "Print the report as JSON instead of text.", flag_values=values
-    )
+    define(values, "host", "session", "The loop that would run the guests.", HOSTS)
+    text = "Name of the list in the file, or of a function that returns it."
+    define(values, "guests", "guests", text)
+    text = "A model definition file, with --loop in place of --host."
+    define(values, "model_def", None, text, str)
+    define(values, "loop", None, "The loop of `hookbridge train`.", LOOPS)
+    define(values, "num_ps", 0, "Parameter servers of the training.", lower_bound=0)
+    define(values, "json", False, "Print the report as JSON instead of text.")
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:

@@ -1,18 +1,44 @@
-"""Flags for the fields of a dataclass."""
+"""Flags by name, default and help; their types follow from the defaults."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import flags
 
-_DEFINE = {
+_DEFINE: dict[type, Any] = {
     bool: flags.DEFINE_boolean,
     int: flags.DEFINE_integer,
     float: flags.DEFINE_float,
     str: flags.DEFINE_string,
+    list: flags.DEFINE_list,
 }
+
+
+def define(
+    values: Any,
+    name: str,
+    default: Any,
+    text: str,
+    kind: type | Sequence[str] | None = None,
+    **bounds: float,
+) -> None:
+    """Defines one flag.
+
+    Args:
+      values: the `FlagValues` that get the flag.
+      name: its name.
+      default: its default.
+      text: its help.
+      kind: its type, or the values that it may have; None takes the default's type.
+      **bounds: `lower_bound` and `upper_bound` of a number.
+    """
+    if kind is None or isinstance(kind, type):
+        make = _DEFINE[kind or type(default)]
+        make(name, default, text, flag_values=values, **bounds)
+    else:
+        flags.DEFINE_enum(name, default, kind, text, flag_values=values)
 
 
 def define_fields(
@@ -30,6 +56,5 @@ def define_fields(
       least: the smallest value of a number, for the fields that have one.
     """
     for name, text in texts.items():
-        default = getattr(defaults, name)
         bound = {"lower_bound": least[name]} if name in least else {}
-        _DEFINE[type(default)](name, default, text, flag_values=values, **bound)
+        define(values, name, getattr(defaults, name), text, None, **bound)

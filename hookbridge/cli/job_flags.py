@@ -12,6 +12,7 @@ from typing import Any
 from absl import flags
 
 from hookbridge import errors
+from hookbridge.cli.flag_table import define
 from hookbridge.training.settings import LOOPS, TrainingSettings
 
 # Flag -> help; the groups say which command has them.
@@ -51,42 +52,20 @@ def define_flags(values: Any, *counts: str, files: tuple[str, ...]) -> None:
       *counts: the names of its counts.
       files: the names of its data flags.
     """
-    flags.DEFINE_string(
-        "model_def", None, "The model definition file.", flag_values=values
-    )
-    flags.DEFINE_enum(
-        "loop", "estimator", LOOPS, "Which loop runs it.", flag_values=values
-    )
-    flags.DEFINE_string(
-        "model_dir", None, "Where checkpoints and logs go.", flag_values=values
-    )
+    define(values, "model_def", None, "The model definition file.", str)
+    define(values, "loop", "estimator", "Which loop runs it.", LOOPS)
+    define(values, "model_dir", None, "Where checkpoints and logs go.", str)
     for name in files:
-        flags.DEFINE_list(name, None, _FILES[name], flag_values=values)
+        define(values, name, None, _FILES[name], list)
     for name in counts:
         default, text = _COUNTS[name]
-        flags.DEFINE_integer(name, default, text, lower_bound=1, flag_values=values)
-    flags.DEFINE_integer(
-        "header_lines",
-        0,
-        "Lines at the top of text files that are no data.",
-        lower_bound=0,
-        flag_values=values,
-    )
-    flags.DEFINE_enum(
-        "bad_rows",
-        "stop",
-        ("stop", "skip"),
-        "What a broken row does: skip counts it.",
-        flag_values=values,
-    )
-    flags.DEFINE_integer(
-        "seed",
-        None,
-        "Of initial weights and random operations.",
-        lower_bound=0,
-        upper_bound=2**31 - 1,
-        flag_values=values,
-    )
+        define(values, name, default, text, int, lower_bound=1)
+    text = "Lines at the top of text files that are no data."
+    define(values, "header_lines", 0, text, lower_bound=0)
+    text = "What a broken row does: skip counts it."
+    define(values, "bad_rows", "stop", text, ("stop", "skip"))
+    text = "Of initial weights and random operations."
+    define(values, "seed", None, text, int, lower_bound=0, upper_bound=2**31 - 1)
     for other, name in OTHER_NAMES.items():
         if name in values:
             flags.DEFINE_alias(other, name, flag_values=values)

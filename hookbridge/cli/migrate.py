@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from absl import flags
-
 from hookbridge import errors
+from hookbridge.cli.flag_table import define
 from hookbridge.migrate.target import NEWEST
 
 SUMMARY = "Find, or rewrite, what TF1 code needs on a newer TensorFlow."
@@ -23,15 +22,8 @@ FORMATS = ("text", "json", "sarif", "html")
 
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
-    flags.DEFINE_enum(
-        "format", "text", FORMATS, "scan: how the report is written.", values
-    )
-    flags.DEFINE_string(
-        "target",
-        NEWEST,
-        "The TensorFlow that the code shall run on.",
-        flag_values=values,
-    )
+    define(values, "format", "text", "scan: how the report is written.", FORMATS)
+    define(values, "target", NEWEST, "The TensorFlow that the code shall run on.")
     for name, text in (
         ("check", "Exit with 1 if anything is left to do."),
         ("write", "rewrite: change the files."),
@@ -40,12 +32,12 @@ def define_flags(values: Any) -> None:
         ("add-guests", "rewrite: show how a Keras callback joins each training."),
         ("list-rules", "rewrite: print the rules."),
     ):
-        flags.DEFINE_boolean(name, False, text, flag_values=values)
+        define(values, name, False, text)
     for name, text in (
         ("only", "rewrite: apply these rules alone, by name."),
         ("skip", "rewrite: leave these rules out."),
     ):
-        flags.DEFINE_list(name, [], text, flag_values=values)
+        define(values, name, [], text)
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:

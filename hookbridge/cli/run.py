@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from absl import flags
-
 from hookbridge import errors
+from hookbridge.cli.flag_table import define
 
 SUMMARY = "Run a TF1 program, unedited, on the installed TensorFlow."
 USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
@@ -24,34 +23,15 @@ _WITH_VALUE = ("keras", "guests", "steps_per_epoch")
 
 def define_flags(values: Any) -> None:
     """Defines the command's flags in `values`."""
-    flags.DEFINE_enum(
-        "keras", None, ["2", "3"], "The Keras of `tf.keras`.", flag_values=values
-    )
-    flags.DEFINE_boolean(
-        "v1", False, "TensorFlow behaves as version 1.", flag_values=values
-    )
-    flags.DEFINE_boolean(
-        "v2", False, "TensorFlow behaves as version 2.", flag_values=values
-    )
-    flags.DEFINE_string(
-        "guests",
-        None,
-        "A Python file whose `guests`, hooks and callbacks, join every training.",
-        flag_values=values,
-    )
-    flags.DEFINE_integer(
-        "steps_per_epoch",
-        None,
-        "Steps that make an epoch, for callbacks in sessions and Estimators.",
-        lower_bound=1,
-        flag_values=values,
-    )
-    flags.DEFINE_boolean(
-        "dry_run",
-        False,
-        "Say where the guests would join, from the source; run nothing.",
-        flag_values=values,
-    )
+    define(values, "keras", None, "The Keras of `tf.keras`.", ("2", "3"))
+    define(values, "v1", False, "TensorFlow behaves as version 1.")
+    define(values, "v2", False, "TensorFlow behaves as version 2.")
+    text = "A Python file whose `guests`, hooks and callbacks, join every training."
+    define(values, "guests", None, text, str)
+    text = "Steps that make an epoch, for callbacks in sessions and Estimators."
+    define(values, "steps_per_epoch", None, text, int, lower_bound=1)
+    text = "Say where the guests would join, from the source; run nothing."
+    define(values, "dry_run", False, text)
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from absl import flags
-
 from hookbridge import errors
 from hookbridge.cli import job_flags
+from hookbridge.cli.flag_table import define
 
 SUMMARY = "Train a model definition file in any loop, driven by its guests."
 USAGE = "--model_def=FILE.py --model_dir=DIR [--flag=value ...]"
@@ -30,27 +29,13 @@ def define_flags(values: Any) -> None:
         *("steps_per_epoch", "num_towers", "num_workers"),
         files=("train_files", "eval_files"),
     )
-    flags.DEFINE_integer(
-        "num_ps", 0, "Parameter servers.", lower_bound=0, flag_values=values
-    )
-    flags.DEFINE_boolean(
-        "sync", False, "Whether workers make one update together.", flag_values=values
-    )
-    flags.DEFINE_boolean(
-        "progress", True, "A line that says how far it is.", flag_values=values
-    )
-    flags.DEFINE_boolean(
-        "batch_per_tower",
-        False,
-        "Whether each tower gets a batch of its own.",
-        flag_values=values,
-    )
-    flags.DEFINE_list(
-        "devices",
-        None,
-        "The towers' devices; by default the GPUs, or else logical CPUs.",
-        flag_values=values,
-    )
+    define(values, "num_ps", 0, "Parameter servers.", lower_bound=0)
+    define(values, "sync", False, "Whether workers make one update together.")
+    define(values, "progress", True, "A line that says how far it is.")
+    text = "Whether each tower gets a batch of its own."
+    define(values, "batch_per_tower", False, text)
+    text = "The towers' devices; by default the GPUs, or else logical CPUs."
+    define(values, "devices", None, text, list)
 
 
 def run(values: Any, arguments: Sequence[str]) -> int:
