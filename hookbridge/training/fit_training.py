@@ -12,12 +12,10 @@ import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.callbacks.ready_made import ReadyMade
-from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.towers.devices import tower_devices
-from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
-from hookbridge.training.inputs import Inputs
-from hookbridge.training.keras_model import built_model, compile_model, features_of
-from hookbridge.training.settings import TrainingSettings
+from hookbridge.training.definition import EVAL, PREDICT, TRAIN
+from hookbridge.training.keras_model import compile_model, features_of
+from hookbridge.training.part import Part
 from hookbridge.training.summary import watchers
 
 v1 = tf.compat.v1
@@ -30,46 +28,31 @@ class FitTraining:
     Its checkpoints are those of a session: the loops read each other's weights.
 
     Args:
-      definition: the user's file.
-      settings: the job.
-      inputs: the data.
-      config: this process's place in a cluster.
-      params: entries of `callback.params`.
+      part: this process's part of the job.
     """
 
-    def __init__(
-        self,
-        definition: ModelDefinition,
-        settings: TrainingSettings,
-        inputs: Inputs,
-        config: ClusterConfig,
-        params: dict[str, Any],
-    ) -> None:
-        if not definition.is_keras:
+    def __init__(self, part: Part) -> None:
+        if not part.definition.is_keras:
             raise errors.RefusedError(
-                f"{definition.path} has a `model_fn`, which builds a graph with a "
+                f"{part.definition.path} has a `model_fn`, which builds a graph with a "
                 "train op of its own; `fit` trains Keras models. Use --loop=towers or "
                 "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`.",
                 see="model definition file",
             )
-        self._definition = definition
-        self._settings = settings
-        self._inputs = inputs
-        self._config = config
-        self._params = params
+        self._part = part
 
     def train(self, steps_per_epoch: int | None, last_step: int | None) -> int:
         """Trains; returns the number of steps at the end."""
-        settings = self._settings
-        guests = self._definition.guests(TRAIN)
+        settings = self._part.settings
+        guests = self._part.definition.guests(TRAIN)
         # Workers and servers do not come back from this call.
         strategy = self._strategy(guests)
         if settings.seed is not None:
             tf.random.set_seed(settings.seed)  # the dataset takes it as it is made
-        batches = self._inputs.function(TRAIN)()
+        batches = self._part.inputs.function(TRAIN)()
         with strategy.scope():
-            model = built_model(self._definition, batches, settings.seed)
-            compile_model(model, self._definition, batches)
+            model = self._part.model(batches)
+            compile_model(model, self._part.definition, batches)
         done = self._restore(model)
         if last_step is not None and done >= last_step:
             return done
@@ -102,42 +85,42 @@ class FitTraining:
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
-        batches = self._inputs.function(EVAL)()
+        batches = self._part.inputs.function(EVAL)()
         model = self._trained(batches)
         found = model.evaluate(
             batches,
             verbose=0,
             return_dict=True,
-            callbacks=self._callbacks(self._definition.guests(EVAL)),
+            callbacks=self._callbacks(self._part.definition.guests(EVAL)),
         )
         step = int(model.optimizer.iterations)
         return {**{k: float(v) for k, v in found.items()}, "global_step": float(step)}
 
     def predict(self) -> Iterator[Any]:
         """The predictions, as one batch."""
-        batches = self._inputs.function(PREDICT)().map(_features_only)
+        batches = self._part.inputs.function(PREDICT)().map(_features_only)
         model = self._trained(batches)
         found = model.predict(
             batches,
             verbose=0,
-            callbacks=self._callbacks(self._definition.guests(PREDICT)),
+            callbacks=self._callbacks(self._part.definition.guests(PREDICT)),
         )
         yield found if isinstance(found, dict) else {"predictions": found}
 
     def _validation(self) -> tuple[Any, int | None]:
         """The batches of the validation, and how many if they never end."""
-        if not self._inputs.has(EVAL):
+        if not self._part.inputs.has(EVAL):
             return None, None
-        batches = self._inputs.function(EVAL)()
-        if not self._config.cluster:
+        batches = self._part.inputs.function(EVAL)()
+        if not self._part.config.cluster:
             return batches, None
         # A worker that comes to the end of its data ends the whole evaluation.
         return batches.repeat(), sum(1 for _ in batches)
 
     def _strategy(self, guests: list[Any]) -> Any:
-        settings = self._settings
-        if self._config.cluster:
-            return hb.loops.parameter_server_strategy(self._config, guests=guests)
+        settings = self._part.settings
+        if self._part.config.cluster:
+            return hb.loops.parameter_server_strategy(self._part.config, guests=guests)
         if settings.num_towers == 1:
             return tf.distribute.get_strategy()
         devices = tower_devices(settings.num_towers, settings.devices)
@@ -155,21 +138,21 @@ class FitTraining:
         Raises:
           errors.InvalidArgumentError: there is none.
         """
-        model = built_model(self._definition, batches, self._settings.seed)
-        compile_model(model, self._definition, batches)
-        hb.checkpoints.restore(model, self._settings.model_dir)
+        model = self._part.model(batches)
+        compile_model(model, self._part.definition, batches)
+        hb.checkpoints.restore(model, self._part.settings.model_dir)
         return model
 
     def _restore(self, model: Any) -> int:
         """Goes on with the newest checkpoint; returns its step."""
-        path = tf.train.latest_checkpoint(self._settings.model_dir)
+        path = self._part.checkpoint()
         if path is None:
             return 0
         hb.checkpoints.restore(model, path)
         return int(model.optimizer.iterations)
 
     def _callbacks(self, guests: list[Any]) -> list[Any]:
-        return hb.as_callbacks([_Params(self._params), *guests])
+        return hb.as_callbacks([_Params(self._part.params), *guests])
 
 
 class _Params(ReadyMade):

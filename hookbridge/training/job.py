@@ -14,6 +14,7 @@ from hookbridge.report.run_report import write_html
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
 from hookbridge.training.failures import Failures
 from hookbridge.training.inputs import Inputs
+from hookbridge.training.part import Part
 from hookbridge.training.settings import TrainingSettings
 from hookbridge.training.summary import report, summary
 
@@ -28,10 +29,6 @@ class TrainingJob:
       settings: the job.
       config: this process's place in a cluster.
 
-    Attributes:
-      definition: what the file defines.
-      inputs: its data.
-
     Raises:
       errors.InvalidArgumentError: the file lacks a function, or data are missing.
       errors.RefusedError: the loop cannot run the file.
@@ -40,45 +37,42 @@ class TrainingJob:
     def __init__(
         self, module: ModuleType, settings: TrainingSettings, config: ClusterConfig
     ) -> None:
-        self.definition = ModelDefinition(module)
-        self._settings = settings
-        self._config = config
-        self.inputs = Inputs(self.definition, settings, _shard(settings, config))
-        self._params = {
+        definition = ModelDefinition(module)
+        inputs = Inputs(definition, settings, _shard(settings, config))
+        params = {
             "batch_size": settings.train_batch_size,
             "epochs": settings.epochs,
             "saved_model_path": os.path.join(settings.model_dir, "saved_model"),
             "checkpoint_path": settings.model_dir,
         }
-        arguments = (self.definition, settings, self.inputs, config, self._params)
+        self._part = Part(definition, settings, inputs, config, params)
         self._loop: Any
         if settings.loop == "fit":
             from hookbridge.training.fit_training import FitTraining
 
-            self._loop = FitTraining(*arguments)
+            self._loop = FitTraining(self._part)
         else:
             from hookbridge.training.session_training import SessionTraining
 
-            self._loop = SessionTraining(*arguments)
+            self._loop = SessionTraining(self._part)
 
     def train(self) -> str:
         """Trains; returns what a person is told at the end: by the chief, or here."""
-        began = time.monotonic()
-        self.inputs.function(TRAIN)  # missing files are told first
-        steps_per_epoch = self.inputs.steps_per_epoch()
-        last_step = self._settings.last_step(steps_per_epoch)
+        part, settings, began = self._part, self._part.settings, time.monotonic()
+        part.inputs.function(TRAIN)  # missing files are told first
+        steps_per_epoch = part.inputs.steps_per_epoch()
+        last_step = settings.last_step(steps_per_epoch)
         step = self._loop.train(steps_per_epoch, last_step)
-        if self._config.cluster and not self._config.is_chief:
+        if part.config.cluster and not part.config.is_chief:
             return ""
         secs = time.monotonic() - began
-        if os.path.isdir(self._settings.model_dir):  # and no remote folder
-            write_html(report(self._settings, step, secs), self._settings.model_dir)
-        return summary(self._settings, step, secs, self._params, self.inputs.skipped)
+        if os.path.isdir(settings.model_dir):  # and no remote folder
+            write_html(report(settings, step, secs), settings.model_dir)
+        return summary(settings, step, secs, part.params, part.inputs.skipped)
 
     def told(self, error: BaseException, command: str) -> str:
         """The message about a failed run."""
-        failures = Failures(self.definition, self._settings, self.inputs)
-        return failures.told(error, MODES[command], command)
+        return Failures(self._part).told(error, MODES[command], command)
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates the newest checkpoint; `{metric: value}`."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.loops.towers.devices import session_config, tower_devices
 from hookbridge.loops.towers.inputs import next_training_batch
-from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.training.definition import EVAL, PREDICT, TRAIN
 from hookbridge.training.graph_model import GraphModel, WeightedEvaluation
-from hookbridge.training.inputs import Inputs
-from hookbridge.training.keras_model import built_model
-from hookbridge.training.settings import TrainingSettings
+from hookbridge.training.part import Part
 from hookbridge.training.summary import watchers
 
 v1 = tf.compat.v1
@@ -30,26 +27,12 @@ class SessionTraining:
     predict with the same Estimator.
 
     Args:
-      definition: the user's file.
-      settings: the job.
-      inputs: the data.
-      config: this process's place in a cluster.
-      params: entries of `callback.params`.
+      part: this process's part of the job.
     """
 
-    def __init__(
-        self,
-        definition: ModelDefinition,
-        settings: TrainingSettings,
-        inputs: Inputs,
-        config: ClusterConfig,
-        params: dict[str, Any],
-    ) -> None:
-        self._definition = definition
-        self._settings = settings
-        self._inputs = inputs
-        self._config = config
-        self._params = params
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        definition, settings = part.definition, part.settings
         self._devices = tower_devices(settings.num_towers, settings.devices)
         self._graph_model: GraphModel | None = None
         model_fn = definition.model_fn
@@ -81,19 +64,19 @@ class SessionTraining:
     def train(self, steps_per_epoch: int | None, last_step: int | None) -> int:
         """Trains; returns the global step at the end."""
         hooks = self._hooks(TRAIN, steps_per_epoch)
-        if self._settings.loop == "towers":
+        if self._part.settings.loop == "towers":
             self._train_in_towers(hooks, last_step)
-        elif self._config.cluster:
+        elif self._part.config.cluster:
             hb.loops.train_and_evaluate(
                 self.estimator,
                 hb.estimator.TrainSpec(
-                    self._input_fn(TRAIN), max_steps=last_step, hooks=hooks
+                    self._part.inputs.function(TRAIN), max_steps=last_step, hooks=hooks
                 ),
                 self._eval_spec(self._hooks(EVAL, None)),
             )
         else:
             self.estimator.train(
-                self._input_fn(TRAIN), hooks=hooks, max_steps=last_step
+                self._part.inputs.function(TRAIN), hooks=hooks, max_steps=last_step
             )
         return self.global_step()
 
@@ -101,7 +84,7 @@ class SessionTraining:
         """Evaluates the newest checkpoint."""
         self._need_checkpoint()
         found = WeightedEvaluation(self.estimator).evaluate(
-            self._input_fn(EVAL), hooks=self._hooks(EVAL, None)
+            self._part.inputs.function(EVAL), hooks=self._hooks(EVAL, None)
         )
         return {name: float(value) for name, value in found.items()}
 
@@ -109,7 +92,7 @@ class SessionTraining:
         """The predictions of each batch, with the newest checkpoint."""
         self._need_checkpoint()
         found: Iterator[Any] = self.estimator.predict(
-            self._input_fn(PREDICT),
+            self._part.inputs.function(PREDICT),
             hooks=self._hooks(PREDICT, None),
             yield_single_examples=False,
         )
@@ -117,17 +100,17 @@ class SessionTraining:
 
     def global_step(self) -> int:
         """The step of the newest checkpoint; 0 without one."""
-        path = tf.train.latest_checkpoint(self._settings.model_dir)
+        path = self._part.checkpoint()
         if path is None:
             return 0
         return int(tf.train.load_variable(path, v1.GraphKeys.GLOBAL_STEP))
 
     def _train_in_towers(self, hooks: list[Any], last_step: int | None) -> None:
-        settings = self._settings
+        settings = self._part.settings
         if last_step is not None and self.global_step() >= last_step:
             return
         with hb.loops.SessionCluster(
-            self._config, session_config=session_config(self._devices)
+            self._part.config, session_config=session_config(self._devices)
         ) as cluster:
             if cluster.is_server:
                 cluster.serve()
@@ -138,7 +121,9 @@ class SessionTraining:
                 with v1.variable_scope(v1.get_variable_scope(), use_resource=False):
                     v1.train.get_or_create_global_step()
                 with tf.device("/device:CPU:0"):
-                    features, labels = next_training_batch(self._input_fn(TRAIN)())
+                    features, labels = next_training_batch(
+                        self._part.inputs.function(TRAIN)()
+                    )
                 spec = self._spec(features, labels)
                 hooks = [*hooks, v1.train.NanTensorHook(spec.loss)]
                 if last_step is not None:
@@ -155,7 +140,7 @@ class SessionTraining:
 
     def _spec(self, features: Any, labels: Any) -> Any:
         """The training's `EstimatorSpec` in the default graph."""
-        if self._definition.is_keras:
+        if self._part.definition.is_keras:
             return self._named_loss(features, labels, TRAIN)
         return self.estimator.model_fn(features, labels, TRAIN, self.estimator.config)
 
@@ -170,35 +155,32 @@ class SessionTraining:
         return spec._replace(loss=tf.identity(spec.loss, name="loss/"))
 
     def _keras_in_graphs(self) -> GraphModel:
-        settings, config = self._settings, self._config
+        part, settings, config = self._part, self._part.settings, self._part.config
         values = None
         if config.is_chief or not config.cluster:
-            batches = self._any_batches()
-            values = built_model(self._definition, batches, settings.seed).get_weights()
+            mode = next(m for m in (TRAIN, EVAL, PREDICT) if part.inputs.has(m))
+            batches = part.inputs.function(mode)()
+            values = part.model(batches).get_weights()
         replicas = max(1, len(trainers(config))) if settings.sync else None
         if not config.cluster:
             replicas = None
         is_chief = config.is_chief or not config.cluster
-        return GraphModel(self._definition, values, replicas, is_chief)
-
-    def _any_batches(self) -> Any:
-        mode = next(m for m in (TRAIN, EVAL, PREDICT) if self._inputs.has(m))
-        return self._inputs.function(mode)()
+        return GraphModel(part.definition, values, replicas, is_chief)
 
     def _model_params(self) -> dict[str, Any] | None:
-        params = self._definition.params
-        if params is not None and self._settings.sync and self._config.cluster:
-            params["replicas_to_aggregate"] = len(trainers(self._config))
+        part, params = self._part, self._part.definition.params
+        if params is not None and part.settings.sync and part.config.cluster:
+            params["replicas_to_aggregate"] = len(trainers(part.config))
         return params
 
     def _hooks(self, mode: str, steps_per_epoch: int | None) -> list[Any]:
-        settings = self._settings
-        guests = self._definition.guests(mode)
+        part, settings = self._part, self._part.settings
+        guests = part.definition.guests(mode)
         if mode == TRAIN and steps_per_epoch is not None:
             last_step = settings.last_step(steps_per_epoch)
             guests += watchers(tf.keras, settings, last_step)
         validation = None
-        if mode == TRAIN and self._inputs.has(EVAL) and not self._has_evaluator():
+        if mode == TRAIN and part.inputs.has(EVAL) and not self._has_evaluator():
             validation = (WeightedEvaluation(self.estimator), self._eval_spec([]))
         model = self._graph_model
         return hb.as_hooks(
@@ -209,20 +191,18 @@ class SessionTraining:
             model=model.model if model else None,
             logs=model.logs() if model and mode == TRAIN else None,
             validation=validation,
-            params=self._params,
+            params=part.params,
         )
 
     def _has_evaluator(self) -> bool:
         """Whether an Estimator's cluster evaluates in a process of its own."""
-        return bool(self._config.cluster) and self._settings.loop == "estimator"
-
-    def _input_fn(self, mode: str) -> Callable[[], Any]:
-        return self._inputs.function(mode)
+        part = self._part
+        return bool(part.config.cluster) and part.settings.loop == "estimator"
 
     def _eval_spec(self, hooks: list[Any]) -> Any:
-        has = self._inputs.has(EVAL)
+        has = self._part.inputs.has(EVAL)
         return hb.estimator.EvalSpec(
-            self._input_fn(EVAL if has else TRAIN),
+            self._part.inputs.function(EVAL if has else TRAIN),
             steps=None if has else 1,
             hooks=hooks,
             start_delay_secs=0,
@@ -230,9 +210,9 @@ class SessionTraining:
         )
 
     def _need_checkpoint(self) -> None:
-        if tf.train.latest_checkpoint(self._settings.model_dir) is None:
+        if self._part.checkpoint() is None:
             raise errors.InvalidArgumentError(
-                f"Received --model_dir={self._settings.model_dir!r}, which has no "
+                f"Received --model_dir={self._part.settings.model_dir!r}, which has no "
                 "checkpoint; expected that of a training. Run `hookbridge train` "
                 "first."
             )

@@ -1,0 +1,42 @@
+"""One process's part of a job, as both kinds of loops and the messages take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.cluster import ClusterConfig
+from hookbridge.training.definition import ModelDefinition
+from hookbridge.training.inputs import Inputs
+from hookbridge.training.keras_model import built_model
+from hookbridge.training.settings import TrainingSettings
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one process of a job works with.
+
+    Attributes:
+      definition: the user's file.
+      settings: the job.
+      inputs: the data.
+      config: this process's place in a cluster.
+      params: entries of `callback.params`.
+    """
+
+    definition: ModelDefinition
+    settings: TrainingSettings
+    inputs: Inputs
+    config: ClusterConfig
+    params: dict[str, Any]
+
+    def model(self, batches: Any) -> Any:
+        """The file's Keras model with its first weights; see `built_model`."""
+        return built_model(self.definition, batches, self.settings.seed)
+
+    def checkpoint(self) -> str | None:
+        """The newest checkpoint, or None."""
+        path: str | None = tf.train.latest_checkpoint(self.settings.model_dir)
+        return path
