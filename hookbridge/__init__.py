@@ -14,9 +14,9 @@ up on first use.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
+from hookbridge.lazy import lookup
 from hookbridge.missing import tell_of_estimator_once_there
 
 if TYPE_CHECKING:
@@ -66,18 +66,12 @@ _WHERE = {
 __all__ = tuple(sorted(_WHERE))
 
 
+_lookup = lookup(__name__, _WHERE)
+
+
 def __getattr__(name: str) -> Any:
-    try:
-        where = _WHERE[name]
-    except KeyError:
-        raise AttributeError(
-            f"module `hookbridge` has no attribute `{name}`; public names: "
-            f"{', '.join(__all__)}"
-        ) from None
-    module = importlib.import_module(where)
+    value = _lookup(name)
     tell_of_estimator_once_there()
-    value = module if where == f"{__name__}.{name}" else getattr(module, name)
-    globals()[name] = value
     return value
 
 

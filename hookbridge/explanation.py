@@ -190,37 +190,25 @@ def format_report(report: Report) -> str:
     lines = [f"Host: {HOSTS[report.host]}"]
     for guest in report.guests:
         lines += ["", f"{guest.name} ({guest.kind}): {guest.verdict}"]
-        lines += textwrap.wrap(
-            f"runs on {guest.runs_on} (role {guest.role!r})",
-            _WIDTH,
-            initial_indent="  ",
-            subsequent_indent="    ",
-        )
+        lines += _wrapped(f"runs on {guest.runs_on} (role {guest.role!r})", "  ", 4)
         if guest.cost:
-            lines += textwrap.wrap(
-                f"costs {guest.cost}",
-                _WIDTH,
-                initial_indent="  ",
-                subsequent_indent="    ",
-            )
-        if guest.reason:
-            # The command that prints the page stays whole.
-            reason, see, command = guest.reason.partition("See `")
-            lines += textwrap.wrap(
-                reason, _WIDTH, initial_indent="  ", subsequent_indent="  "
-            )
-            lines += [f"  {see}{command}"] if see else []
+            lines += _wrapped(f"costs {guest.cost}", "  ", 4)
+        # The command that prints the page stays whole.
+        reason, see, command = guest.reason.partition("See `")
+        lines += _wrapped(reason, "  ", 2)
+        lines += [f"  {see}{command}"] if see else []
         width = max((len(e.event) for e in guest.events), default=0)
         for row in guest.events:
             text = row.when
             if row.counterpart:
                 text += f" (counterpart: `{row.counterpart}`)"
-            lines += textwrap.wrap(
-                text,
-                _WIDTH,
-                initial_indent=f"  {row.event:<{width}}  ",
-                subsequent_indent=" " * (width + 4),
-            )
+            lines += _wrapped(text, f"  {row.event:<{width}}  ", width + 4)
     if not report.guests:
         lines.append("No guests.")
     return "\n".join(lines)
+
+
+def _wrapped(text: str, begin: str, indent: int) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=begin, subsequent_indent=" " * indent
+    )

@@ -74,15 +74,25 @@ class Profile:
         watchers.watch(guest, self)
 
     def _cover(self, target: Any, row: str, events: tuple[str, ...]) -> None:
-        methods = InstanceMethods(
-            target,
-            {
-                event: self._timed(getattr(target, event), row, event, id(target))
-                for event in events
-            },
-        )
-        methods.install()
-        self._covered.append(methods)
+        timed = {
+            event: self._timed(getattr(target, event), row, event, id(target))
+            for event in events
+        }
+        self._set(target, **timed)
+
+    def _set(self, target: Any, **methods: Callable[..., Any]) -> InstanceMethods:
+        """Sets methods until `stop`."""
+        covered = InstanceMethods(target, methods)
+        covered.install()
+        self._covered.append(covered)
+        return covered
+
+    def _follows(self, other: Any) -> bool:
+        """Whether something is followed already; it is from now on."""
+        known = any(other is each for each in self._followed)
+        if not known:
+            self._followed.append(other)
+        return known
 
     def _timed(
         self, method: Callable[..., Any], row: str, event: str, source: int
@@ -105,20 +115,16 @@ class Profile:
         """See `watchers.Watcher`."""
         if isinstance(wrapper, foreign.ForeignCallback):
             return  # a proxy: what is called is the guest, which may change
-        if any(wrapper is known for known in self._followed):
+        if self._follows(wrapper):
             return
-        self._followed.append(wrapper)
         kind: lifecycle.Guest = "hook" if kinds.is_hook(wrapper) else "callback"
         self._cover(wrapper, BRIDGE, lifecycle.overridden(wrapper, kind))
 
     def joined(self, run: Any) -> None:
         """See `watchers.Watcher`: the steps of `fit` go through the run."""
-        if any(run is known for known in self._followed):
-            return
-        self._followed.append(run)
         call = getattr(run, "call", None)
-        if call is None:
-            return  # the steps are runs of a session
+        if self._follows(run) or call is None:  # the steps may be runs of a session
+            return
         timed = self._timed(call, BRIDGE, "step", id(run))
 
         @functools.wraps(call)
@@ -128,20 +134,15 @@ class Profile:
             if not hasattr(step, "run"):
                 return call(*args)  # it schedules steps for other processes
             self._cover_step(step)
-            steps = InstanceMethods(run, {"call": timed})
-            steps.install()
-            self._covered.append(steps)
+            self._set(run, call=timed)
             return timed(*args)
 
-        methods = InstanceMethods(run, {"call": first})
-        methods.install()
-        self._covered.append(methods)
+        methods = self._set(run, call=first)
 
     def _cover_step(self, step: Any) -> None:
         """Keras's own step is no part of the bridge's share."""
-        if any(step is known for known in self._followed):
+        if self._follows(step):
             return
-        self._followed.append(step)
         enter, leave, run = self.timings.enter, self.timings.leave, step.run
 
         @functools.wraps(run)
@@ -152,9 +153,7 @@ class Profile:
             finally:
                 leave("", "")
 
-        methods = InstanceMethods(step, {"run": timed})
-        methods.install()
-        self._covered.append(methods)
+        self._set(step, run=timed)
 
     # --- use -----------------------------------------------------------------------
 

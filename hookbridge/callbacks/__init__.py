@@ -12,8 +12,9 @@ Reading order: `ready_made`, then one file for each: `prediction_outputs_process
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hookbridge.lazy import lookup
 
 if TYPE_CHECKING:
     from hookbridge.callbacks.early_stopper import EarlyStopper as EarlyStopper
@@ -42,13 +43,4 @@ _WHERE = {
 
 __all__ = tuple(sorted(_WHERE))
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(
-            f"module `hookbridge.callbacks` has no attribute `{name}`; public names: "
-            f"{', '.join(__all__)}"
-        )
-    value = getattr(importlib.import_module(_WHERE[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lookup(__name__, _WHERE)

@@ -65,11 +65,10 @@ class Progress(ReadyMade):
         self._last_step = last_step
         self._printer = _Printer(stream, every_secs, clock)
         self._run: _Run | None = None
-        self._is_training = False
 
     def on_train_begin(self, logs: Any = None) -> None:
         """A training begins, or goes on."""
-        self._is_training = True
+        self._run = None
         self._begin("train", self.global_step())
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -79,7 +78,7 @@ class Progress(ReadyMade):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """A step, or several of one execution, has run."""
-        self._step(batch, logs)
+        self._step("train", batch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """The values of an epoch stay on the line until the next step."""
@@ -89,60 +88,49 @@ class Progress(ReadyMade):
 
     def on_train_end(self, logs: Any = None) -> None:
         """The training ended well."""
-        self._is_training = False
-        self._end(logs)
+        self._end("train", logs)
 
     def on_test_begin(self, logs: Any = None) -> None:
         """An evaluation begins; one within a training is its validation."""
-        self._begin_alone("evaluate")
+        self._begin("evaluate", 0)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         """A batch of it has run."""
-        self._step_alone(batch, logs)
+        self._step("evaluate", batch, logs)
 
     def on_test_end(self, logs: Any = None) -> None:
         """It has ended."""
-        self._end_alone(logs)
+        self._end("evaluate", logs)
 
     def on_predict_begin(self, logs: Any = None) -> None:
         """A prediction begins."""
-        self._begin_alone("predict")
+        self._begin("predict", 0)
 
     def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
         """A batch of it has run."""
-        self._step_alone(batch, None)
+        self._step("predict", batch, None)
 
     def on_predict_end(self, logs: Any = None) -> None:
         """It has ended."""
-        self._end_alone(None)
-
-    def _begin_alone(self, loop: str) -> None:
-        if not self._is_training:
-            self._begin(loop, 0)
-
-    def _step_alone(self, batch: int, logs: Any) -> None:
-        if not self._is_training:
-            self._step(batch, logs)
-
-    def _end_alone(self, logs: Any) -> None:
-        if not self._is_training:
-            self._end(logs)
+        self._end("predict", None)
 
     def _begin(self, loop: str, first: int) -> None:
+        if self._run is not None and self._run.loop == "train":
+            return  # an evaluation, or a prediction, within a training
         params = self.params or {}
         size = self._batch_size or params.get("batch_size")
         last = self._last_step if loop == "train" else params.get("steps")
         self._run = _Run(loop, first, last, params, size, self._printer.clock)
         self._printer.begin()
 
-    def _step(self, batch: int, logs: Any) -> None:
-        if self._run is not None:
+    def _step(self, loop: str, batch: int, logs: Any) -> None:
+        if self._run is not None and self._run.loop == loop:
             self._run.count(batch, logs)
             if self._printer.is_due():
                 self._show()
 
-    def _end(self, logs: Any) -> None:
-        if self._run is not None:
+    def _end(self, loop: str, logs: Any) -> None:
+        if self._run is not None and self._run.loop == loop:
             self._run.keep(logs)
             self._printer.end(progress_line(self._run.standing()))
             self._run = None
@@ -173,7 +161,7 @@ class _Run:
         batch_size: int | None,
         clock: Callable[[], float],
     ) -> None:
-        self._loop = loop
+        self.loop = loop
         self._step = first
         self._last = last
         self._params = params
@@ -208,7 +196,7 @@ class _Run:
         has_epochs = self._params.get("steps") is not None or (self._epoch or 0) > 0
         epochs = self._params.get("epochs")
         return Standing(
-            self._loop,
+            self.loop,
             self._step,
             last_step=self._last_step(epochs),
             epoch=None if self._epoch is None or not has_epochs else self._epoch + 1,

@@ -11,8 +11,9 @@ Reading order: `rows`, `bad_rows`, `pipeline`.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hookbridge.lazy import lookup
 
 if TYPE_CHECKING:
     from hookbridge.data.bad_rows import BadRow as BadRow
@@ -27,13 +28,4 @@ _WHERE = {
 
 __all__ = tuple(sorted(_WHERE))
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(
-            f"module `hookbridge.data` has no attribute `{name}`; public names: "
-            f"{', '.join(__all__)}"
-        )
-    value = getattr(importlib.import_module(_WHERE[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lookup(__name__, _WHERE)
