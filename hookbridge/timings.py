@@ -10,6 +10,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from hookbridge.text_table import aligned
+
 _MOST_CALLS = 200_000  # that a trace shows; all are counted
 # Events that come once for each step, the surest sign of a step first.
 _OF_STEP = ("step", "on_train_batch_end", "on_train_batch_begin", "before_run")
@@ -219,14 +221,7 @@ def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
         seconds, calls = row["seconds"], row["calls"]
         numbers = (f"{1e3 * seconds:.1f}", f"{1e6 * seconds / calls:.1f}", share)
         cells.append((row["guest"], row["event"], str(calls), *numbers))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if i < 2 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
+    lines = aligned(cells, left=2)
     step = profile["step_seconds"]
     if step is not None:
         lines.append(f"{profile['steps']} steps of {1e3 * step:.3f} ms on average")

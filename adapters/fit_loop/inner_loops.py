@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from typing import Any
 
 LOOPS = ("fit", "evaluate", "predict")
@@ -15,14 +16,9 @@ def is_running(model: Any) -> bool:
 
     The stack of frames is asked, since a loop that an exception ends tells nobody.
     """
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if (
-            code.co_name in LOOPS
-            and code.co_argcount
-            and frame.f_locals.get(code.co_varnames[0]) is model
-        ):
-            return True
-        frame = frame.f_back
-    return False
+    return any(
+        frame.f_code.co_name in LOOPS
+        and frame.f_code.co_argcount
+        and frame.f_locals.get(frame.f_code.co_varnames[0]) is model
+        for frame, _ in traceback.walk_stack(sys._getframe(1))
+    )

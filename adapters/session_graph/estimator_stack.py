@@ -10,6 +10,7 @@ never changed.
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -33,10 +34,7 @@ class Evaluation(NamedTuple):
 
 
 def _frames() -> Iterator[Any]:
-    frame = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back  # type: ignore[assignment]
+    return (frame for frame, _ in traceback.walk_stack(sys._getframe(1)))
 
 
 def training_spec(graph: Any) -> Any:

@@ -124,7 +124,7 @@ def placeholder(rates: Sequence[LearningRate]) -> Any:
 def _static(tensor: Any) -> Any:
     if tensor.op.type == "PlaceholderWithDefault":
         tensor = tensor.op.inputs[0]
-    return log_sources.constant_value(tensor)
+    return graph_ops.constant_value(tensor)
 
 
 def _all_variables(graph: Any) -> list[Any]:

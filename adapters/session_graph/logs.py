@@ -136,16 +136,6 @@ def tensor_named(name: str, graph: Any, where: str) -> Any:
         ) from None
 
 
-def constant_value(tensor: Any) -> Any:
-    """The value of a `Const` as an array, None for any other tensor.
-
-    `tf.get_static_value` would forbid feeding the tensor from then on.
-    """
-    if tensor.op.type != "Const":
-        return None
-    return tf.make_ndarray(tensor.op.get_attr("value"))
-
-
 def find_loss(graph: Any) -> Any:
     """The loss of a training graph, or None.
 
@@ -183,7 +173,7 @@ def _loss_summaries(graph: Any) -> dict[bytes, Any]:
     for summary in graph.get_collection(tf.compat.v1.GraphKeys.SUMMARIES):
         op = getattr(summary, "op", None)
         if op is not None and op.type == "ScalarSummary":
-            tag = constant_value(op.inputs[0])
+            tag = graph_ops.constant_value(op.inputs[0])
             if tag is not None and re.fullmatch(rb"loss(_\d+)?", tag.item()):
                 found.setdefault(tag.item(), op.inputs[1])
     return found

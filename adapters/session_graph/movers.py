@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import tensorflow as tf
-
 from hookbridge.adapters.session_graph import ops as graph_ops
 
 _ADDS = ("AssignAdd", "AssignAddVariableOp", "ScatterAdd")
@@ -60,12 +58,9 @@ def moves_by(mover: Any) -> int | None:
     """How far an op moves the counter, or None if only a run can tell."""
     if mover.type not in ("AssignAdd", "AssignAddVariableOp"):
         return None
-    added = mover.inputs[1].op
-    if added.type != "Const":
-        return None
-    # `tf.get_static_value` would forbid feeding the tensor from then on.
-    value = tf.make_ndarray(added.get_attr("value"))
-    return int(value) if value.ndim == 0 and value > 0 else None
+    value = graph_ops.constant_value(mover.inputs[1])
+    is_count = value is not None and value.ndim == 0 and value > 0
+    return int(value) if is_count else None
 
 
 def takes_token(op: Any) -> bool:

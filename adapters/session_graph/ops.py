@@ -38,6 +38,16 @@ def source_op(tensor: Any) -> Any:
     return op
 
 
+def constant_value(tensor: Any) -> Any:
+    """The value of a `Const` as an array, None for any other tensor.
+
+    `tf.get_static_value` would forbid feeding the tensor from then on.
+    """
+    if tensor.op.type != "Const":
+        return None
+    return tf.make_ndarray(tensor.op.get_attr("value"))
+
+
 def is_apply(op: Any) -> bool:
     """Whether an op is an optimizer's update of a variable."""
     kind = op.type.removeprefix("Resource").removeprefix("Sparse")

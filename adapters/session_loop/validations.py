@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
@@ -15,38 +14,34 @@ import tensorflow as tf
 from hookbridge import compat, errors
 from hookbridge.adapters.session_graph import estimator_stack, variables
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
-from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.arguments import without_arguments
 from hookbridge.validation import Validation, ValidationReport
 
 
-def _batch_reporter(report: ValidationReport) -> Any:
-    class Reporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-        """Tells `report` about each run of an evaluation session.
+class _BatchReporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Tells `report` about each run of an evaluation session.
 
-        Attributes:
-          metrics: what is fetched, in the order of `logs`.
-        """
+    Attributes:
+      metrics: what is fetched, in the order of `logs`.
+    """
 
-        metrics: Mapping[str, Any] = MappingProxyType({})
+    def __init__(self, report: ValidationReport) -> None:
+        self._report = report
+        self.metrics: dict[str, Any] = {}
 
-        def begin(self) -> None:
-            self._batch = 0
-            graph = tf.compat.v1.get_default_graph()
-            self.metrics = {
-                source.key: source.tensor for source in eval_log_sources.find({}, graph)
-            }
+    def begin(self) -> None:
+        self._batch = 0
+        found = eval_log_sources.find({}, tf.compat.v1.get_default_graph())
+        self.metrics = {source.key: source.tensor for source in found}
 
-        def before_run(self, run_context: Any) -> Any:
-            report.batch_begin(self._batch)
-            return tf.compat.v1.train.SessionRunArgs(self.metrics)
+    def before_run(self, run_context: Any) -> Any:
+        self._report.batch_begin(self._batch)
+        return tf.compat.v1.train.SessionRunArgs(self.metrics)
 
-        def after_run(self, run_context: Any, run_values: Any) -> None:
-            report.batch_end(self._batch, run_values.results)
-            self._batch += 1
-
-    return Reporter()
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self._report.batch_end(self._batch, run_values.results)
+        self._batch += 1
 
 
 class EstimatorValidation:
@@ -84,7 +79,7 @@ class EstimatorValidation:
         try:
             prefix = os.path.join(folder, "model.ckpt")
             path = _save(session, prefix, self._saver)
-            reporter = _batch_reporter(report)
+            reporter = _BatchReporter(report)
             result: Mapping[str, float] = self._estimator.evaluate(
                 self._spec.input_fn,
                 steps=self._spec.steps,
@@ -131,7 +126,7 @@ def _saved_by(saver: Any, graph: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for op in graph_ops.ancestors([save]):
         if op.type == "SaveV2":
-            names = log_sources.constant_value(op.inputs[1])
+            names = graph_ops.constant_value(op.inputs[1])
             found.update(zip((n.decode() for n in names), op.inputs[3:], strict=True))
     return found
 

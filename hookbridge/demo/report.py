@@ -11,6 +11,7 @@ from typing import Any
 
 from hookbridge.demo.settings import DemoSettings
 from hookbridge.lifecycle import Host
+from hookbridge.text_table import aligned
 from hookbridge.timings import as_table as profile_table
 
 # What one process of a loop saw; `DemoTask` writes it.
@@ -110,7 +111,9 @@ def as_table(report: Mapping[str, Any]) -> str:
             for loop, task in places
         ]
         rows.append((key.replace("_", " "), "", *cells))
-    lines = _columns(rows)
+    lines = aligned(rows, left=2)
+    rule = "-" * len(lines[0])
+    lines = [lines[0], rule, *lines[1:], rule]
     for loop in loops.values():
         profile = loop["processes"][loop["chief"]]["profile"]
         lines += [
@@ -160,17 +163,3 @@ def differences(report: Mapping[str, Any]) -> list[str]:
         for name, guest in process["guests"].items()
         for line in guest["differences"]
     ]
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: the first row is the header, an empty row an empty line."""
-    widths = [max(len(row[i]) for row in rows if row) for i in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if i >= 2 else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
-        ).rstrip()
-        for row in rows
-    ]
-    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-    return [lines[0], rule, *lines[1:], rule]

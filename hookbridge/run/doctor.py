@@ -15,6 +15,7 @@ from hookbridge import migrate
 from hookbridge.migrate.findings import Finding, Unread
 from hookbridge.migrate.rules import OTHER_RUN, RULES
 from hookbridge.run.contrib import living
+from hookbridge.text_table import aligned
 
 # Findings that are not about what a TensorFlow lacks.
 _NO_LACK = frozenset(
@@ -120,12 +121,7 @@ def as_table(diagnoses: Diagnoses) -> str:
     """The diagnoses as a table, a line each."""
     lines = [f"{diagnoses.files} files read; target TensorFlow {diagnoses.target}."]
     if diagnoses.found:
-        rows: list[tuple[str, ...]] = [HEADER]
-        rows += [_row(one) for one in diagnoses.found]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append("  ".join(cells).rstrip())
+        lines += aligned([HEADER, *map(_row, diagnoses.found)], left=len(HEADER))
     for unread in diagnoses.unread:
         lines.append(f"{unread.file}  could not be read: {unread.reason}")
     if diagnoses.left:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -84,7 +85,6 @@ class Party:
         Args:
           kind: what the training is called in the report.
         """
-
         return self._made(
             kind,
             lambda: convert.as_hooks(
@@ -147,11 +147,9 @@ class Party:
         self._here.quiet = quiet
 
     def _place(self) -> Place | None:
-        frame = sys._getframe(1)
-        while frame is not None:
+        for frame, line in traceback.walk_stack(sys._getframe(1)):
             if self._is_own(frame.f_code.co_filename):
-                return Place(frame.f_code.co_filename, frame.f_lineno)
-            frame = frame.f_back  # type: ignore[assignment]
+                return Place(frame.f_code.co_filename, line)
         return None
 
 

@@ -1,0 +1,22 @@
+"""Tables as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: int) -> list[str]:
+    """Each row as a line, with columns of equal width.
+
+    Args:
+      rows: the cells; an empty row becomes an empty line.
+      left: so many columns are set to the left, those after them to the right.
+    """
+    widths = [max(map(len, column)) for column in zip(*filter(None, rows), strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ).rstrip()
+        for row in rows
+    ]
