@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,12 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             refusals.check_graph(hook, graph)
             raise
         refusals.check_graph(hook, graph)
+
+
+def scaffold_of(hooks: Sequence[Any]) -> Any:
+    """The scaffold of the first hook that has one, or None."""
+    given = (getattr(hook, "_scaffold", None) for hook in hooks)
+    return next((s for s in given if isinstance(s, tf.compat.v1.train.Scaffold)), None)
 
 
 class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]

@@ -22,6 +22,7 @@ from hookbridge.adapters.fit_loop.monitored import (
     Creator,
     HookWithoutEnd,
     not_the_end_of_data,
+    scaffold_of,
 )
 from hookbridge.adapters.fit_loop.states import FitStates
 from hookbridge.adapters.fit_loop.step import KeptFunction, StepFunction
@@ -178,21 +179,15 @@ class FitRun:
             self.global_step.variable,
             self._rate,
         )
+        scaffold = scaffold_of(self.hooks) or v1.train.Scaffold()
         try:
             with self._graph.as_default():
                 self._monitored = v1.train.MonitoredSession(
-                    session_creator=Creator(self._create_session, self._scaffold()),
+                    session_creator=Creator(self._create_session, scaffold),
                     hooks=self._session_hooks(),
                 )
         except (StopIteration, tf.errors.OutOfRangeError) as e:
             raise not_the_end_of_data(e) from e
-
-    def _scaffold(self) -> Any:
-        for hook in self.hooks:
-            scaffold = getattr(hook, "_scaffold", None)
-            if isinstance(scaffold, v1.train.Scaffold):
-                return scaffold
-        return v1.train.Scaffold()
 
     def _session_hooks(self) -> list[Any]:
         return [HookWithoutEnd(hook) for hook in self.hooks]

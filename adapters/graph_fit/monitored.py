@@ -10,7 +10,11 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop import refusals
-from hookbridge.adapters.fit_loop.monitored import HookWithoutEnd, not_the_end_of_data
+from hookbridge.adapters.fit_loop.monitored import (
+    HookWithoutEnd,
+    not_the_end_of_data,
+    scaffold_of,
+)
 from hookbridge.adapters.graph_fit import optimizer
 from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
@@ -69,7 +73,7 @@ class MonitoredHooks:
                 self._monitored = v1.train.MonitoredSession(
                     session_creator=Creator(
                         session,
-                        self._scaffold(),
+                        scaffold_of(self._hooks),
                         self._variables.again,
                         lambda: self._collections.add_saver(counter),
                     ),
@@ -79,13 +83,6 @@ class MonitoredHooks:
             raise not_the_end_of_data(e) from e
         finally:
             graph._unsafe_unfinalize()
-
-    def _scaffold(self) -> Any:
-        for hook in self._hooks:
-            scaffold = getattr(hook, "_scaffold", None)
-            if isinstance(scaffold, v1.train.Scaffold):
-                return scaffold
-        return None
 
     @contextlib.contextmanager
     def _final(self) -> Iterator[None]:

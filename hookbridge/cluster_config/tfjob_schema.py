@@ -8,108 +8,67 @@ from __future__ import annotations
 
 from typing import Any
 
+
+def _object(optional: tuple[str, ...] = (), **fields: Any) -> dict[str, Any]:
+    """An object with these fields and no others, all but `optional` ones required."""
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": [name for name in fields if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+def _list_of(item: Any, **limits: int) -> dict[str, Any]:
+    return {"type": "array", "items": item, "minItems": 1, **limits}
+
+
+_GPUS = "nvidia.com/gpu"
+_QUANTITIES = _object(
+    optional=(_GPUS,),
+    cpu={"type": "string", "pattern": "^[0-9]+$"},
+    memory={"type": "string", "pattern": "^[0-9]+Mi$"},
+    **{_GPUS: {"type": "integer", "minimum": 1}},
+)
+_CONTAINER = _object(
+    optional=("resources",),
+    name={"const": "tensorflow"},
+    image={"type": "string", "minLength": 1},
+    command=_list_of({"type": "string"}),
+    resources=_object(
+        optional=("requests", "limits"), requests=_QUANTITIES, limits=_QUANTITIES
+    ),
+)
+
+
+def _replicas(**limits: int) -> dict[str, Any]:
+    return _object(
+        replicas={"type": "integer", "minimum": 1, **limits},
+        restartPolicy={"enum": ["Always", "OnFailure", "Never", "ExitCode"]},
+        template=_object(spec=_object(containers=_list_of(_CONTAINER, maxItems=1))),
+    )
+
+
 _NAME = {
     "type": "string",
     "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
     "maxLength": 63,
 }
-_QUANTITIES = {
-    "type": "object",
-    "properties": {
-        "cpu": {"type": "string", "pattern": "^[0-9]+$"},
-        "memory": {"type": "string", "pattern": "^[0-9]+Mi$"},
-        "nvidia.com/gpu": {"type": "integer", "minimum": 1},
-    },
-    "required": ["cpu", "memory"],
-    "additionalProperties": False,
-}
-_CONTAINER = {
-    "type": "object",
-    "properties": {
-        "name": {"const": "tensorflow"},
-        "image": {"type": "string", "minLength": 1},
-        "command": {"type": "array", "items": {"type": "string"}, "minItems": 1},
-        "resources": {
-            "type": "object",
-            "properties": {"requests": _QUANTITIES, "limits": _QUANTITIES},
-            "additionalProperties": False,
-        },
-    },
-    "required": ["name", "image", "command"],
-    "additionalProperties": False,
-}
-
-
-def _replicas(most: int | None) -> dict[str, Any]:
-    number: dict[str, Any] = {"type": "integer", "minimum": 1}
-    if most is not None:
-        number["maximum"] = most
-    pod = {
-        "type": "object",
-        "properties": {
-            "containers": {
-                "type": "array",
-                "items": _CONTAINER,
-                "minItems": 1,
-                "maxItems": 1,
-            }
-        },
-        "required": ["containers"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {
-            "replicas": number,
-            "restartPolicy": {"enum": ["Always", "OnFailure", "Never", "ExitCode"]},
-            "template": {
-                "type": "object",
-                "properties": {"spec": pod},
-                "required": ["spec"],
-                "additionalProperties": False,
-            },
-        },
-        "required": ["replicas", "restartPolicy", "template"],
-        "additionalProperties": False,
-    }
-
-
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "apiVersion": {"const": "kubeflow.org/v1"},
-        "kind": {"const": "TFJob"},
-        "metadata": {
-            "type": "object",
-            "properties": {"name": _NAME},
-            "required": ["name"],
-            "additionalProperties": False,
-        },
-        "spec": {
-            "type": "object",
-            "properties": {
-                "runPolicy": {
-                    "type": "object",
-                    "properties": {
-                        "cleanPodPolicy": {"enum": ["All", "Running", "None"]}
-                    },
-                    "additionalProperties": False,
-                },
-                "tfReplicaSpecs": {
-                    "type": "object",
-                    "properties": {
-                        "Chief": _replicas(1),
-                        "Worker": _replicas(None),
-                        "PS": _replicas(None),
-                    },
-                    "required": ["Chief"],
-                    "additionalProperties": False,
-                },
-            },
-            "required": ["tfReplicaSpecs"],
-            "additionalProperties": False,
-        },
-    },
-    "required": ["apiVersion", "kind", "metadata", "spec"],
-    "additionalProperties": False,
-}
+SCHEMA: dict[str, Any] = _object(
+    apiVersion={"const": "kubeflow.org/v1"},
+    kind={"const": "TFJob"},
+    metadata=_object(name=_NAME),
+    spec=_object(
+        optional=("runPolicy",),
+        runPolicy=_object(
+            optional=("cleanPodPolicy",),
+            cleanPodPolicy={"enum": ["All", "Running", "None"]},
+        ),
+        tfReplicaSpecs=_object(
+            optional=("Worker", "PS"),
+            Chief=_replicas(maximum=1),
+            Worker=_replicas(),
+            PS=_replicas(),
+        ),
+    ),
+)

@@ -6,6 +6,7 @@ import sys
 import types
 from typing import Any
 
+from hookbridge import compat
 from hookbridge.estimator import revive
 
 # Where TensorFlow 2.15 has Estimator, and which of the two namespaces.
@@ -36,8 +37,6 @@ def install() -> None:
       compat.PrivateNameMovedError: this TensorFlow lacks private names that the
         package needs.
     """
-    from hookbridge import compat
-
     namespaces = revive.namespaces()
     if compat.tf_version() <= revive.LAST_WITH_ESTIMATOR:
         return

@@ -8,6 +8,7 @@ import types
 from typing import Any
 
 from hookbridge import compat, errors
+from hookbridge.estimator import revive
 from hookbridge.run.contrib import table
 from hookbridge.run.contrib.gone import Gone
 
@@ -97,8 +98,6 @@ def resolve(source: str) -> Any:
     elif root == "ours":
         found = importlib.import_module("hookbridge.run.contrib.areas")
     elif root == "estimator":
-        from hookbridge.estimator import revive
-
         found = revive.namespaces().v1
     elif root == "private":
         found, parts = compat.private(parts[0]), parts[1:]

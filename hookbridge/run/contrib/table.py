@@ -59,6 +59,8 @@ NAMES: dict[str, str] = {
     "cluster_resolver.UnionClusterResolver": (
         "tf.distribute.cluster_resolver.UnionResolver"
     ),
+    "distribute.get_distribution_strategy": "tf.distribute.get_strategy",
+    "distribute.has_distribution_strategy": "tf.distribute.has_strategy",
     "framework.TensorSpec": "tf.TensorSpec",
     "framework.argsort": "tf.argsort",
     "framework.assert_same_float_dtype": "tf.debugging.assert_same_float_dtype",
@@ -82,6 +84,7 @@ NAMES: dict[str, str] = {
     "learn.run_config._DEFAULT_UID_WHITE_LIST": (
         "ours.run_config._DEFAULT_UID_WHITE_LIST"
     ),
+    "lookup.MutableDenseHashTable": "private.lookup_ops.DenseHashTable",
     "metrics.confusion_matrix": "tf.compat.v1.confusion_matrix",
     "metrics.set_difference": "tf.sets.difference",
     "metrics.set_intersection": "tf.sets.intersection",

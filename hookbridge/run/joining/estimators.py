@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from hookbridge import patching
+from hookbridge.estimator import revive
 from hookbridge.run.joining.party import Party
 
 
 def join(party: Party) -> None:
     """Guests join what Estimators train and evaluate from now on."""
-    from hookbridge.estimator import revive
-
     namespaces = revive.namespaces()
     # Every Estimator derives from the first one, and few override these methods.
     base = namespaces.v1.Estimator

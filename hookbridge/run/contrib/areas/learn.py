@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from hookbridge.estimator import revive
+from hookbridge.loops.clusters.train_and_evaluate import train_and_evaluate
+
 
 def _estimator() -> Any:
-    from hookbridge.estimator import revive
-
     return revive.namespaces().v1
 
 
@@ -114,8 +115,6 @@ class Experiment:
         return metrics, [self._export(exporter, metrics) for exporter in self._exports]
 
     def _train_and_evaluate(self) -> Any:
-        from hookbridge.loops.clusters.train_and_evaluate import train_and_evaluate
-
         estimator = _estimator()
         return train_and_evaluate(
             self.estimator,

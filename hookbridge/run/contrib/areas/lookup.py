@@ -18,41 +18,6 @@ def HashTable(
     return table(initializer, default_value, name=shared_name or name)
 
 
-def MutableHashTable(
-    key_dtype: Any,
-    value_dtype: Any,
-    default_value: Any,
-    name: str = "MutableHashTable",
-    checkpoint: bool = True,
-) -> Any:
-    """`tf.contrib.lookup.MutableHashTable`."""
-    make = compat.private("lookup_ops").MutableHashTable
-    return make(key_dtype, value_dtype, default_value, name, checkpoint)
-
-
-def MutableDenseHashTable(
-    key_dtype: Any,
-    value_dtype: Any,
-    default_value: Any,
-    empty_key: Any,
-    deleted_key: Any,
-    initial_num_buckets: int | None = None,
-    name: str = "MutableDenseHashTable",
-    checkpoint: bool = True,
-) -> Any:
-    """`tf.contrib.lookup.MutableDenseHashTable`."""
-    return compat.private("lookup_ops").DenseHashTable(
-        key_dtype,
-        value_dtype,
-        default_value,
-        empty_key,
-        deleted_key,
-        initial_num_buckets,
-        name,
-        checkpoint,
-    )
-
-
 def index_table_from_tensor(
     mapping: Any,
     num_oov_buckets: int = 0,

@@ -7,6 +7,10 @@ import json
 import os
 from typing import Any
 
+import tensorflow as tf
+
+from hookbridge.estimator import revive
+
 # What a program may change without another `uid`, as in TensorFlow 1. Programs that
 # define `uid` anew read this private name.
 _DEFAULT_UID_WHITE_LIST = (
@@ -34,8 +38,6 @@ class Environment:
 
 @functools.cache
 def _run_config() -> Any:
-    from hookbridge.estimator import revive
-
     class RunConfig(revive.namespaces().v1.RunConfig):  # type: ignore[misc]
         """Estimator's `RunConfig` with the arguments of `tf.contrib.learn`."""
 
@@ -58,8 +60,6 @@ def _run_config() -> Any:
             session_config: Any = None,
             session_creation_timeout_secs: int = 7200,
         ) -> None:
-            import tensorflow as tf
-
             if save_checkpoints_secs == 0:  # "not given", in TensorFlow 1
                 save_checkpoints_secs = None if save_checkpoints_steps else 600
             super().__init__(

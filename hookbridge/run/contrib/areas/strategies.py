@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import types
+import collections
 from typing import Any
 
 import tensorflow as tf
@@ -24,11 +24,6 @@ def MirroredStrategy(
     return make(devices, cross_device_ops or cross_tower_ops)
 
 
-def OneDeviceStrategy(device: str) -> Any:
-    """`tf.contrib.distribute.OneDeviceStrategy`."""
-    return tf.compat.v1.distribute.OneDeviceStrategy(device)
-
-
 def ParameterServerStrategy(num_gpus_per_worker: int = 0) -> Any:
     """`tf.contrib.distribute.ParameterServerStrategy`."""
     # The strategy asks the runtime how many GPUs there are.
@@ -42,24 +37,8 @@ def CollectiveAllReduceStrategy(
     return tf.compat.v1.distribute.experimental.MultiWorkerMirroredStrategy()
 
 
-def DistributeConfig(
-    train_distribute: Any = None,
-    eval_distribute: Any = None,
-    remote_cluster: Any = None,
-) -> Any:
-    """`tf.contrib.distribute.DistributeConfig`, which a `RunConfig` takes."""
-    return types.SimpleNamespace(
-        train_distribute=train_distribute,
-        eval_distribute=eval_distribute,
-        remote_cluster=remote_cluster,
-    )
-
-
-def get_distribution_strategy() -> Any:
-    """`tf.contrib.distribute.get_distribution_strategy`."""
-    return tf.distribute.get_strategy()
-
-
-def has_distribution_strategy() -> bool:
-    """`tf.contrib.distribute.has_distribution_strategy`."""
-    return bool(tf.distribute.has_strategy())
+DistributeConfig = collections.namedtuple(
+    "DistributeConfig",
+    ("train_distribute", "eval_distribute", "remote_cluster"),
+    defaults=(None, None, None),
+)
