@@ -66,7 +66,7 @@ _WHERE = {
 __all__ = tuple(sorted(_WHERE))
 
 
-_lookup = lookup(__name__, _WHERE)
+_lookup = lookup(globals(), _WHERE)
 
 
 def __getattr__(name: str) -> Any:

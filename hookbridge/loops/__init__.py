@@ -63,4 +63,4 @@ _WHERE = {
 
 __all__ = tuple(sorted(_WHERE))
 
-__getattr__ = lookup(__name__, _WHERE)
+__getattr__ = lookup(globals(), _WHERE)
