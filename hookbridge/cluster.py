@@ -194,7 +194,7 @@ class ClusterConfig:
         """This configuration as the value of `TF_CONFIG`."""
         return json.dumps(
             {
-                "cluster": {job: list(hosts) for job, hosts in self.cluster.items()},
+                "cluster": dict(self.cluster),
                 "task": {"type": self.task_type, "index": self.task_index},
             }
         )

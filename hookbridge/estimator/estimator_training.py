@@ -24,10 +24,6 @@ def _modes() -> Any:
     return compat.private("distribute_coordinator").CoordinatorMode
 
 
-def _cluster_spec(cluster: Any) -> Any:
-    return tf.train.ClusterSpec(cluster)
-
-
 def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
     """Completes a `RunConfig` that has a strategy.
 
@@ -47,7 +43,7 @@ def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
             )
         setattr(config, f"_{name}", given)
     config._init_distributed_setting_from_environment_var({})
-    cluster = _cluster_spec(tf_config.get("cluster", {}))
+    cluster = tf.train.ClusterSpec(tf_config.get("cluster", {}))
     remote = getattr(experimental, "remote_cluster", None)
     if config._train_distribute and remote:
         if cluster:
@@ -101,7 +97,7 @@ def _as_task(estimator: Any, role: str, strategy: Any) -> tuple[Any, Any]:
         config._global_id_in_cluster = 0
     elif task.task_type == run_config.TaskType.EVALUATOR:
         # The evaluator works alone and must not wait for the others.
-        config._cluster_spec = _cluster_spec({})
+        config._cluster_spec = tf.train.ClusterSpec({})
         config._num_ps_replicas = config._num_worker_replicas = 0
         config._global_id_in_cluster = None
     else:

@@ -19,11 +19,7 @@ from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.arguments import seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.lost_servers import shorten_log
-from hookbridge.loops.clusters.strategy_server import (
-    PROTOCOL,
-    cluster_spec,
-    serve,
-)
+from hookbridge.loops.clusters.strategy_server import PROTOCOL, serve
 from hookbridge.loops.tasks.ports import (
     Liveness,
     check_own_port,
@@ -105,7 +101,10 @@ def parameter_server_strategy(
     if stop_on_sigterm:
         _stop_on_sigterm()
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
-        cluster_spec(config), task_type="chief", task_id=0, rpc_layer=PROTOCOL
+        tf.train.ClusterSpec(dict(config.cluster)),
+        task_type="chief",
+        task_id=0,
+        rpc_layer=PROTOCOL,
     )
     strategy = tf.distribute.ParameterServerStrategy(
         resolver, variable_partitioner=variable_partitioner

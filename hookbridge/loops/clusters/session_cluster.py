@@ -191,9 +191,7 @@ class SessionCluster:
             return None
         return v1.train.replica_device_setter(
             worker_device=own_device(self.config),
-            cluster=tf.train.ClusterSpec(
-                {job: list(hosts) for job, hosts in self.config.cluster.items()}
-            ),
+            cluster=tf.train.ClusterSpec(dict(self.config.cluster)),
         )
 
     @property

@@ -20,11 +20,6 @@ HANDOVER_SECS = 10.0
 PROTOCOL = "grpc"
 
 
-def cluster_spec(config: ClusterConfig) -> Any:
-    """The cluster as TensorFlow takes it."""
-    return tf.train.ClusterSpec({j: list(h) for j, h in config.cluster.items()})
-
-
 def server_config(config: ClusterConfig) -> Any:
     """A `ConfigProto` with which servers cannot wait for each other for ever.
 
@@ -41,7 +36,7 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
       SystemExit: always, see `parameter_server_strategy`.
     """
     server = tf.distribute.Server(
-        cluster_spec(config),
+        tf.train.ClusterSpec(dict(config.cluster)),
         job_name=config.task_type,
         task_index=config.task_index,
         protocol=PROTOCOL,
