@@ -1,69 +1,35 @@
 """Keras's step function, able to return the tensors that hooks fetch.
 
-There is one variant per distinct set of fetches. Those that compute nothing, as a fetch
-of the loss, share Keras's own function, which returns what is fetched besides. Where
-something is computed and Keras's function can be called inside another `tf.function`,
-both are merged into one call. Elsewhere (steps that run eagerly, loops over several
-steps in Keras 3) the fetches are calls of their own before and after the step.
+There is one variant per distinct set of fetches; `tapped_function` tells what it does.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors, patching
+from hookbridge import compat
 from hookbridge.adapters.fit_loop import eager_step
-from hookbridge.adapters.fit_loop.keras_function import SameIterator, traceable
+from hookbridge.adapters.fit_loop.keras_function import SameIterator
 from hookbridge.adapters.fit_loop.modes import TRAIN, Mode
 from hookbridge.adapters.fit_loop.spies import GRADIENTS
 from hookbridge.adapters.fit_loop.step_feeds import (
     NO_FEEDS,
     StepFeeds,
-    rate_applied,
     restoring_rate,
 )
-from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
+from hookbridge.adapters.fit_loop.tapped_function import (
+    TappedFunction,
+    tapped_function,
+)
+from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.live_session.names import OUTPUTS
 from hookbridge.adapters.live_session.program import FunctionCache, SessionProgram
-from hookbridge.adapters.live_session.resources import compiled
-from hookbridge.adapters.live_session.split_program import SplitProgram
 from hookbridge.adapters.live_session.variables import as_int
 
 _BY_KEY = ("loss:", GRADIENTS)
-
-
-def tapped_function(
-    model: Any,
-    mode: Mode,
-    make: Callable[..., Any],
-    tap: StepTap,
-    is_filed: bool = False,
-) -> Any:
-    """A fresh function of Keras's whose step is `tap`.
-
-    Args:
-      model: the Keras model.
-      mode: which of its loops.
-      make: Keras's own bound `make_<mode>_function`.
-      tap: what Keras takes for the step.
-      is_filed: whether the function stays on the model, where Keras files it for
-        its loop and TensorBoard.
-    """
-    filed = {
-        name: getattr(model, name)
-        for name in (mode.function, f"{mode.name}_tf_function")
-        if hasattr(model, name)
-    }
-    with patching.patched(model, **{mode.step: tap}):
-        made = make(force=True)
-    function = getattr(model, mode.function) if made is None else made
-    for name, value in () if is_filed else filed.items():
-        setattr(model, name, value)
-    return function
 
 
 class KeptFunction:
@@ -120,35 +86,34 @@ class StepFunction:
         self._specs: Any = None
         self.names = eager_step.names_for(self._model)
         self._variants = FunctionCache()
-        self._tapped: dict[frozenset[str], tuple[Any, StepTap]] = {}
-        self._direct: dict[StepTap, Callable[..., Any]] = {}
+        self._tapped: dict[frozenset[str], TappedFunction] = {}
         self._likely = self._keys
-        self._first, self._first_tap = self._make_function(self._keys, self._hints)
+        self._first = self._make_function(self._keys, self._hints)
         is_tapped = bool(self._keys or self._hints)
         self._bare = _untapped(self._without_dispatch(self._first), is_tapped)
-        self.kept = KeptFunction(_untapped(self._first, is_tapped), self)
+        self.kept = KeptFunction(_untapped(self._first.function, is_tapped), self)
 
     def _make_function(
         self, keys: frozenset[str], hints: Sequence[str] = (), is_filed: bool = True
-    ) -> tuple[Any, StepTap]:
+    ) -> TappedFunction:
         tap = StepTap(
             self._model, self._mode, self._step, sorted(keys), self.names, hints
         )
         tap.counter = self._counter
         made = tapped_function(self._model, self._mode, self._make, tap, is_filed)
-        return made, tap
+        return TappedFunction(self._model, made, tap)
 
-    def _keras_function(self, keys: frozenset[str]) -> tuple[Any, StepTap]:
+    def _returning(self, keys: frozenset[str]) -> TappedFunction:
         """A function of Keras's whose step returns at least the tensors of `keys`."""
         if keys <= self._likely:
-            return self._first, self._first_tap
+            return self._first
         if keys not in self._tapped:
             self._tapped[keys] = self._make_function(keys, is_filed=False)
         return self._tapped[keys]
 
-    def _without_dispatch(self, function: Any) -> Any:
+    def _without_dispatch(self, first: TappedFunction) -> Any:
         """Keras's own function, called past the dispatch of `tf.function`."""
-        inner = traceable(function)
+        function, inner = first.function, first.inner
         if inner is None:
             return function
         if inner is function:
@@ -178,13 +143,13 @@ class StepFunction:
             self._begin_anew()  # the catalogue has shapes of other data
             setattr(self._model, self._mode.function, in_its_place)
         self._specs = specs
-        inner = traceable(self._first)
-        if inner is None:
+        first = self._first
+        if first.inner is None:
             eager_step.fill_names(self._model, self._mode, self.names)
             return
-        with self._first_tap.tracing():
-            inner.get_concrete_function(*args)
-        self._likely = self._keys.union(self._first_tap.hinted)
+        with first.tap.tracing():
+            first.inner.get_concrete_function(*args)
+        self._likely = self._keys.union(first.tap.hinted)
 
     def run(
         self,
@@ -217,7 +182,13 @@ class StepFunction:
         variants = program.own_functions if program.is_of_session else self._variants
         variant = variants.get(key)
         if variant is None:
-            variant = self._build(program, dict(tapped), into_step)
+            self.names.check_fed(into_step.tensors)
+            wanted = frozenset(k for k in tapped.values() if not self._is_output(k))
+            if into_step.tensors:  # what is fed is put into the trace
+                function = self._make_function(wanted, is_filed=False)
+            else:
+                function = self._returning(wanted)
+            variant = function.variant(program, dict(tapped), into_step)
             if rate is not None:
                 variant = restoring_rate(variant, rate)
             variants.add(key, variant, keep=(program, rate))
@@ -230,122 +201,10 @@ class StepFunction:
         is_one = self._model.distribute_strategy.num_replicas_in_sync == 1
         return is_one and key != "loss" and key in self.names.loop_keys
 
-    def _build(
-        self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
-    ) -> Callable[..., Any]:
-        self.names.check_fed(fed.tensors)
-        keys = {key for key in tapped.values() if not self._is_output(key)}
-        if fed.tensors:  # what is fed is put into the trace
-            function, tap = self._make_function(frozenset(keys), is_filed=False)
-        else:
-            function, tap = self._keras_function(frozenset(keys))
-        output_names = eager_step.output_names(self._model)
-        step_tensors = sorted(program.closure.step_tensors)
-        inner = traceable(function)
-        is_optional = inner is not function
-        steps = getattr(self._model, "steps_per_execution", 1) if is_optional else 1
-        if inner is None or steps > 1:
-            _check_no_tensors(fed, "it runs eagerly or several steps a call")
-            return _in_three_calls(function, tap, program, tapped, fed, output_names)
-        if not program.has_ops:
-            names = [tensor.op.name for tensor in program.tensors]
-            direct = self._calling_directly(inner, tap, is_optional)
-
-            def call_as_is(args: Any, feeds: Any) -> Any:
-                outputs, taken = direct(*args)
-                values = values_of(tapped, outputs, taken, output_names)
-                return outputs, [values[name] for name in names], values
-
-            return call_as_is
-        if self._model.distribute_strategy.num_replicas_in_sync > 1:
-            _check_no_tensors(fed, "every replica has a tensor of its own")
-
-        def merged(args: Any, feeds: Any) -> Any:
-            tap.feed({key: feeds[index] for key, index in fed.tensors.items()})
-            known = program.build_before(feeds)
-            with rate_applied(fed, feeds):
-                result = inner(*args)
-            outputs, taken = split(result.get_value() if is_optional else result)
-            values = values_of(tapped, outputs, taken, output_names)
-            fetched = program.build_after(known, {n: values[n] for n in step_tensors})
-            return outputs, fetched, values
-
-        if program.feeds:
-            fed_function = compiled(merged, reduce_retracing=True)
-
-            def call(args: Any, feeds: Any) -> Any:
-                with tap.tracing():
-                    return fed_function(args, list(feeds))
-
-            return call
-
-        unfed = _traced(SameIterator(compiled(lambda *args: merged(args, ()))), tap)
-        return lambda args, feeds: unfed(*args)
-
-    def _calling_directly(
-        self, inner: Any, tap: StepTap, is_optional: bool
-    ) -> Callable[..., Any]:
-        """Calls Keras's step; returns what Keras gets and what is tapped."""
-        if tap not in self._direct:
-            if is_optional:
-                function = compiled(lambda *args: inner(*args).get_value())
-            else:
-                function = inner
-            traced = _traced(SameIterator(function), tap)
-            self._direct[tap] = lambda *args: split(traced(*args))
-        return self._direct[tap]
-
-
-def _traced(function: SameIterator, tap: StepTap) -> Callable[..., Any]:
-    """A function that may trace the step only where the step is tapped."""
-
-    def call(*args: Any) -> Any:
-        if function.knows(*args):
-            return function(*args)
-        with tap.tracing():
-            return function(*args)
-
-    return call
-
 
 def _untapped(function: Callable[..., Any], is_tapped: bool) -> Any:
     """A function of Keras's that gives what Keras gets, whatever is tapped in it."""
     return (lambda *args: split(function(*args))[0]) if is_tapped else function
-
-
-def _check_no_tensors(fed: StepFeeds, why: str) -> None:
-    for key in fed.tensors:
-        raise errors.LiveSessionError(
-            f"`{key}` is computed by the model's step and cannot be fed here: {why}. "
-            "Feed a placeholder that a hook makes in `begin`, or train with "
-            "`run_eagerly=False`, one step per execution and the default strategy.",
-            see="live session",
-        )
-
-
-def _in_three_calls(
-    function: Any,
-    tap: StepTap,
-    program: SessionProgram,
-    tapped: Mapping[str, str],
-    fed: StepFeeds,
-    output_names: Sequence[str],
-) -> Callable[..., Any]:
-    """A variant that calls Keras's function between the two halves of the program."""
-    around = SplitProgram(program)
-
-    def call(args: Any, feeds: Any) -> Any:
-        feeds = list(feeds)
-        known = around.before(feeds)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(tap.tracing())
-            stack.enter_context(rate_applied(fed, feeds))
-            result = function(*args)
-        outputs, taken = split(result)
-        values = values_of(tapped, outputs, taken, output_names)
-        return outputs, around.after(known, values), values
-
-    return call
 
 
 def _needs_counter(model: Any) -> bool:
