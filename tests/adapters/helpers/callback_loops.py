@@ -139,6 +139,18 @@ def feeds(net: Net, step: int) -> dict[Any, Any]:
     return {net.x: X[rows], net.y: Y[rows]}
 
 
+def begin(callbacks: Any, **options: Any) -> Any:
+    """Runs only `begin` of the hooks, on the graph of the regression."""
+    options.setdefault("steps_per_epoch", STEPS)
+    with tf.Graph().as_default() as graph:
+        net = build()
+        hooks = hb.as_hooks(callbacks, **options)
+        for hook in hooks:
+            hook.begin()
+        del net
+    return graph
+
+
 def session_loop(
     callbacks: Sequence[Any],
     *,
