@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter
@@ -72,11 +73,11 @@ class Timings:
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
-        self._counts: dict[tuple[str, str], _Count] = {}
+        self._counts: dict[tuple[str, str], _Count] = defaultdict(_Count)
         # (guest, event, begin, seconds, thread)
         self._calls: list[tuple[str, str, float, float, int]] = []
         # By event and object: several objects may share a row.
-        self._steps: dict[tuple[str, int], _Steps] = {}
+        self._steps: dict[tuple[str, int], _Steps] = defaultdict(_Steps)
         self._open = _Open()
         self._start = clock()
 
@@ -99,17 +100,11 @@ class Timings:
             calls[-1][1] += now - begin
         if not event:
             return
-        count = self._counts.get((guest, event))
-        if count is None:
-            count = self._counts[guest, event] = _Count()
+        count = self._counts[guest, event]
         count.calls += 1
         count.seconds += now - begin - inner
         if event in _OF_STEP:
-            key = event, source
-            steps = self._steps.get(key)
-            if steps is None:
-                steps = self._steps[key] = _Steps()
-            steps.add(begin)
+            self._steps[event, source].add(begin)
         if len(self._calls) < _MOST_CALLS:
             thread = threading.get_ident()
             self._calls.append((guest, event, begin, now - begin, thread))

@@ -67,13 +67,17 @@ def is_of_keras(cls: type) -> bool:
     return cls.__module__.partition(".")[0] in KERAS
 
 
+def keras_behind(item: Any) -> Any:
+    """The Keras that an object's class is of, or derives from; None without one."""
+    for base in type(item).__mro__:
+        if is_of_keras(base):
+            return importlib.import_module(base.__module__.partition(".")[0])
+    return None
+
+
 def flavour_of(callback: Any) -> Flavour:
     """Which Keras a callback was written for; Keras 2 covers tf.keras 2.15 too."""
-    for base in type(callback).__mro__:
-        if is_of_keras(base):
-            module = importlib.import_module(base.__module__.partition(".")[0])
-            return "keras3" if compat.is_keras3(module) else "keras2"
-    return "keras2"
+    return "keras3" if compat.is_keras3(keras_behind(callback)) else "keras2"
 
 
 def stock_name(callback: Any) -> str:

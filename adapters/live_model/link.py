@@ -24,6 +24,7 @@ class Link:
 
     Attributes:
       rates: the learning rates of the session.
+      count: see `LiveCounters.count`.
       classes: the classes of eager models.
       run: a weak reference to the run, which the run itself sets.
     """
@@ -37,6 +38,7 @@ class Link:
     ) -> None:
         self._weights = weights
         self._optimizer = optimizer
+        self.count = counters.count
         self._counters = counters
         self.rates = optimizer.live_rates
         self.classes = EagerClasses()
@@ -75,10 +77,6 @@ class Link:
         """Brings what callbacks have set into the session."""
         self.rates.push()
         self._weights.mirrors.push()
-
-    def count(self, mode: str, batches: int = 1) -> None:
-        """Notes that batches were processed in `mode`; 0 starts from the beginning."""
-        self._counters.count(mode, batches)
 
     @property
     def trained(self) -> list[Any]:

@@ -70,14 +70,11 @@ def find(graph: Any, given: Any = None) -> list[LearningRate]:
 def _given(graph: Any, given: Any) -> LearningRate:
     if isinstance(given, str):
         given = log_sources.tensor_named(given, graph, "`learning_rate`")
-    try:
-        tensor = graph.as_graph_element(given, allow_operation=False)
-    except (AttributeError, TypeError, ValueError) as e:
-        raise errors.InvalidArgumentError(
-            f"`learning_rate` is {given!r}; expected a tensor or variable of the "
-            'training graph or its name such as "learning_rate:0". TensorFlow says: '
-            f"{e}"
-        ) from e
+    expected = (
+        "a tensor or variable of the training graph or its name such as "
+        '"learning_rate:0"'
+    )
+    tensor = log_sources.tensor_of(given, graph, "`learning_rate`", expected)
     if tensor.shape.rank not in (0, None) or not tensor.dtype.base_dtype.is_floating:
         raise errors.InvalidArgumentError(
             f"`learning_rate` is `{tensor.name}` of type {tensor.dtype.name} and shape "

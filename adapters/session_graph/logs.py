@@ -74,15 +74,11 @@ def resolve(key: str, spec: Any, graph: Any) -> LogSource:
             updated = tf.identity(spec.result())
         resets = tuple(v.initializer for v in spec.variables)
         return LogSource(key, updated, True, resets, value)
-    try:
-        tensor = graph.as_graph_element(spec, allow_operation=False)
-    except (AttributeError, TypeError, ValueError) as e:
-        raise errors.InvalidArgumentError(
-            f"logs[{key!r}] is {spec!r}; expected a tensor of the training graph, its "
-            'name such as "metrics/acc:0", a pair (value, update_op), a Keras metric, '
-            f"or a function that returns one of those. TensorFlow says: {e}"
-        ) from e
-    return _number(LogSource(key, tensor))
+    expected = (
+        'a tensor of the training graph, its name such as "metrics/acc:0", a pair '
+        "(value, update_op), a Keras metric, or a function that returns one of those"
+    )
+    return _number(LogSource(key, tensor_of(spec, graph, f"logs[{key!r}]", expected)))
 
 
 def _number(source: LogSource) -> LogSource:
@@ -117,6 +113,20 @@ def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource
     reached = graph_ops.ancestors([getattr(update, "op", update), value.op])
     resets = tuple(v.initializer for v in local if graph_ops.handle_op(v) in reached)
     return LogSource(key, tensor, True, resets, value)
+
+
+def tensor_of(given: Any, graph: Any, where: str, expected: str) -> Any:
+    """The tensor of a graph that a user gave.
+
+    Raises:
+      errors.InvalidArgumentError: it is none.
+    """
+    try:
+        return graph.as_graph_element(given, allow_operation=False)
+    except (AttributeError, TypeError, ValueError) as e:
+        raise errors.InvalidArgumentError(
+            f"{where} is {given!r}; expected {expected}. TensorFlow says: {e}"
+        ) from e
 
 
 def tensor_named(name: str, graph: Any, where: str) -> Any:

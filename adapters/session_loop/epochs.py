@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from hookbridge.adapters.session_loop import values
-
 
 class EpochClock:
     """Which epoch a step belongs to.
@@ -35,7 +33,7 @@ class EpochClock:
     def number_of(self, step: int) -> int:
         """The epoch that a step belongs to."""
         number, start = self.origin
-        return number + values.epoch_of(step - start, self._length)
+        return number + ((step - start) // self._length if self._length else 0)
 
     def begin(self, step: int) -> None:
         """Opens the epoch of a step."""

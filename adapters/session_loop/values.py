@@ -36,11 +36,7 @@ def as_val_logs(result: Mapping[str, Any]) -> dict[str, Any]:
       result: `{metric: value}`; a key that has the prefix already keeps it, and the
         `global_step` that an Estimator adds to its results is left out.
     """
-    return {
-        key if key.startswith("val_") else f"val_{key}": as_log_value(value)
-        for key, value in result.items()
-        if key != "global_step"
-    }
+    return {f"val_{key}": value for key, value in as_test_logs(result).items()}
 
 
 def as_test_logs(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,16 +46,6 @@ def as_test_logs(result: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in result.items()
         if key != "global_step"
     }
-
-
-def epoch_of(step: int, steps_per_epoch: int | None) -> int:
-    """The epoch that the next training step belongs to.
-
-    Args:
-      step: global step, counted from 0.
-      steps_per_epoch: training steps in an epoch; None means one endless epoch.
-    """
-    return step // steps_per_epoch if steps_per_epoch else 0
 
 
 _ONE = np.float32(1.0)

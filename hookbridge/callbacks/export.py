@@ -12,6 +12,7 @@ import tensorflow as tf
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
 from hookbridge.adapters.session_graph.variables import write_checkpoint
+from hookbridge.callbacks import upload
 
 
 @contextlib.contextmanager
@@ -77,13 +78,5 @@ def model_function(
 
 def copy_tree(source: str, target: str) -> None:
     """Copies a folder from any file system of `tf.io.gfile` to any other."""
-    for folder, _, files in tf.io.gfile.walk(source):
-        below = folder[len(source) :].strip("/")
-        there = tf.io.gfile.join(target, below) if below else target
-        tf.io.gfile.makedirs(there)
-        for name in files:
-            tf.io.gfile.copy(
-                tf.io.gfile.join(folder, name),
-                tf.io.gfile.join(there, name),
-                overwrite=True,
-            )
+    for file in upload.files_below(source):
+        upload.send(source, file, target)

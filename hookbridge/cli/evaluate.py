@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hookbridge import errors
 from hookbridge.cli import job_flags
 
 SUMMARY = "Evaluate the newest checkpoint of a model definition file."
@@ -23,11 +22,7 @@ def define_flags(values: Any) -> None:
 
 def run(values: Any, arguments: Sequence[str]) -> int:
     """Prints the metrics, and drives `on_test_*` of the file's callbacks."""
-    if values.model_def is None or arguments:
-        raise errors.InvalidArgumentError(
-            f"Received {' '.join(arguments) or 'no --model_def'}; expected "
-            "--model_def=FILE.py and flags."
-        )
+    job_flags.only_flags(values, arguments)
     return job_flags.run_job(values, _evaluate, "evaluate")
 
 

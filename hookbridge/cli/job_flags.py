@@ -6,7 +6,7 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from absl import flags
@@ -82,6 +82,15 @@ def settings_of(values: Any) -> TrainingSettings:
         if isinstance(value, list):
             fields[name] = tuple(value)
     return TrainingSettings(**fields)
+
+
+def only_flags(values: Any, arguments: Sequence[str]) -> None:
+    """Raises `errors.InvalidArgumentError` if there is no --model_def, or more."""
+    if values.model_def is None or arguments:
+        raise errors.InvalidArgumentError(
+            f"Received {' '.join(arguments) or 'no --model_def'}; expected "
+            "--model_def=FILE.py and flags."
+        )
 
 
 def run_job(values: Any, act: Callable[[Any], None], command: str) -> int:

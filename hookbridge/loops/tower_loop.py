@@ -155,8 +155,9 @@ class TowerLoop:
         last_step = _resolve_last_step(steps_per_epoch, epochs, max_steps)
         if model_dir is not None:
             model_dir = writable(model_dir, name="model_dir")
-        final = FinalValuesHook()
-        with tf.Graph().as_default(), tf.compat.v1.device(self._placement()):
+        final, cluster = FinalValuesHook(), self._cluster
+        place = None if cluster is None else cluster.device_setter()
+        with tf.Graph().as_default(), tf.compat.v1.device(place):
             tf.compat.v1.set_random_seed(self._seed)
             graph, sync_hooks = self._build(input_fn)
             hooks = as_hooks(
@@ -226,9 +227,6 @@ class TowerLoop:
                     value = variables[variable.op.name]
                     session.run(assign, feed_dict={assign.inputs[1]: value})
                 return evaluation.run(session)
-
-    def _placement(self) -> Any:
-        return None if self._cluster is None else self._cluster.device_setter()
 
     def _build(self, input_fn: InputFn) -> tuple[TowerGraph, list[Any]]:
         """The graph, and the hooks that `SyncReplicasOptimizer` needs on a worker."""

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
+from hookbridge.adapters.guests import kinds
 from hookbridge.training.definition import ModelDefinition
 
 v1 = tf.compat.v1
@@ -46,7 +47,7 @@ class GraphOptimizer:
         self._legacy: Any = None
         if isinstance(optimizer, v1.train.Optimizer):
             return
-        self._keras = sys.modules[_package(optimizer)]
+        self._keras = kinds.keras_behind(optimizer) or sys.modules["keras"]
         where = definition.where("optimizer")
         if compat.is_keras3(self._keras):
             raise errors.RefusedError(
@@ -104,14 +105,6 @@ class AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         """Applies gradients; the Keras optimizer counts the step."""
         del global_step
         return self._keras_optimizer.apply_gradients(list(grads_and_vars), name=name)
-
-
-def _package(thing: Any) -> str:
-    for base in type(thing).__mro__:
-        root = base.__module__.partition(".")[0]
-        if root in ("keras", "tf_keras"):
-            return root
-    return "keras"
 
 
 def _names(keras: Any) -> list[str]:

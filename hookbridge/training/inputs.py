@@ -67,16 +67,13 @@ class Inputs:
         definition = self._definition
         if definition.optional(_OWN_INPUTS[mode]) is not None:
             return find_function_of(definition, _OWN_INPUTS[mode])
-        files = self._files(mode)
-        if not files:
+        if not self._files(mode):
             flag = FLAGS[mode]
             raise errors.InvalidArgumentError(
                 f"Received no --{flag}, and {definition.path} has no "
                 f"`{_OWN_INPUTS[mode]}`; expected one of them."
             )
-        rows = Rows(
-            files, header_lines=self._settings.header_lines, name=f"--{FLAGS[mode]}"
-        )
+        rows = self._rows(mode)
         if definition.optional("dataset_fn") is None:
             return functools.partial(self._of_input_fn, rows, mode)
         without = self._without(rows, mode)
@@ -89,12 +86,7 @@ class Inputs:
             return settings.steps_per_epoch
         if self._definition.optional(_OWN_INPUTS[TRAIN]) is not None:
             return None
-        rows = Rows(
-            self._files(TRAIN),
-            header_lines=settings.header_lines,
-            name=f"--{FLAGS[TRAIN]}",
-        )
-        examples = rows.count() - len(self.skipped.get(TRAIN, ()))
+        examples = self._rows(TRAIN).count() - len(self.skipped.get(TRAIN, ()))
         towers = settings.num_towers if settings.batch_per_tower else 1
         return math.ceil(examples / (self.batch_size(TRAIN) * towers))
 
@@ -114,16 +106,15 @@ class Inputs:
           loss: called as `loss(features, labels)` with batches of one example; a row
             that it fails on counts too, such as one whose label is out of range.
         """
-        files = self._files(mode)
         pipeline = self._pipelines.get(mode)
         transform: Callable[[Any], Any]
         if pipeline is not None:
             transform = pipeline.transform
-        elif self._definition.optional("dataset_fn") is not None and files:
+        elif self._definition.optional("dataset_fn") is not None and self._files(mode):
             transform = self._transform(mode)
         else:
             return None
-        rows = Rows(files, header_lines=self._settings.header_lines)
+        rows = self._rows(mode)
 
         def with_loss(data: Any) -> Any:
             examples = transform(data)
@@ -137,6 +128,10 @@ class Inputs:
     def _files(self, mode: str) -> tuple[str, ...]:
         files: tuple[str, ...] = getattr(self._settings, FLAGS[mode])
         return files
+
+    def _rows(self, mode: str) -> Rows:
+        flag, header_lines = FLAGS[mode], self._settings.header_lines
+        return Rows(self._files(mode), header_lines=header_lines, name=f"--{flag}")
 
     def _without(self, rows: Rows, mode: str) -> list[tuple[str, int]]:
         """The rows to leave out, told and counted, if the user wants that."""

@@ -14,6 +14,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
+from hookbridge.adapters.state import storage
 from hookbridge.arguments import seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import StopBoard
@@ -32,9 +33,7 @@ def write_marker(model_dir: str, reason: str) -> None:
     path = tf.io.gfile.join(model_dir, FILE)
     text = json.dumps({"run": uuid.uuid4().hex, "reason": reason})
     tf.io.gfile.makedirs(model_dir)
-    with tf.io.gfile.GFile(path + ".part", "w") as file:
-        file.write(text)
-    tf.io.gfile.rename(path + ".part", path, overwrite=True)
+    storage.write(path, text.encode())
 
 
 @contextlib.contextmanager
