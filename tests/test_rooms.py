@@ -23,7 +23,7 @@ _ATTRIBUTES = {
     "adapters/guests/watchers.py": "the mark of a guest that is profiled",
     "adapters/live_model/watched.py": "who listens to a variable",
     "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",
-    "adapters/state/codec.py": "the state of a callback",
+    "adapters/state/attributes.py": "the state of a callback",
     "hookbridge/estimator/estimator_training.py": "fields of the RunConfig of one task",
     "hookbridge/estimator/facade.py": "passes on what is set on the module it covers",
     "hookbridge/estimator/revive.py": "the builtins of modules that it loads",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from absl import logging
 
 from hookbridge.adapters.state import arrays as array_files
-from hookbridge.adapters.state import codec, storage
+from hookbridge.adapters.state import attributes, codec, storage
 
 # Version 1 had the arrays in a file without a name of their own.
 VERSION = 2
@@ -83,7 +83,7 @@ class CallbackState:
         # A user's callback is saved as far as it differs from this. The counters of
         # Keras's own are always saved.
         self._base = [
-            {} if codec.is_stock(c) else copy.deepcopy(codec.storable(c))
+            {} if attributes.is_stock(c) else copy.deepcopy(attributes.storable(c))
             for c in self._callbacks
         ]
 
@@ -108,8 +108,8 @@ class CallbackState:
         entries = []
         for callback, base in zip(self._callbacks, self._base, strict=True):
             state = {}
-            for name, now in codec.storable(callback).items():
-                if name not in base or not codec.same(now, base[name]):
+            for name, now in attributes.storable(callback).items():
+                if name not in base or not attributes.same(now, base[name]):
                     state[name] = codec.encode(getattr(callback, name), arrays)
             entries.append({"class": type(callback).__name__, "state": state})
         document = {
@@ -236,14 +236,14 @@ class CallbackState:
             if _ended_at(target) == at:
                 # The object has lived through all that the file tells, and its
                 # `on_train_begin` has counted on. Keras's own have begun anew there.
-                counters = codec.counters_of(target)
+                counters = attributes.counters_of(target)
                 base_only = [n for n in state if n not in counters]
                 for attribute in base_only:
                     base.pop(attribute, None)
                 state = {n: v for n, v in state.items() if n in counters}
             for attribute, value in state.items():
                 try:
-                    codec.put(target, attribute, value)
+                    attributes.put(target, attribute, value)
                 except Exception as e:  # a property of a user's class may raise
                     logging.warning(
                         "hookbridge: `%s.%s` cannot be restored from %s (%s: %s). "

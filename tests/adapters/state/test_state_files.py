@@ -12,7 +12,7 @@ import pytest
 from state_runs import Holds, Killed
 
 from hookbridge.adapters.state import arrays as array_files
-from hookbridge.adapters.state import codec, storage
+from hookbridge.adapters.state import attributes, storage
 from hookbridge.adapters.state.files import CallbackState
 
 
@@ -128,7 +128,7 @@ def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
     changed = {k: v for k, v in vars(callback).items() if before.get(k) != v}
     assert changed == {"phase": "decay", "count": 4, "found": 3}
     # What is restored is what is stored.
-    stored = codec.storable(callback).keys()
+    stored = attributes.storable(callback).keys()
     assert stored >= changed.keys() and not stored & {"cmd", "path", "model", "new"}
 
 

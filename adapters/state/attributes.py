@@ -1,0 +1,166 @@
+"""Which attributes of a callback are its state, and how they are set again."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import types
+from typing import Any
+
+import numpy as np
+
+from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.state.codec import NotStorableError, encode
+
+# The counters of Keras's own callbacks. All their other attributes are configuration
+# or belong to one process (files, writers, clocks).
+_STOCK: dict[str, tuple[str, ...]] = {
+    "EarlyStopping": ("wait", "best", "best_epoch", "stopped_epoch", "best_weights"),
+    "ReduceLROnPlateau": ("best", "wait", "cooldown_counter"),
+    "ModelCheckpoint": (
+        "best",
+        "epochs_since_last_save",
+        "_batches_seen_since_last_saving",
+        "_last_batch_seen",
+    ),
+    "History": ("history", "epoch"),
+    "TensorBoard": ("_global_train_batch", "_global_test_batch"),
+}
+
+# The counters that are not numbers.
+_KINDS: dict[str, type] = {"best_weights": list, "history": dict, "epoch": list}
+_NUMBERS = (int, float, np.number)
+_CONTAINERS = (list, tuple, dict, np.ndarray)
+# What the loop sets, not the callback.
+_NEVER = frozenset({"model", "_model", "params", "validation_data"})
+
+
+def is_stock(callback: Any) -> bool:
+    """Whether a callback is of a class of Keras itself, not of a user's."""
+    return kinds.is_of_keras(type(callback))
+
+
+def counters_of(callback: Any) -> frozenset[str]:
+    """What the Keras class that a callback is or derives from counts in."""
+    return frozenset(
+        name
+        for base in type(callback).__mro__
+        if kinds.is_of_keras(base)
+        for name in _STOCK.get(base.__name__, ())
+    )
+
+
+def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """The attributes of a callback that are stored: `{name: (JSON, arrays)}`.
+
+    Those of a Keras class are the ones it counts in; those of a user's class are all
+    that `encode` takes and that are state, see `is_state`.
+
+    Args:
+      callback: of any flavour.
+    """
+    found = {}
+    for name, value in list(getattr(callback, "__dict__", {}).items()):
+        if not is_state(callback, name, value):
+            continue
+        arrays: dict[str, Any] = {}
+        try:
+            found[name] = encode(value, arrays), arrays
+        except (NotStorableError, RecursionError):
+            continue
+    return found
+
+
+def is_state(callback: Any, name: str, value: Any) -> bool:
+    """Whether an attribute of a callback is state and may have a value.
+
+    A text, a value of another kind than the present one, and an attribute that is not
+    there are state only where a method other than `__init__` assigns that attribute:
+    paths, commands and other configuration are not.
+
+    Args:
+      callback: of any flavour.
+      name: of the attribute.
+      value: the present one, or one that was stored.
+    """
+    if is_stock(callback):
+        return name in _STOCK.get(type(callback).__name__, ())
+    of_class = inspect.getattr_static(type(callback), name, None)
+    if (
+        name in _NEVER
+        or name.startswith("__")
+        or callable(of_class)
+        or isinstance(of_class, (classmethod, staticmethod))
+        or inspect.isdatadescriptor(of_class)
+    ):
+        return False
+    now = getattr(callback, "__dict__", {}).get(name)
+    if isinstance(now, _NUMBERS) and isinstance(value, _NUMBERS):
+        return True
+    for kind in _CONTAINERS:
+        if isinstance(now, kind) and isinstance(value, kind):
+            return True
+    kind_of_callback: Any = type(callback)
+    return name in _assigned(kind_of_callback)
+
+
+@functools.lru_cache(maxsize=256)
+def _assigned(kind: Any) -> frozenset[str]:
+    """The attributes that methods of a class other than `__init__` assign."""
+    codes = []
+    for base in kind.__mro__:
+        for name, member in vars(base).items():
+            function = inspect.unwrap(getattr(member, "__func__", member))
+            code = getattr(function, "__code__", None)
+            if name != "__init__" and isinstance(code, types.CodeType):
+                codes.append(code)
+    found = set()
+    while codes:
+        code = codes.pop()
+        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+        found |= {
+            str(step.argval)
+            for step in dis.get_instructions(code)
+            if step.opname == "STORE_ATTR"
+        }
+    return frozenset(found)
+
+
+def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
+    """Whether two results of `encode` with their arrays are equal."""
+    return (
+        repr(a[0]) == repr(b[0])
+        and a[1].keys() == b[1].keys()
+        and all(np.array_equal(a[1][k], b[1][k]) for k in a[1])
+    )
+
+
+def put(callback: Any, name: str, value: Any) -> None:
+    """Sets an attribute to what `decode` returned.
+
+    A list or dict that is there is refilled, not replaced: other objects may hold it,
+    and it may have a type of its own.
+
+    Raises:
+      TypeError: the attribute is no state, or the value is not of its kind.
+    """
+    if not is_state(callback, name, value):
+        raise TypeError("it is configuration or a method, not state")
+    now = getattr(callback, name, None)
+    if is_stock(callback):
+        kind: Any = _KINDS.get(name, _NUMBERS)
+        fits = value is None or isinstance(value, kind)
+    else:
+        number = isinstance(now, _NUMBERS) and not isinstance(now, bool)
+        fits = not (number and isinstance(value, (str, list, tuple, dict)))
+    if not fits:
+        raise TypeError(f"{value!r} cannot take the place of {now!r}")
+    like = type(value) in (dict, list, type(now))
+    if isinstance(now, dict) and isinstance(value, dict) and like:
+        now.clear()
+        now.update(value)
+    elif isinstance(now, list) and isinstance(value, list) and like:
+        now[:] = value
+    else:
+        setattr(callback, name, value)
