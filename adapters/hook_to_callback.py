@@ -56,17 +56,10 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         positive("max_lag", max_lag, least=0)
         self.hook = hook
         self.max_lag = max_lag
-        self.validation_data = None
-        self.params: dict[str, Any] | None = None
-        self._model: Any = None
         self._run: Any = None
         self._silence: Any = None
         # Saves the state of other callbacks with this hook's checkpoints, or None.
         self.states: Any = None
-
-    def set_params(self, params: dict[str, Any]) -> None:
-        """Called by Keras before training."""
-        self.params = params
 
     def set_model(self, model: Any) -> None:
         """Called by Keras before it makes its step function.
@@ -74,7 +67,7 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         Raises:
           errors.RefusedError: the model cannot be the host of hooks.
         """
-        self._model = model
+        super().set_model(model)
         if model is None:
             return
         self._join(model)

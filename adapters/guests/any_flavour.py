@@ -16,6 +16,8 @@ def _with_bases(cls: Any, bases: tuple[type, ...]) -> Any:
 class AnyFlavour:
     """Base class whose objects are instances of each imported Keras's `Callback`."""
 
+    params: Any = None
+    validation_data: Any = None  # Keras 2 has it on every callback
     _model: Any = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -23,6 +25,14 @@ class AnyFlavour:
         missing = tuple(b for b in bases if not issubclass(cls, b))
         own: Any = cls
         return object.__new__(_with_bases(own, missing) if missing else own)
+
+    def set_params(self, params: Any) -> None:
+        """Called by Keras, or the session loop, before training."""
+        self.params = params
+
+    def set_model(self, model: Any) -> None:
+        """Called by Keras, or the session loop, before training."""
+        self._model = model
 
     @property
     def model(self) -> Any:

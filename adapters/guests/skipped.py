@@ -60,17 +60,10 @@ class SkippedCallback(_Skipped, any_flavour.AnyFlavour):
     def __init__(self, callback: Any, role: roles.Role) -> None:
         super().__init__(role)
         self.callback = callback
-        self.validation_data = None
-        self.params: Any = None
-        self._model: Any = None
-
-    def set_params(self, params: Any) -> None:
-        """Called by Keras before training."""
-        self.params = params
 
     def set_model(self, model: Any) -> None:
         """Called by Keras before training."""
-        self._model = model
+        super().set_model(model)
         self._say_once()
 
 

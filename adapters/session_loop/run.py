@@ -8,9 +8,14 @@ from typing import Any
 
 from hookbridge import compat
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.live_model.build import build_model
+from hookbridge.adapters.live_model.clone import Clone
+from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.model import LiveModel
+from hookbridge.adapters.live_model.optimizer import live_optimizer
+from hookbridge.adapters.live_model.rates import LiveRates
+from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.adapters.session_graph.variables import model_variables
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback, lender_of
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.delivery import Calls
@@ -199,14 +204,36 @@ class SessionRun:
         rates: list[LearningRate],
         evaluate: Callable[[], Mapping[str, float]] | None,
     ) -> None:
-        """Builds the live model of this run."""
-        self.model = build_model(
-            self.config,
-            self.graph,
-            session=lambda: self.session,
-            step=lambda: self.step,
+        """Builds the model that the callbacks of this run are given.
+
+        Args:
+          metrics: names of the entries of `logs`.
+          rates: the learning rates of the graph.
+          evaluate: validates and returns `{metric: value}`, or None.
+        """
+        source, flavours = self.config.keras_model(self.graph), self.config.flavours
+
+        def session() -> Any:
+            return self.session
+
+        def step() -> int:
+            return self.step
+
+        clone = None
+        if source is None:
+            weights = LiveWeights(*model_variables(self.graph), session)
+        else:
+            trained, others = source.trainable_weights, source.non_trainable_weights
+            weights = LiveWeights(trained, others, session, source.weights)
+            clone = Clone(source, weights)
+        self.model = LiveModel(
+            weights=weights,
+            optimizer=live_optimizer(LiveRates(rates, session), step, flavours),
+            counters=LiveCounters(step, flavours),
+            clone=clone,
             metrics=metrics,
-            rates=rates,
+            graph=self.graph,
             evaluate=evaluate,
+            backups=self.config.backups,
         )
         self.model.live_link.run = weakref.ref(self)

@@ -19,17 +19,7 @@ class ReadyMade(any_flavour.AnyFlavour):
     """
 
     def __init__(self, role: Role) -> None:
-        self.params: dict[str, Any] | None = None
-        self.validation_data = None
         set_role(self, role)
-
-    def set_params(self, params: dict[str, Any]) -> None:
-        """Called by the loop before training."""
-        self.params = params
-
-    def set_model(self, model: Any) -> None:
-        """Called by the loop before training."""
-        self.model = model
 
     def global_step(self) -> int:
         """How many updates the model has had."""
