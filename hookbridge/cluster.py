@@ -29,6 +29,9 @@ Task = Literal["local", "chief", "worker", "evaluator", "ps"]
 class ClusterConfig:
     """A cluster and this process's place in it.
 
+    It is what `TF_CONFIG` says, as
+    `tf.distribute.cluster_resolver.TFConfigClusterResolver` reads it.
+
     Attributes:
       cluster: `{job: ["host:port", ...]}`; empty for a job of one process.
       task_type: `"chief"`, `"master"`, `"worker"`, `"ps"` or `"evaluator"`.

@@ -218,6 +218,13 @@ def test_the_site_has_every_page() -> None:
     assert {p.relative_to(DOCS).as_posix() for p in DOCS.glob("**/*.md")} <= listed
 
 
+def test_the_index_names_pages_by_their_titles() -> None:
+    index = (DOCS / "index.md").read_text("utf-8")
+    for text, page in re.findall(r"\[([^\]]+)\]\(([\w-]+\.md)\)", index):
+        title = (DOCS / page).read_text("utf-8").splitlines()[0]
+        assert title == f"# {text}"
+
+
 def test_the_command_line_is_documented_as_it_is() -> None:
     text = write_command_line.PAGE.read_text("utf-8")
     assert text == write_command_line.page(), "run tests/helpers/write_command_line.py"

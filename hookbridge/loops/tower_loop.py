@@ -34,7 +34,10 @@ class TowerLoop:
     """Synchronous data-parallel training in graph mode, in one process or several.
 
     Every step splits one batch `[N, ...]` among the towers, averages their
-    gradients and updates the shared variables once.
+    gradients and updates the shared variables once, as `tf.distribute.MirroredStrategy`
+    does; with `replicas_to_aggregate` the workers do so together, by the backup-worker
+    scheme of `tf.compat.v1.train.SyncReplicasOptimizer` (Chen et al., "Revisiting
+    Distributed Synchronous SGD", arXiv:1604.00981).
 
     What a hook can fetch or feed by name means the same as in `Model.fit`:
     `"loss:0"` and `"<metric>:0"` (means over the whole batch), `"learning_rate:0"`,

@@ -13,7 +13,7 @@ from trace_events import RECORDED
 PATH = Path(__file__).resolve().parents[2] / "docs" / "trace-scenarios.md"
 
 _HEAD = """\
-# Recorded hook scenarios in `Model.fit`
+# Recorded scenarios
 
 {total} scenarios were recorded on `MonitoredTrainingSession`s of TensorFlow 1.15,
 2.15 and 2.21: which hook method ran with which global step and stop flag, what it

@@ -10,7 +10,9 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import hook_support as support  # noqa: E402 - needs the path
 
-PAGE = f"""# Hooks in Keras loops: the support table
+PAGE = f"""# Hooks in `fit`
+
+What each built-in hook can do in `fit`, `evaluate` and `predict`.
 
 *carried*: the hook ran to its end, and its effect (files, stop, values) was there.
 **refused**: a `hb.errors.RefusedError` before the first step, with the reason and the
