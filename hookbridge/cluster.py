@@ -61,7 +61,10 @@ class ClusterConfig:
 
     @classmethod
     def of(cls, config: ClusterConfig | None) -> ClusterConfig:
-        """What a public function was given as `config=`; None takes `TF_CONFIG`.
+        """What a public function was given as `config=`.
+
+        Args:
+          config: a `ClusterConfig`; None takes `TF_CONFIG`.
 
         Raises:
           errors.InvalidArgumentError: it is something else, or `TF_CONFIG` is
@@ -95,6 +98,9 @@ class ClusterConfig:
     @classmethod
     def from_json(cls, text: str) -> ClusterConfig:
         """Parses the value of `TF_CONFIG`.
+
+        Args:
+          text: that value, an object of JSON.
 
         Raises:
           errors.InvalidArgumentError: it is malformed; the message names the key.

@@ -16,6 +16,7 @@ import write_command_line
 import yaml
 
 import hookbridge as hb
+from hookbridge import lifecycle
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 REFERENCE = {p.name: p.read_text("utf-8") for p in (DOCS / "reference").glob("*.md")}
@@ -171,6 +172,22 @@ def test_docstring_tells_each_argument(name: str) -> None:
     for argument in fields or inspect.signature(value).parameters:
         if not argument.startswith("_") and argument not in ("args", "kwargs"):
             assert re.search(rf"^ *\**{argument}:", text, re.M), f"{name}: {argument}"
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTED))
+def test_methods_tell_each_argument(name: str) -> None:
+    """But for events, whose arguments TensorFlow and Keras document."""
+    value = value_of(name)
+    for method, found in vars(value).items() if inspect.isclass(value) else ():
+        function = getattr(found, "__func__", found)
+        public = inspect.isfunction(function) and not method.startswith("_")
+        if not public or method in lifecycle.EVENTS:
+            continue
+        text = inspect.getdoc(function) or ""
+        for argument in inspect.signature(function).parameters:
+            if argument not in ("self", "cls"):
+                told = re.search(rf"^ *\**{argument}:", text, re.M)
+                assert told, f"{name}.{method}: {argument}"
 
 
 def test_each_error_is_in_the_table_of_errors() -> None:

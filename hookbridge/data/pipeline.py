@@ -92,7 +92,12 @@ class Pipeline:
             self.skipped = told(find_bad_rows(rows, self.transform))
 
     def dataset(self, *, training: bool) -> Any:
-        """A `tf.data.Dataset` of batches; that of the training never ends."""
+        """A `tf.data.Dataset` of batches, tensors `[N, ...]`.
+
+        Args:
+          training: whether rows are shared out, shuffled and repeated without end, and
+            a last batch that is smaller is dropped.
+        """
         without = [(row.file, row.number) for row in self.skipped]
         data = self._rows.dataset(without).map(lambda file, number, row: row)
         workers, index = self._shard
@@ -106,7 +111,11 @@ class Pipeline:
         return batches.prefetch(tf.data.AUTOTUNE)
 
     def transform(self, rows: Any) -> Any:
-        """A dataset of examples from one of rows."""
+        """A dataset of examples from one of rows.
+
+        Args:
+          rows: a `tf.data.Dataset` of lines or records, as strings `[]`.
+        """
         return rows.map(self._example, num_parallel_calls=tf.data.AUTOTUNE)
 
     def first_bad_row(self) -> BadRow | None:

@@ -41,14 +41,23 @@ class Rule:
     run: str = ""
 
     def match(self, name: str) -> str | None:
-        """The prefix that matches a canonical name, or None."""
+        """The prefix that matches, or None.
+
+        Args:
+          name: a canonical dotted name, such as `tf.estimator.Estimator`.
+        """
         for prefix in self.prefixes:
             if name == prefix or name.startswith(f"{prefix}."):
                 return prefix
         return None
 
     def written(self, name: str, prefix: str) -> str:
-        """The way out for a name."""
+        """The way out for a name.
+
+        Args:
+          name: a canonical dotted name.
+          prefix: what `match` returned for it.
+        """
         parts = name.split(".")
         first_class = next((i for i, p in enumerate(parts) if p[:1].isupper()), -1)
         return self.way_out.format(

@@ -58,7 +58,15 @@ class EventLog:
         logs: Any = None,
         results: Any = None,
     ) -> None:
-        """Appends one event; `logs` and `results` as in `Record`."""
+        """Appends one event.
+
+        Args:
+          guest: the guest's name in this log.
+          event: the method that was called.
+          number: epoch or batch; None for events that have neither.
+          logs: a callback's `logs`, of which numbers are kept.
+          results: what a hook fetched.
+        """
         record = Record(
             guest, event, number, self._clock() - self._start, _scalars(logs), results
         )
@@ -70,15 +78,28 @@ class EventLog:
         return list(dict.fromkeys(r.guest for r in self.records))
 
     def of(self, guest: str) -> list[Delivery]:
-        """What `guest` received, comparable with `lifecycle.expected_events`."""
+        """What a guest received, comparable with `lifecycle.expected_events`.
+
+        Args:
+          guest: its name in this log.
+        """
         return [Delivery(r.event, r.number) for r in self.records if r.guest == guest]
 
     def counts(self, guest: str) -> dict[str, int]:
-        """How often `guest` received each event; events it never got are left out."""
+        """How often a guest received each event; events it never got are left out.
+
+        Args:
+          guest: its name in this log.
+        """
         return dict(Counter(r.event for r in self.records if r.guest == guest))
 
     def logs(self, guest: str, event: str) -> list[Mapping[str, float]]:
-        """The `logs` of each `event` of `guest`."""
+        """The `logs` of each such event, in order.
+
+        Args:
+          guest: the guest's name in this log.
+          event: the method's name.
+        """
         return [r.logs for r in self.records if (r.guest, r.event) == (guest, event)]
 
     def to_json(self) -> list[dict[str, Any]]:

@@ -65,7 +65,11 @@ class Rewritten:
         return self.source != self.before
 
     def diff(self, name: str) -> str:
-        """The change as a unified diff of the file `name`."""
+        """The change as a unified diff.
+
+        Args:
+          name: the file's name in the head of the diff.
+        """
         lines = difflib.unified_diff(
             self.before.splitlines(keepends=True),
             self.source.splitlines(keepends=True),

@@ -45,5 +45,9 @@ class RewriteRule:
     prepare: Callable[[Context], None] | None = None
 
     def concerns(self, text: str) -> bool:
-        """Whether the text has one of the rule's words."""
+        """Whether the text has one of the rule's words.
+
+        Args:
+          text: the code of a whole file.
+        """
         return not self.words or any(word in text for word in self.words)
