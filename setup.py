@@ -110,10 +110,8 @@ setup(
         "hookbridge.cli": ["pages/*.md", "pages/*/*.md"],
         # A link to examples/data, for checkouts and installed packages alike.
         "hookbridge.demo": ["data/*"],
-        # The names of each TensorFlow that `migrate` knows.
+        # The names of each TensorFlow, and those of tf.contrib that live.
         "hookbridge.migrate": ["data/*.json"],
-        # The names of tf.contrib that live.
-        "hookbridge.run.contrib": ["data/*.json"],
     },
     install_requires=["tensorflow>=2.15", "numpy", "absl-py"],
     extras_require=EXTRAS,

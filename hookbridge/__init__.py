@@ -55,6 +55,7 @@ _WHERE = {
     "set_role": "hookbridge.adapters.guests.roles",
     "callbacks": "hookbridge.callbacks",
     "checkpoints": "hookbridge.checkpoints",
+    "contrib": "hookbridge.contrib",
     "data": "hookbridge.data",
     "errors": "hookbridge.errors",
     "estimator": "hookbridge.estimator",

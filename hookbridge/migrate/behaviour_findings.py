@@ -19,12 +19,20 @@ _ANYWHERE = frozenset(
     for name in (
         *("Session", "InteractiveSession", "train.start_queue_runners", "FIFOQueue"),
         *("train.batch", "train.shuffle_batch", "train.string_input_producer"),
+        *("train.slice_input_producer", "train.range_input_producer"),
         *("train.MonitoredTrainingSession", "train.MonitoredSession"),
         "train.SingularMonitoredSession",
     )
 )
 _AT_MODULE_LEVEL = frozenset(
     f"{prefix}{name}" for prefix in _V1 for name in ("placeholder", "get_variable")
+)
+# Their threads read variables while no graph is the default one.
+_WITH_THREADS = frozenset(
+    {
+        *(f"{prefix}train.Supervisor" for prefix in _V1),
+        *("tf_slim.learning.train", "tf.contrib.slim.learning.train"),
+    }
 )
 _SWITCHES = frozenset(
     f"tf.compat.v1.{name}"
@@ -73,19 +81,23 @@ def _v1_behaviour(
         if name in _ANYWHERE
         or (name in _AT_MODULE_LEVEL and id(call) not in _in_functions(source))
     ]
-    in_graphs = any(name in ("tf.Graph", "tf.compat.v1.Graph") for _, name in called)
-    if not needing or in_graphs:
+    if any(name in ("tf.Graph", "tf.compat.v1.Graph") for _, name in called):
+        needing = []
+    needing += [(call, name) for call, name in called if name in _WITH_THREADS]
+    if not needing:
         return
     call, name = min(needing, key=lambda pair: pair[0].lineno)
     yield found_at(source, call, "V1_BEHAVIOUR", name, _V1_WAY)
 
 
 def _in_functions(source: Source) -> set[int]:
-    """The ids of the nodes inside functions."""
+    """The ids of the nodes inside functions, but for a program's `main`."""
+    is_program = "__main__" in source.text
     return {
         id(inner)
         for node in source.nodes
         if isinstance(node, ast.FunctionDef | ast.Lambda)
+        and not (is_program and getattr(node, "name", "") == "main")
         for inner in ast.walk(node)
     }
 

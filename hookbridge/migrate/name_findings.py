@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hookbridge.migrate import contrib_names
 from hookbridge.migrate.findings import Finding
 from hookbridge.migrate.names import Names, canonical
 from hookbridge.migrate.rules import OTHER_CODES, found_at, rule_for
@@ -21,10 +22,14 @@ _HOOK_MODULES = (
 
 # They ask TensorFlow or tf_keras for what is gone since 2.16.
 _SLIM_BROKEN = {
-    "tf_slim.batch_norm": "`tf.compat.v1.layers.batch_normalization`",
-    "tf_slim.layers.batch_norm": "`tf.compat.v1.layers.batch_normalization`",
-    "tf_slim.optimize_loss": "an optimizer's `minimize`",
-    "tf_slim.layers.optimize_loss": "an optimizer's `minimize`",
+    f"tf_slim.{name}": f"`hb.contrib.slim.{name}`, or {way}"
+    for name, way in (
+        ("batch_norm", "`tf.compat.v1.layers.batch_normalization`"),
+        ("optimize_loss", "an optimizer's `minimize`"),
+    )
+}
+_SLIM_BROKEN |= {
+    name.replace(".", ".layers.", 1): way for name, way in _SLIM_BROKEN.items()
 }
 
 
@@ -82,6 +87,10 @@ def describe(name: str, target: Target) -> tuple[str, str, str, str] | None:
         ends_with_estimator = rule.code.startswith(("ESTIMATOR", "LAYERS"))
         applies = not target.has_estimator if ends_with_estimator else not there
         if applies:
+            carried = contrib_names.carried_name(name)
+            if rule.verdict == "manual" and carried is not None:
+                way_out = f"`{carried.replace('hookbridge', 'hb', 1)}`"
+                return rule.code, "assisted", rule.reason, way_out
             way_out = rule.written(name, prefix)
             return rule.code, rule.verdict, rule.reason, way_out
     if root != "tf" or there:

@@ -6,12 +6,15 @@ import functools
 import json
 from typing import NamedTuple
 
+from hookbridge.migrate import contrib_names
 from hookbridge.migrate.name_findings import describe
 from hookbridge.migrate.rules import rule_for
 from hookbridge.migrate.target import DATA, Target
 
 _V1 = "tf.compat.v1."
 _ESTIMATOR = "hookbridge.estimator"
+# The code of names that hookbridge carries itself, under `hb.contrib`.
+CARRIED = "CARRIED"
 # What `tf.estimator` and `tf.compat.v1.estimator` have two different things for.
 OTHER_IN_V1 = frozenset(
     {
@@ -83,7 +86,10 @@ def new_name(name: str, target: Target) -> NewName | None:
         return None
     code, _, _, way_out = found
     dotted = _dotted(name, code, way_out, target)
-    return None if dotted is None else NewName(code, dotted)
+    if dotted is not None:
+        return NewName(code, dotted)
+    carried = contrib_names.carried_name(name)
+    return None if carried is None else NewName(CARRIED, carried)
 
 
 def _dotted(name: str, code: str, way_out: str, target: Target) -> str | None:
@@ -151,7 +157,7 @@ def _contrib(name: str, target: Target) -> str | None:
     for place in _PLACES[prefix]:
         living = f"{place}.{rest}"
         if place.startswith("tf_slim"):
-            there = _slim_has(living)
+            there = _slim_has(living) and describe(living, target) is None
         elif place.startswith(_ESTIMATOR):
             there = has_estimator(living[len(_ESTIMATOR) + 1 :])
         else:

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hookbridge import migrate
+from hookbridge.migrate import contrib_names
 from hookbridge.migrate.findings import Finding, Unread
 from hookbridge.migrate.rules import OTHER_RUN, RULES
-from hookbridge.run.contrib import living
 from hookbridge.text_table import aligned
 
 # Findings that are not about what a TensorFlow lacks.
@@ -96,7 +96,7 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
 def _diagnosis(finding: Finding) -> Diagnosis:
     run = _RUN.get(finding.code, "")
     if finding.name.startswith(CONTRIB):
-        run = (run or _ANSWERED) if living.lives(finding.name) else ""
+        run = (run or _ANSWERED) if contrib_names.lives(finding.name) else ""
     writes = finding.way_out if finding.verdict in ("auto", "assisted") else ""
     return Diagnosis(
         file=finding.file,

@@ -48,15 +48,3 @@ def evaluated(log: str) -> list[str]:
 def numbers(line: str) -> list[float]:
     """The numbers of a line."""
     return [float(number) for number in _NUMBER.findall(line)]
-
-
-def files_of(folder: Path) -> list[str]:
-    """What is in a folder; names that are never the same twice have a star."""
-    found = set()
-    for path in folder.rglob("*"):
-        name = path.relative_to(folder).as_posix()
-        name = re.sub(r"events\.out\.tfevents\..*", "events*", name)
-        name = re.sub(r"/\d{10}/", "/*/", name)
-        if path.is_file():
-            found.add(name)
-    return sorted(found)

@@ -1,6 +1,6 @@
 """Records what the programs in `programs/` do on the TensorFlow they were written for.
 
-    python tests/migrate/record_programs.py [NAME...]
+    PYTHONPATH=tests/helpers python tests/migrate/record_programs.py [NAME...]
 
 With the Python of TensorFlow 2.15.1, and once more with that of TensorFlow 1.15.5:
 `tests/run/record_program_losses.py` says how to make it. Nothing of hookbridge is
@@ -17,7 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from migrated import NATIVE, PROGRAMS, RECORDED, evaluated, files_of, told
+from left_files import files_of
+from migrated import NATIVE, PROGRAMS, RECORDED, evaluated, told
 
 
 def main() -> None:

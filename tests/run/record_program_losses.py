@@ -1,11 +1,13 @@
-"""Records the losses of the programs in `programs/` on the TensorFlow they are for.
+"""Records what the programs in `programs/` do on the TensorFlow they are for.
+
+That is the losses that they print and the files that they leave.
 
 Most were never touched by `tf_upgrade_v2`; they run as they stand on TensorFlow 1.15.5
 with Python 3.7, tf.contrib included:
 
     python3.7 -m venv tf115
     tf115/bin/pip install tensorflow==1.15.5 protobuf==3.20.3 numpy==1.18.5 "h5py<3"
-    tf115/bin/python tests/run/record_program_losses.py
+    PYTHONPATH=tests/helpers tf115/bin/python tests/run/record_program_losses.py
 
 The others are recorded the same way with the Python of TensorFlow 2.15.1. Each call
 replaces the rows of the TensorFlow that runs it, or of the programs whose names it is
@@ -25,8 +27,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import Any
 
+from left_files import files_of
 from program_table import (
     PROGRAMS,
     RECORDED,
@@ -39,11 +43,13 @@ from program_table import (
 )
 
 
-def run(program: Program, *more: str) -> subprocess.Popen[str]:
+def run(
+    program: Program, *more: str, folder: str | None = None
+) -> subprocess.Popen[str]:
     """Starts a program in a folder of its own, with its output in pipes."""
     return subprocess.Popen(
         [sys.executable, *program.command(), *more],
-        cwd=tempfile.mkdtemp(),
+        cwd=folder or tempfile.mkdtemp(),
         env={
             **os.environ,
             "PYTHONPATH": program.python_path(),
@@ -56,12 +62,13 @@ def run(program: Program, *more: str) -> subprocess.Popen[str]:
     )
 
 
-def losses(program: Program) -> list[tuple[str, str]]:
-    """What it prints, run alone."""
-    process = run(program)
-    out, err = process.communicate()
-    assert process.returncode == 0, err
-    return losses_of(out, err)
+def results(program: Program) -> dict[str, Any]:
+    """What it prints and leaves, run alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        process = run(program, folder=folder)
+        out, err = process.communicate()
+        assert process.returncode == 0, err
+        return {"losses": losses_of(out, err), "files": files_of(Path(folder))}
 
 
 def replica_losses() -> list[tuple[str, str]]:
@@ -96,15 +103,15 @@ def main() -> None:
     mine = [name for name in PROGRAMS if version.startswith(PROGRAMS[name].native)]
     assert mine, f"TensorFlow {version}; expected {UNTOUCHED} or {TOUCHED}"
     asked = sys.argv[1:] or [*mine, "mnist_replica"]
-    rows = {name: losses(PROGRAMS[name]) for name in mine if name in asked}
+    rows = {name: results(PROGRAMS[name]) for name in mine if name in asked}
     if version.startswith(UNTOUCHED) and "mnist_replica" in asked:
-        rows["mnist_replica"] = replica_losses()
+        rows["mnist_replica"] = {"losses": replica_losses()}
     for name, found in rows.items():
-        print(name, len(found))
+        print(name, *(f"{len(values)} {kind}" for kind, values in found.items()))
         recorded[name] = {
             "tensorflow": version,
             "python": platform.python_version(),
-            "losses": found,
+            **found,
         }
     lines = [f'"{name}": {json.dumps(recorded[name])}' for name in sorted(recorded)]
     RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -12,8 +12,8 @@ import pytest
 from launching import PROGRAMS, ROOT
 
 from hookbridge.cli import main
+from hookbridge.migrate import contrib_names
 from hookbridge.run import doctor
-from hookbridge.run.contrib import living, table
 
 SOURCE = """\
 import tensorflow as tf
@@ -133,10 +133,13 @@ def test_programs_that_run_need_no_person() -> None:
     ],
 )
 def test_living_names(name: str, lives: bool) -> None:
-    assert living.lives(name) is lives
+    assert contrib_names.lives(name) is lives
 
 
 def test_every_name_of_the_table_is_listed() -> None:
-    assert set(living.names()) <= set(table.AREAS) | {"seq2seq", "summary"}
-    for name in table.NAMES:
-        assert living.lives(f"tf.contrib.{name}"), name
+    assert set(contrib_names.names()) <= set(contrib_names.AREAS) | {
+        "seq2seq",
+        "summary",
+    }
+    for name in contrib_names.NAMES:
+        assert contrib_names.lives(f"tf.contrib.{name}"), name

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from hookbridge.run.contrib import living, namespace, table
+from hookbridge.migrate import contrib_names
+from hookbridge.run.contrib import namespace
 from hookbridge.run.contrib.gone import Gone
 
 # What each area's list is made of beside the names of 1.15: what older versions had.
@@ -22,11 +23,11 @@ def listed(source: str) -> list[str]:
 
 
 def main(path: str = "") -> None:
-    known = json.loads(Path(path).read_text()) if path else living.names()
+    known = json.loads(Path(path).read_text()) if path else contrib_names.names()
     for area, sources in MORE.items():
         known[area] = sorted({*known[area], *(n for s in sources for n in listed(s))})
     found = {}
-    for area in sorted({*known, *table.AREAS}):
+    for area in sorted({*known, *contrib_names.AREAS}):
         module = namespace.root()
         for part in area.split("."):
             module = getattr(module, part)
@@ -41,7 +42,7 @@ def main(path: str = "") -> None:
     lines = [
         f' "{area}": {json.dumps(" ".join(names))}' for area, names in found.items()
     ]
-    living.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    contrib_names.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 print(tf.placeholder)

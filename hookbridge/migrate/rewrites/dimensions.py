@@ -3,7 +3,8 @@
     -size = x.get_shape()[1].value
     +size = tf.compat.v1.dimension_value(x.get_shape()[1])
 
-`dimension_value` takes both, the dimension objects of TF1 and plain numbers.
+`dimension_value` takes both, the dimension objects of TF1 and plain numbers. What a loop
+or a comprehension takes from a shape is a dimension, too.
 """
 
 from __future__ import annotations
@@ -20,9 +21,7 @@ NAME = "dimensions"
 
 def apply(old: cst.Attribute, new: cst.Attribute, context: Context) -> Any:
     """Changes `.value` of an item of a shape."""
-    if new.attr.value != "value" or not isinstance(old.value, cst.Subscript):
-        return new
-    if not _is_shape(old.value.value) or not _is_number(old.value):
+    if new.attr.value != "value" or not _is_dimension(old.value, context):
         return new
     above = context.parent(old)
     if isinstance(above, cst.AssignTarget | cst.Attribute):
@@ -31,6 +30,32 @@ def apply(old: cst.Attribute, new: cst.Attribute, context: Context) -> Any:
     after = cst.Call(cst.parse_expression(function), [cst.Arg(new.value)])
     context.edit(NAME, old, after)
     return after.with_changes(lpar=new.lpar, rpar=new.rpar)
+
+
+def _is_dimension(node: cst.BaseExpression, context: Context) -> bool:
+    if isinstance(node, cst.Subscript):
+        return _is_shape(node.value) and _is_number(node)
+    if not isinstance(node, cst.Name):
+        return False
+    above = context.parent(node)
+    while above is not None:
+        loops: list[cst.For | cst.CompFor] = (
+            [above] if isinstance(above, cst.For) else []
+        )
+        if isinstance(above, cst.ListComp | cst.GeneratorExp | cst.SetComp):
+            loops = [above.for_in]
+        for loop in loops:
+            if isinstance(loop.target, cst.Name) and loop.target.value == node.value:
+                return _is_part_of_shape(loop.iter)
+        above = context.parent(above)
+    return False
+
+
+def _is_part_of_shape(node: cst.BaseExpression) -> bool:
+    """Whether it is a shape or a slice of one."""
+    if isinstance(node, cst.Subscript) and not _is_number(node):
+        return _is_shape(node.value)
+    return _is_shape(node)
 
 
 def _is_shape(node: cst.BaseExpression) -> bool:

@@ -23,6 +23,7 @@ _NEEDING = (
     *("tf.compat.v1.layers", "tf.compat.v1.nn.rnn_cell", "tf.compat.v1.keras"),
     *("tf.keras.optimizers.legacy", "tf.keras.layers.DenseFeatures"),
     *("tf.keras.experimental", "tf.keras.wrappers", "tf_slim"),
+    *("hookbridge.contrib.slim", "hookbridge.contrib.layers"),
 )
 
 

@@ -19,6 +19,7 @@ from hookbridge.migrate.guest_rewrites import (
     native_hooks,
 )
 from hookbridge.migrate.rewrites import (
+    carried_contrib,
     contrib_calls,
     contrib_names,
     device_functions,
@@ -49,6 +50,7 @@ REWRITES: tuple[RewriteRule, ...] = (
     estimator_names.RULE,
     hook_names.RULE,
     contrib_names.RULE,
+    carried_contrib.RULE,
     profiler.RULE,
     private_names.RULE,
     v1_names.RULE,

@@ -9,7 +9,7 @@ import libcst as cst
 
 from hookbridge.migrate.name_findings import describe
 from hookbridge.migrate.names import canonical
-from hookbridge.migrate.new_names import new_name
+from hookbridge.migrate.new_names import CARRIED, new_name
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.imports import module_of
 from hookbridge.migrate.rewriting.renaming import living
@@ -20,7 +20,7 @@ _GUARDS = ("ImportError", "ModuleNotFoundError", "AttributeError", "Exception")
 # Below these no `from X import` works: Python's import system has no such modules.
 _NO_MODULES = (
     *("hookbridge.estimator.v1", "hookbridge.estimator.experimental"),
-    "hookbridge.estimator.export",
+    *("hookbridge.estimator.export", "hookbridge.contrib"),
 )
 
 
@@ -93,9 +93,13 @@ def lines_for(found: Imported, context: Context) -> list[str] | None:
         # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
         root = found.bound
         return [f"import {root}"] if root == "tensorflow" else None
-    if new is not None:
+    if new is not None and new.code != CARRIED:
         return _lines(found.bound, new.dotted, context)
-    return [] if _all_uses_are_renamed(found, context) else None
+    if _all_uses_are_renamed(found, context):
+        return []
+    if new is None or CARRIED not in context.codes:
+        return None
+    return _lines(found.bound, new.dotted, context)
 
 
 def _lines(bound: str, name: str, context: Context) -> list[str]:

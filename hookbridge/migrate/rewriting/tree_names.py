@@ -48,9 +48,9 @@ class TreeNames:
                     isinstance(small, cst.Assign)
                     and len(small.targets) == 1
                     and isinstance(small.targets[0].target, cst.Name)
-                    and isinstance(small.value, cst.Attribute)
+                    and isinstance(small.value, cst.Attribute | cst.Name)
                     and (raw := self.raw(small.value)) is not None
-                    and raw.partition(".")[0].startswith("tensorflow")
+                    and raw.startswith(("tensorflow", "tf_slim"))
                     and self._is_single(small.targets[0].target)
                 ):
                     name = small.targets[0].target.value

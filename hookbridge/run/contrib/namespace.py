@@ -9,7 +9,7 @@ from typing import Any
 
 from hookbridge import compat, errors
 from hookbridge.estimator import revive
-from hookbridge.run.contrib import table
+from hookbridge.migrate import contrib_names
 from hookbridge.run.contrib.gone import Gone
 
 _MISSING: Any = object()
@@ -54,14 +54,14 @@ def find(path: str) -> Any:
     Raises:
       errors.MissingExtraError: tf_slim is needed and not installed.
     """
-    if path in table.NAMES:
-        return resolve(table.NAMES[path])
+    if path in contrib_names.NAMES:
+        return resolve(contrib_names.NAMES[path])
     area, _, name = path.rpartition(".")
-    for source in table.AREAS.get(area, ()):
+    for source in contrib_names.AREAS.get(area, ()):
         value = _attribute(resolve(source), name)
         if value is not _MISSING:
             return value
-    return Contrib(path) if table.areas_above(path) else None
+    return Contrib(path) if contrib_names.areas_above(path) else None
 
 
 def _below(path: str, name: str) -> Any:
@@ -72,12 +72,12 @@ def _below(path: str, name: str) -> Any:
         value = find(full)
         if value is not None:
             return value
-        is_files = name == _FILES and path in table.AREAS
+        is_files = name == _FILES and path in contrib_names.AREAS
         return Contrib(full) if is_files else Gone(f"tf.contrib.{full}")
     # A name of any file of an area is looked for in the whole area.
     last = files.rpartition(".")[2]
     near = f"{area}.{last}"
-    value = find(f"{near}.{name}") if table.areas_above(near) else None
+    value = find(f"{near}.{name}") if contrib_names.areas_above(near) else None
     if value is not None and not isinstance(value, Contrib):
         return value
     value = find(f"{area}.{name}")
@@ -90,7 +90,7 @@ def _below(path: str, name: str) -> Any:
 
 
 def resolve(source: str) -> Any:
-    """The object of a source; see `table`."""
+    """The object of a source; see `hookbridge.migrate.contrib_names`."""
     root, *parts = source.split(".")
     found: Any
     if root == "tf":

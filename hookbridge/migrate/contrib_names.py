@@ -1,11 +1,24 @@
-"""Where each name of `tf.contrib` comes from today.
+"""Where each name of `tf.contrib` comes from today, and which names live.
 
 A source begins with `tf` (TensorFlow's public names), `tf_slim`, `estimator` (what
 `tf.compat.v1.estimator` had), `private` (a row of `hookbridge.compat`) or `ours` (a
-module of the room `areas`). Nothing here is put into TensorFlow's own modules.
+module of the room `hookbridge/run/contrib/areas`). TensorFlow is not imported here.
+
+The list of living names is written by tests/run/write_living_names.py from this table
+and the names that TensorFlow 1.15 had.
 """
 
 from __future__ import annotations
+
+import functools
+import json
+
+from hookbridge.migrate.target import DATA
+
+FILE = DATA / "contrib-1.15.json"
+# Where a rewritten program finds the names that only hookbridge carries.
+_CARRIED = "hookbridge.contrib"
+_MNIST = "tf.examples.tutorials.mnist.input_data"
 
 # Area -> where its names are looked for, in this order.
 AREAS: dict[str, tuple[str, ...]] = {
@@ -103,3 +116,50 @@ def areas_above(path: str) -> bool:
     return path == "" or any(
         known == path or known.startswith(f"{path}.") for known in (*AREAS, *NAMES)
     )
+
+
+@functools.cache
+def names() -> dict[str, list[str]]:
+    """Area -> the names in it that live."""
+    listed = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
+    return {area: text.split() for area, text in listed.items()}
+
+
+def lives(name: str) -> bool:
+    """Whether something stands behind a name such as `tf.contrib.slim.conv2d`."""
+    path = name.removeprefix("tf.contrib").lstrip(".")
+    if areas_above(path):
+        return True
+    area, has_files, files = path.partition(".python.")
+    if has_files:
+        last = files.rpartition(".")[2]
+        above = [area, ".".join([area, *files.split(".")[-2:-1]])]
+        if any(f"{a}.{last}" in NAMES for a in above):
+            return True
+        # A file of the area can be imported; its names are looked at where they are.
+        return any(last in names().get(a, ()) for a in above) or (
+            area in AREAS and last.islower()
+        )
+    if path in NAMES:
+        return True
+    parts = path.split(".")
+    return any(
+        parts[place] in names().get(".".join(parts[:place]), ())
+        for place in range(1, len(parts))
+    )
+
+
+def carried_name(name: str) -> str | None:
+    """The name under `hb.contrib` for one of tf.contrib, or of tf_slim; or None."""
+    if name == _MNIST or name.startswith(f"{_MNIST}."):
+        return f"{_CARRIED}.learn.datasets.mnist{name[len(_MNIST) :]}"
+    root, _, rest = name.partition(".")
+    if root == "tf_slim":
+        rest = rest if rest.startswith("layers.") else f"slim.{rest}"
+    elif name.startswith("tf.contrib."):
+        rest = rest.partition(".")[2]
+        if not lives(name):
+            return None
+    else:
+        return None
+    return f"{_CARRIED}.{rest}"

@@ -1,0 +1,40 @@
+"""tf_slim 1.1 on TensorFlow 2.16 and newer, for programs that import it themselves.
+
+`batch_norm` and `optimize_loss` ask private modules of TensorFlow for names that moved.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import types
+
+from hookbridge.compat import tf_version
+from hookbridge.patching import InstanceMethods
+from hookbridge.run import views
+from hookbridge.run.world import LAST_WITH_KERAS2
+
+_SLIM = "tf_slim"
+
+
+def mend() -> None:
+    """Gives tf_slim's modules the view of TensorFlow that `hookbridge run` gives them.
+
+    TensorFlow's own modules stay as they are. Nothing happens without tf_slim.
+    """
+    if tf_version() <= LAST_WITH_KERAS2 or importlib.util.find_spec(_SLIM) is None:
+        return
+    importlib.import_module(_SLIM)
+    for name, module in list(sys.modules.items()):
+        if name == _SLIM or name.startswith(f"{_SLIM}."):
+            InstanceMethods(module, _mended(module)).install()
+
+
+def _mended(module: types.ModuleType) -> dict[str, types.ModuleType]:
+    """The private modules of TensorFlow among a module's names, as views."""
+    return {
+        name: views.find(True, value.__name__)
+        for name, value in vars(module).items()
+        if isinstance(value, types.ModuleType)
+        and value.__name__.startswith(f"{views.PYTHON}.")
+    }

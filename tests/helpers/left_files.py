@@ -1,0 +1,21 @@
+"""The files that a program leaves behind.
+
+This file also runs on Python 3.7, with which TensorFlow 1.15 records its results.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+def files_of(folder: Path) -> list[str]:
+    """What is in a folder; names that are never the same twice have a star."""
+    found = set()
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        name = re.sub(r"events\.out\.tfevents\..*", "events*", name)
+        name = re.sub(r"/\d{10}/", "/*/", name)
+        if path.is_file():
+            found.add(name)
+    return sorted(found)
