@@ -20,7 +20,7 @@ _HOOK_MODULES = (
 )
 
 
-# They ask TensorFlow or tf_keras for what is gone since 2.16.
+# They ask TensorFlow or Keras for private names that are gone.
 _SLIM_BROKEN = {
     f"tf_slim.{name}": f"`hb.contrib.slim.{name}`, or {way}"
     for name, way in (
@@ -71,7 +71,7 @@ def describe(name: str, target: Target) -> tuple[str, str, str, str] | None:
     hook = hook_name(name, target)
     if root == "tf" and not rest:
         return None
-    if name in _SLIM_BROKEN and not target.has_estimator:
+    if name in _SLIM_BROKEN:
         verdict, message = OTHER_CODES["SLIM_BROKEN"]
         return "SLIM_BROKEN", verdict, message, _SLIM_BROKEN[name]
     if hook is not None:

@@ -316,7 +316,7 @@ OTHER_CODES = {
     "FETCH_RUN": ("bridge", "A run that trains nothing and fires every hook."),
     "SLIM_BROKEN": (
         "assisted",
-        "This function of tf_slim 1.1 asks for names that are gone since TF 2.16.",
+        "This function of tf_slim 1.1 asks TensorFlow for names that are gone.",
     ),
     "STEPS_PER_EPOCH": (
         "assisted",

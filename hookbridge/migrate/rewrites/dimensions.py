@@ -3,8 +3,8 @@
     -size = x.get_shape()[1].value
     +size = tf.compat.v1.dimension_value(x.get_shape()[1])
 
-`dimension_value` takes both, the dimension objects of TF1 and plain numbers. What a loop
-or a comprehension takes from a shape is a dimension, too.
+`dimension_value` takes both, the dimension objects of TF1 and plain numbers. What a
+loop or a comprehension takes from a shape is a dimension, too.
 """
 
 from __future__ import annotations

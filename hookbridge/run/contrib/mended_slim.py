@@ -1,4 +1,4 @@
-"""tf_slim 1.1 on TensorFlow 2.16 and newer, for programs that import it themselves.
+"""tf_slim 1.1 on today's TensorFlow, for programs that import it themselves.
 
 `batch_norm` and `optimize_loss` ask private modules of TensorFlow for names that moved.
 """
@@ -9,10 +9,8 @@ import importlib.util
 import sys
 import types
 
-from hookbridge.compat import tf_version
 from hookbridge.patching import InstanceMethods
 from hookbridge.run import views
-from hookbridge.run.world import LAST_WITH_KERAS2
 
 _SLIM = "tf_slim"
 
@@ -22,7 +20,7 @@ def mend() -> None:
 
     TensorFlow's own modules stay as they are. Nothing happens without tf_slim.
     """
-    if tf_version() <= LAST_WITH_KERAS2 or importlib.util.find_spec(_SLIM) is None:
+    if importlib.util.find_spec(_SLIM) is None:
         return
     importlib.import_module(_SLIM)
     for name, module in list(sys.modules.items()):
