@@ -22,6 +22,7 @@ NATIVE = {
     "listeners": "2.15",
     "keras_estimator": "2.15",
     "keras_at_hand": "2.15",
+    "keras_both": "2.15",
     "contrib": "1.15",
     "half_upgraded": "2.15",
     "pure_hooks": "2.15",

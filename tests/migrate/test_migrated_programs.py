@@ -60,6 +60,8 @@ def run(name: str, folder: Path, server: ForkServer, **options: Any) -> Ran:
     return Ran(ended.returncode, output, told(ended.stdout), files_of(folder), done)
 
 
+# The Estimators in these are gone afterwards.
+AT_HAND = ("keras_at_hand", "keras_both")
 # Runs beside the programs as they are rewritten by default: with `--native`.
 NATIVELY = ("pure_hooks", "custom_hooks")
 
@@ -112,9 +114,7 @@ def distinct(lines: list[str]) -> list[str]:
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    "name", sorted({*NATIVE} - {"keras_at_hand", "early_stopping"})
-)
+@pytest.mark.parametrize("name", sorted({*NATIVE} - {*AT_HAND, "early_stopping"}))
 def test_losses_steps_and_files_are_those_of_the_original(
     name: str, runs: dict[str, Future[Ran]], recorded: dict[str, Any]
 ) -> None:
@@ -156,14 +156,15 @@ def test_natively_too(
     assert bool(ran.rewritten.parity_test) is is_pure
 
 
+@pytest.mark.parametrize("name", AT_HAND)
 def test_a_keras_model_at_hand_trains_in_fit(
-    runs: dict[str, Future[Ran]], recorded: dict[str, Any]
+    name: str, runs: dict[str, Future[Ran]], recorded: dict[str, Any]
 ) -> None:
-    ran = runs["keras_at_hand"].result()
+    ran = runs[name].result()
     assert ran.code == 0, ran.output[-3000:]
     assert "model_to_estimator" not in ran.rewritten.source
-    assert ran.told == recorded["keras_at_hand"]["told"]
-    (loss,) = map(float, recorded["keras_at_hand"]["evaluated"])
+    assert ran.told == recorded[name]["told"]
+    (loss,) = map(float, recorded[name]["evaluated"])
     assert f"loss: {loss:.4f}" in ran.output or f"loss: {loss:.4e}" in ran.output
 
 

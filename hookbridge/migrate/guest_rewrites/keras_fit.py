@@ -3,12 +3,22 @@
     -estimator = tf.keras.estimator.model_to_estimator(model)
     -estimator.train(input_fn, steps=100, hooks=[MyHook()])
     +model.fit(input_fn(), steps_per_epoch=100, callbacks=hb.as_callbacks([MyHook()]))
+    -train_spec = tf.estimator.TrainSpec(input_fn, max_steps=100)
+    -eval_spec = tf.estimator.EvalSpec(eval_fn, steps=10)
+    -tf.estimator.train_and_evaluate(other, train_spec, eval_spec)
+    +other_model.fit(input_fn(), steps_per_epoch=100)
+    +other_model.evaluate(eval_fn(), steps=10)
 
 Only where nobody would miss what the Estimator writes and tells: it has neither
 `model_dir` nor `config`, each use of it is a `train` with `steps` or an `evaluate`
 whose result is not used, and the input functions return a `tf.data.Dataset`. Any other
 Estimator goes to `hb.estimator`. The optimizer's state goes on from one `fit` to the
 next, as it did from checkpoint to checkpoint.
+
+`train_and_evaluate` is changed if it is the only training, has `max_steps`, and neither
+exporters nor listeners nor hooks of the evaluation, and if the file does not name
+`TF_CONFIG`: `fit` is one process. The evaluation at the end is the same; those on the
+way, at checkpoints (every 10 minutes), are not made.
 """
 
 from __future__ import annotations
@@ -17,6 +27,7 @@ from typing import Any
 
 import libcst as cst
 
+from hookbridge.migrate.guest_rewrites.keras_specs import Specs, is_both, specs
 from hookbridge.migrate.guest_rewrites.places import given_arguments, word
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
@@ -53,8 +64,14 @@ def prepare(context: Context) -> None:
             if (dotted(chain) or "").split(".")[0] == name
             and not isinstance(context.parent(chain), cst.AssignTarget)
         ]
-        if uses and all(_call(use, context) is not None for use in uses):
+        both = [found for use in uses if (found := _both(use, context)) is not None]
+        trainings = [use for use in uses if (dotted(use) or "").endswith(".train")]
+        if both and (len(both) > 1 or trainings):
+            continue  # `max_steps` counts those of all trainings
+        calls = [use for use in uses if _call(use, context) is not None]
+        if uses and len(calls) + len(both) == len(uses):
             context.fits[name] = model
+            context.specs.update(name for found in both for name in found.names)
 
 
 def _model_of(call: cst.Call, context: Context) -> str | None:
@@ -85,6 +102,22 @@ def _call(use: cst.CSTNode, context: Context) -> dict[str, str] | None:
 
 
 _BARE = {"input_fn", "steps"}
+_CLUSTER = "TF_CONFIG"
+
+
+def _both(use: cst.CSTNode, context: Context) -> Specs | None:
+    """What `train_and_evaluate` is given with an Estimator, if `fit` can take it."""
+    argument = context.parent(use)
+    call = None if argument is None else context.parent(argument)
+    if not isinstance(call, cst.Call) or not is_both(call, context):
+        return None
+    if word(call.args[0]) not in ("", "estimator") or call.args[0].value is not use:
+        return None
+    found = specs(call, context)
+    if found is None or not _is_statement(call, context) or _CLUSTER in context.text:
+        return None
+    inputs = (found.train["input_fn"], found.evaluate["input_fn"])
+    return found if all(_gives_dataset(one, context) for one in inputs) else None
 
 
 def _is_statement(call: cst.Call, context: Context) -> bool:
@@ -113,8 +146,13 @@ def apply(
         if isinstance(target, cst.Name) and target.value in context.fits:
             context.edit(NAME, old, "", "its checkpoints and summaries are not written")
             return cst.RemoveFromParent()
+        if isinstance(target, cst.Name) and target.value in context.specs:
+            context.edit(NAME, old, "")
+            return cst.RemoveFromParent()
     if not isinstance(small, cst.Expr) or not isinstance(small.value, cst.Call):
         return new
+    if is_both(small.value, context):
+        return _fit_and_evaluate(old, new, small.value, context)
     name, _, method = (dotted(small.value.func) or "").partition(".")
     changed = new.body[0]
     if name not in context.fits or not isinstance(changed, cst.Expr):
@@ -125,16 +163,50 @@ def apply(
     if given is None:
         return new
     model = context.fits[name]
-    if method == "evaluate":
-        text = f"{model}.evaluate({given['input_fn']}(), steps={given['steps']})"
-    else:
-        text = f"{model}.fit({given['input_fn']}(), steps_per_epoch={given['steps']}"
-        if "hooks" in given:
-            function = context.imports.expression("hookbridge.as_callbacks")
-            text += f", callbacks={function}({given['hooks']})"
-        text += ")"
+    write = _evaluate if method == "evaluate" else _fit
+    text = write(model, given, given["steps"], context)
     context.edit(NAME, old, text)
     return new.with_changes(body=[cst.Expr(cst.parse_expression(text))])
+
+
+def _fit(model: str, given: dict[str, str], steps: str, context: Context) -> str:
+    text = f"{model}.fit({given['input_fn']}(), steps_per_epoch={steps}"
+    if "hooks" in given:
+        function = context.imports.expression("hookbridge.as_callbacks")
+        text += f", callbacks={function}({given['hooks']})"
+    return f"{text})"
+
+
+def _evaluate(model: str, given: dict[str, str], steps: str, context: Context) -> str:
+    tail = f", steps={steps}" if steps else ""
+    return f"{model}.evaluate({given['input_fn']}(){tail})"
+
+
+def _fit_and_evaluate(
+    old: cst.SimpleStatementLine,
+    new: cst.SimpleStatementLine,
+    call: cst.Call,
+    context: Context,
+) -> Any:
+    """The two statements that take the place of `train_and_evaluate`."""
+    estimator = call.args[0].value if call.args else None
+    model = context.fits.get(dotted(estimator) or "") if estimator else None
+    found = None if model is None else specs(call, context)
+    if model is None or found is None:
+        return new
+    lines = [
+        _fit(model, found.train, found.train["max_steps"], context),
+        _evaluate(model, found.evaluate, found.evaluate.get("steps", ""), context),
+    ]
+    note = "it is not evaluated on the way, and a job told by TF_CONFIG is one process"
+    context.edit(NAME, old, "\n".join(lines), note)
+    first, last = (
+        cst.SimpleStatementLine([cst.Expr(cst.parse_expression(line))])
+        for line in lines
+    )
+    first = first.with_changes(leading_lines=new.leading_lines)
+    last = last.with_changes(trailing_whitespace=new.trailing_whitespace)
+    return cst.FlattenSentinel([first, last])
 
 
 RULE = RewriteRule(

@@ -57,6 +57,7 @@ class Context:
       values: `{name: [what it is given]}`; None for what is no plain value.
       taken: chains of names that a rule of calls replaces, imports or not.
       fits: `{name of an Estimator: name of its Keras model}` where `fit` takes over.
+      specs: names of specs of `train_and_evaluate` that `fit` makes needless.
       early_flags: the statement that reads flags too early, and the flags' name.
       chains: the outermost chains of names, such as `tf.train.Server`.
       own_guests: `{name: "hook", "listener" or "callback"}` of the file's classes.
@@ -108,6 +109,7 @@ class Context:
         self.became_callbacks: set[str] = set()
         self.taken: set[cst.CSTNode] = set()
         self.fits: dict[str, str] = {}
+        self.specs: set[str] = set()
         self.imports = Imports(bindings(self.module), frozenset(collector.names))
         end = first_code(self.module.body)
         for name, value in self.names.aliases.items():
