@@ -322,6 +322,7 @@ OTHER_CODES = {
         "assisted",
         "Callbacks with epochs need as_hooks(..., steps_per_epoch=...) in a session.",
     ),
+    "NATIVE_CLASS": ("assisted", "A hook of pure Python that `--native` left a hook."),
     "STAR_IMPORT": ("manual", "Names of a starred import cannot be followed."),
 }
 

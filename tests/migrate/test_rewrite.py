@@ -245,3 +245,67 @@ def test_without_libcst_the_scan_works_and_the_rewrite_says_what_to_install() ->
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert 'pip install "hookbridge[migrate]"' in done.stdout, done.stderr
+
+
+COUNTS = """\
+import tensorflow as tf
+
+
+class Counts(tf.compat.v1.train.SessionRunHook):
+    def after_run(self, run_context, run_values):
+        self.steps = getattr(self, "steps", 0) + 1
+
+
+def train(model, data):
+    model.fit(data, callbacks=[Counts()])
+"""
+USES = "import counts\n\nestimator.train(input_fn, hooks=[counts.Counts()])\n"
+LEFT = "# TODO(hookbridge): NATIVE_CLASS Counts: "
+
+
+def natively(path: Path) -> migrate.Rewritten:
+    done = next(iter(files.rewrite_files([path], native=True)))
+    assert isinstance(done, files.FileRewrite) and done.file.path.stem == "counts"
+    return done.result
+
+
+def test_a_class_that_another_file_uses_stays_a_hook(tmp_path: Path) -> None:
+    (tmp_path / "counts.py").write_text(COUNTS)
+    assert "callbacks.Callback" in natively(tmp_path).source
+    (tmp_path / "uses.py").write_text(USES)
+    done = natively(tmp_path)
+    assert "callbacks.Callback" not in done.source
+    assert "hb.as_callbacks([Counts()])" in done.source
+    assert not done.parity_test
+    assert f"{LEFT}A hook of pure Python" in done.source
+    assert "another file uses `Counts`" in done.source
+    (tmp_path / "counts.py").write_text(done.source)
+    assert natively(tmp_path).source == done.source
+    # Without --native nobody asked.
+    assert not migrate.rewrite(COUNTS).todos
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("hook = Counts()\nprint(hook.steps)\n", "`Counts()` is no item of a list"),
+        (
+            "with tf.compat.v1.train.MonitoredSession() as session:\n"
+            "    session.run(loss)\n    session.run(train_op)\n",
+            "also runs without training",
+        ),
+    ],
+)
+def test_a_class_that_stays_a_hook_says_why(more: str, reason: str) -> None:
+    done = migrate.rewrite(COUNTS + more, native=True)
+    (left,) = [todo for todo in done.todos if todo.code == "NATIVE_CLASS"]
+    assert reason in left.reason
+    assert migrate.rewrite(done.source, native=True).source == done.source
+    unused = migrate.rewrite(COUNTS.partition("def train")[0], native=True)
+    assert "nothing in this file uses it" in unused.todos[0].reason
+
+
+def test_a_class_that_needs_the_session_is_no_pure_one() -> None:
+    text = COUNTS.replace("self.steps", "self.steps = run_values.results", 1)
+    done = migrate.rewrite(text, native=True)
+    assert not done.todos

@@ -12,8 +12,9 @@
 A class is, if it makes no ops, fetches and feeds nothing, and uses neither session nor
 values; if all its uses are in this file, in lists that trainings take; and if no run of
 a session in this file only fetches, for a callback is called for training steps alone.
-Any other class stays a hook. A test that holds the callback to the hook in both loops
-comes with the change: `test_parity_FILE.py` beside the file.
+Any other class stays a hook; one of pure Python gets a comment with the reason, such as
+another of the given files that names it. A test that holds the callback to the hook in
+both loops comes with the change: `test_parity_FILE.py` beside the file.
 """
 
 from __future__ import annotations
@@ -34,23 +35,40 @@ from hookbridge.migrate.sources import parsed
 
 NAME = "native-classes"
 _Test: TypeAlias = Callable[[cst.CSTNode, Context], bool]
+_FETCHES = "a session of this file also runs without training, which no callback sees"
 _BASE = "tf.keras.callbacks.Callback"
 
 
 def prepare(context: Context) -> None:
     """Chooses the classes, before their uses are looked at."""
     source = parsed("module.py", 0, context.text)
-    if any(f.code == "FETCH_RUN" for f in guest_sites.find(source)):
-        return
+    fetches = any(f.code == "FETCH_RUN" for f in guest_sites.find(source))
     for node in context.module.body:
         if not isinstance(node, cst.ClassDef) or not is_simple(node, context):
             continue
         name = node.name.value
-        uses = [c for c in context.chains if (dotted(c) or "").split(".")[0] == name]
-        uses = [use for use in uses if not _is_inside(use, node, context)]
-        if uses and all(_goes_to_training(use, context) for use in uses):
+        reason = _FETCHES if fetches else _why_not(node, context)
+        if reason:
+            context.left_hooks[name] = reason
+        else:
             context.became_callbacks.add(name)
             context.own_guests[name] = "callback"
+
+
+def _why_not(node: cst.ClassDef, context: Context) -> str:
+    """Why a class of pure Python stays a hook; nothing if it need not."""
+    name = node.name.value
+    if name in context.options.shared:
+        return f"another file uses `{name}`; change both by hand"
+    uses = [c for c in context.chains if (dotted(c) or "").split(".")[0] == name]
+    uses = [use for use in uses if not _is_inside(use, node, context)]
+    if not uses:
+        return "nothing in this file uses it"
+    for use in uses:
+        if not _goes_to_training(use, context):
+            code = context.code(context.parent(use) or use).partition("\n")[0]
+            return f"`{code}` is no item of a list that a training takes"
+    return ""
 
 
 def _is_inside(node: cst.CSTNode, outer: cst.ClassDef, context: Context) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -29,12 +29,14 @@ class Options:
       add_guests: trainings with hooks show how a Keras callback joins them.
       guests: `{dotted name of a class: "hook", "listener" or "callback"}` for the
         classes of other files.
+      shared: names that other files use.
     """
 
     target: str = NEWEST
     native: bool = False
     add_guests: bool = False
     guests: Mapping[str, str] = field(default_factory=dict)
+    shared: Collection[str] = frozenset()
 
     def has(self, option: str) -> bool:
         """Whether an option of a rule is set."""
@@ -62,6 +64,7 @@ class Context:
       chains: the outermost chains of names, such as `tf.train.Server`.
       own_guests: `{name: "hook", "listener" or "callback"}` of the file's classes.
       became_callbacks: names of the classes among them that this rewrite makes ones.
+      left_hooks: `{name: why}` of those that it could have made ones, and did not.
       edits: what was done, in the order of the walk.
       comments: `{statement of the old tree: [comments above it]}`.
       parity_test: a test of the classes that became callbacks.
@@ -107,6 +110,7 @@ class Context:
             for dotted, kind in guest_classes.kinds([_as_module(text)]).items()
         }
         self.became_callbacks: set[str] = set()
+        self.left_hooks: dict[str, str] = {}
         self.taken: set[cst.CSTNode] = set()
         self.fits: dict[str, str] = {}
         self.specs: set[str] = set()

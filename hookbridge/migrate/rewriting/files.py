@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import os
@@ -9,8 +10,9 @@ import re
 import shutil
 import tempfile
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -94,24 +96,39 @@ def rewrite_files(
     """
     rewrite("", **options)  # a wrong option is no fault of a file
     read_files = [read(path) for path in find_files(paths)]
-    guests = _guests(f for f in read_files if isinstance(f, FileText))
+    modules = {f.path: _module(f) for f in read_files if isinstance(f, FileText)}
+    guests = guest_classes.kinds(list(modules.values()))
+    classes = {name.rpartition(".")[2] for name in guests}
+    used = {path: classes & _used_names(m) for path, m in modules.items()}
     for file in read_files:
         if isinstance(file, Unread):
             yield file
             continue
         try:
-            yield FileRewrite(file, rewrite(file.text, guests=guests, **options))
+            others = (names for path, names in used.items() if path != file.path)
+            shared = frozenset(chain.from_iterable(others))
+            done = rewrite(file.text, guests=guests, shared=shared, **options)
+            yield FileRewrite(file, done)
         except errors.InvalidArgumentError as e:
             yield Unread(os.fspath(file.path), str(e))
 
 
-def _guests(files: Iterable[FileText]) -> Mapping[str, str]:
-    """The guest classes of all files, by dotted name."""
-    modules = []
-    for file in files:
-        source = parsed(os.fspath(file.path), 0, file.text)
-        modules.append(guest_classes.Module(source, Names(source)))
-    return guest_classes.kinds(modules)
+def _module(file: FileText) -> guest_classes.Module:
+    source = parsed(os.fspath(file.path), 0, file.text)
+    return guest_classes.Module(source, Names(source))
+
+
+def _used_names(module: guest_classes.Module) -> set[str]:
+    """Every name that a file reads or imports, alone or as an attribute."""
+    found = set()
+    for node in module.source.nodes:
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.alias):
+            found.add(node.name.rpartition(".")[2])
+    return found
 
 
 def write_parity_test(done: FileRewrite) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from hookbridge.migrate.rewriting import todos
 from hookbridge.migrate.rewriting.context import Context, Options
 from hookbridge.migrate.rewriting.engine import Walk
 from hookbridge.migrate.rewriting.results import Edit, Rewritten
+from hookbridge.migrate.rules import found_at
 from hookbridge.migrate.sources import parsed, why
 from hookbridge.migrate.target import NEWEST, Target
 
@@ -35,6 +37,7 @@ def rewrite(
     native: bool = False,
     add_guests: bool = False,
     guests: Mapping[str, str] | None = None,
+    shared: Collection[str] = (),
     rules: Sequence[RewriteRule] = REWRITES,
 ) -> Rewritten:
     """Moves the code of one file to a newer TensorFlow.
@@ -51,6 +54,7 @@ def rewrite(
       add_guests: trainings with hooks show how a Keras callback joins them.
       guests: `{dotted name of a class: "hook", "listener" or "callback"}` for classes
         of other files that this one imports.
+      shared: names that other files use: hook classes among them stay hooks.
       rules: all rules that there are; yours may be among them.
 
     Returns:
@@ -61,9 +65,10 @@ def rewrite(
         is not known.
     """
     kept, comments = chosen(rules, only, skip)
-    options = Options(target, native, add_guests, guests or {})
+    options = Options(target, native, add_guests, guests or {}, shared)
     edits: list[Edit] = []
     parity = ""
+    left_hooks: dict[str, str] = {}
     text = source
     try:
         parsed("", 0, source)
@@ -75,10 +80,12 @@ def rewrite(
             if context is not None:
                 edits += sorted(context.edits, key=lambda edit: edit.line)
                 parity = parity or context.parity_test
+                left_hooks = context.left_hooks
             if text == before:
                 break
         if comments:
-            text = todos.add(text, scanned(text, target))
+            found = [*scanned(text, target), *_left(text, left_hooks)]
+            text = todos.add(text, found)
     except (SyntaxError, cst.ParserSyntaxError, ValueError, RecursionError) as e:
         reason = why(e) if isinstance(e, SyntaxError) else f"{type(e).__name__}: {e}"
         raise errors.InvalidArgumentError(
@@ -101,6 +108,16 @@ def _walked(
             rule.prepare(context)
     context.keep_aliases()
     return wrapper.visit(Walk(rules, context)).code, context
+
+
+def _left(text: str, hooks: Mapping[str, str]) -> list[Finding]:
+    """A finding for each class that stays a hook, with its reason."""
+    source = parsed("", 0, text)
+    return [
+        found_at(source, node, "NATIVE_CLASS", node.name, hooks[node.name])
+        for node in source.tree.body
+        if isinstance(node, ast.ClassDef) and node.name in hooks
+    ]
 
 
 def scanned(text: str, target: str) -> list[Finding]:
