@@ -21,7 +21,7 @@ def run(values: Any, paths: Sequence[str]) -> int:
         return 0
     if not paths:
         raise errors.InvalidArgumentError(
-            "Received no paths; expected files of Python or folders of them."
+            "Received no paths; expected files of Python, notebooks or folders of them."
         )
     # The room below needs LibCST; the name says how to install it.
     _ = migrate.rewrite

@@ -133,7 +133,7 @@ def test_bad_files_are_reported_and_the_rest_is_rewritten(tmp_path: Path) -> Non
         "binary.py": b"\x00\x01\xff\xfe",
         "coded.py": b"# -*- coding: no-such -*-\n",
         "latin.py": b"x = '\xe9\xff'\n",
-        "book.ipynb": b'{"cells": []}',
+        "book.ipynb": b'{"cells": 3}',
         "huge.py": b"#" * 5_000_001,
         "mac.py": b"x = 1\ry = 2\r",
     }

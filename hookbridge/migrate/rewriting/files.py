@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import io
 import os
 import re
@@ -20,6 +21,7 @@ from hookbridge import errors
 from hookbridge.migrate import guest_classes
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.names import Names
+from hookbridge.migrate.rewriting import notebooks
 from hookbridge.migrate.rewriting.results import Rewritten
 from hookbridge.migrate.rewriting.source import rewrite
 from hookbridge.migrate.sources import MAX_BYTES, find_files, parsed, why
@@ -34,12 +36,14 @@ class FileText:
       content: its bytes.
       encoding: their encoding; "utf-8-sig" for a file with a byte order mark.
       text: the code, with the file's own line ends.
+      notebook: the notebook whose cells the code is of, if it is one.
     """
 
     path: Path
     content: bytes
     encoding: str
     text: str
+    notebook: notebooks.Notebook | None = None
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,14 @@ class FileRewrite:
 def read(path: Path) -> FileText | Unread:
     """Reads a file of Python; what cannot be rewritten is named with its reason."""
     name = os.fspath(path)
-    if path.suffix == ".ipynb":
-        return Unread(name, "a notebook; `migrate scan` tells what its cells need")
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
             return Unread(name, f"{size} bytes; files over {MAX_BYTES} are not read")
         content = path.read_bytes()
+        if path.suffix == ".ipynb":
+            notebook = notebooks.parse(content.decode("utf-8"))
+            return FileText(path, content, "utf-8", notebook.text, notebook)
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         text = content.decode(encoding)
         parsed(name, 0, text)
@@ -108,9 +113,22 @@ def rewrite_files(
             others = (names for path, names in used.items() if path != file.path)
             shared = frozenset(chain.from_iterable(others))
             done = rewrite(file.text, guests=guests, shared=shared, **options)
-            yield FileRewrite(file, done)
-        except errors.InvalidArgumentError as e:
+            yield FileRewrite(file, _shown(done, file.notebook))
+        except (errors.InvalidArgumentError, ValueError) as e:
             yield Unread(os.fspath(file.path), str(e))
+
+
+def _shown(done: Rewritten, notebook: notebooks.Notebook | None) -> Rewritten:
+    """The result as people know the text.
+
+    Raises:
+      ValueError: the cells of a notebook cannot be found in it any more.
+    """
+    if notebook is None:
+        return done
+    before, source = (notebook.shown(text) for text in (done.before, done.source))
+    notebook.with_code(source)
+    return dataclasses.replace(done, before=before, source=source)
 
 
 def _module(file: FileText) -> guest_classes.Module:
@@ -156,7 +174,9 @@ def write(done: FileRewrite) -> None:
     path = Path(os.path.realpath(done.file.path))
     name = os.fspath(done.file.path)
     try:
-        content = done.result.source.encode(done.file.encoding)
+        text, notebook = done.result.source, done.file.notebook
+        text = text if notebook is None else notebook.with_code(text)
+        content = text.encode(done.file.encoding)
         with tempfile.NamedTemporaryFile(
             dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as beside:

@@ -1,0 +1,145 @@
+"""The code cells of a notebook as one text of Python, and back.
+
+The cells share their names, so the rules see them as one module. In it the border of a
+cell and a line of IPython's own (`%matplotlib inline`, `!pip ...`) are imports of
+names that nobody has; people see `# cell 3` and the line itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_CELL = "__hookbridge_cell_{}__"
+_LINE = "__hookbridge_line_{}__"
+_BORDER = re.compile(r"^# cell (\d+)\n", re.M)
+_IPYTHON = ("%", "!", "?")
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook that was read.
+
+    Attributes:
+      document: what its JSON says.
+      text: the code of its cells, with the borders and lines as imports.
+      cells: the 0-based numbers of the cells in it, in their order.
+      lines: IPython's own lines.
+      layout: the arguments of `json.dumps` that write the file as it was.
+      end: what follows the JSON.
+    """
+
+    document: Any
+    text: str
+    cells: tuple[int, ...]
+    lines: tuple[str, ...]
+    layout: dict[str, Any]
+    end: str
+
+    def shown(self, text: str) -> str:
+        """A text of all cells as people know it."""
+        text = re.sub(
+            r"^import __hookbridge_cell_(\d+)__$", r"# cell \1", text, flags=re.M
+        )
+        name = re.compile(r"import __hookbridge_line_(\d+)__")
+        return name.sub(lambda found: self.lines[int(found[1])], text)
+
+    def with_code(self, shown: str) -> str:
+        """The notebook's JSON with other code; outputs and metadata stay.
+
+        Raises:
+          ValueError: the text does not have the cells of this notebook.
+        """
+        first, *parts = _BORDER.split(shown)
+        numbers = [int(number) - 1 for number in parts[::2]]
+        codes = dict(zip(numbers, parts[1::2], strict=True))
+        if first or numbers != list(self.cells):
+            raise ValueError("its cells cannot be told apart; rewrite them by hand")
+        document = json.loads(json.dumps(self.document))
+        for number, code in codes.items():
+            cell = document["cells"][number]
+            before = cell.get("source", "")
+            if not "".join(before).endswith("\n"):
+                code = code.removesuffix("\n")
+            if code != "".join(before):
+                is_list = isinstance(before, list)
+                cell["source"] = code.splitlines(keepends=True) if is_list else code
+        return json.dumps(document, **self.layout) + self.end
+
+
+def parse(text: str) -> Notebook:
+    """Reads the JSON of a notebook.
+
+    Cells of magics (`%%bash`) and cells that are no Python 3 are left as they are.
+
+    Raises:
+      ValueError: it is no notebook of format 4.
+    """
+    document = json.loads(text)
+    if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
+        raise ValueError("not a notebook of format 4: it has no list `cells`")
+    lines: list[str] = []
+    codes: dict[int, str] = {}
+    for number, cell in enumerate(document["cells"]):
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            code = _as_python(_source(cell, number), lines)
+            if code is not None:
+                codes[number] = code
+    borders = (
+        f"import {_CELL.format(number + 1)}\n{code}" for number, code in codes.items()
+    )
+    layout, end = _layout(document, text)
+    return Notebook(document, "".join(borders), (*codes,), (*lines,), layout, end)
+
+
+def _source(cell: dict[str, Any], number: int) -> str:
+    source = cell.get("source", "")
+    held = source if isinstance(source, list) else [source]
+    if not all(isinstance(line, str) for line in held):
+        raise ValueError(f"the source of its cell {number + 1} is no text")
+    return "".join(held)
+
+
+def _as_python(code: str, lines: list[str]) -> str | None:
+    """The code of a cell, IPython's lines taken out; None for what is left alone."""
+    if "__hookbridge_" in code or _BORDER.search(code + "\n") or "\r" in code:
+        return None
+    code = code if code.endswith("\n") or not code else f"{code}\n"
+    if _parses(code):
+        return code
+    own: list[str] = []
+    written = []
+    for line in code.split("\n"):
+        stripped = line.lstrip()
+        if stripped.startswith(_IPYTHON) and not stripped.startswith("%%"):
+            name = _LINE.format(len(lines) + len(own))
+            own.append(stripped)
+            line = f"{line[: len(line) - len(stripped)]}import {name}"
+        written.append(line)
+    changed = "\n".join(written)
+    if not _parses(changed):
+        return None
+    lines += own
+    return changed
+
+
+def _parses(code: str) -> bool:
+    try:
+        ast.parse(code)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _layout(document: Any, text: str) -> tuple[dict[str, Any], str]:
+    """How the file writes its JSON: the form of nbformat, if nothing fits exactly."""
+    end = text[len(text.rstrip()) :]
+    for indent in (1, 2, 4, None):
+        for ascii_only in (False, True):
+            layout: dict[str, Any] = {"indent": indent, "ensure_ascii": ascii_only}
+            if json.dumps(document, **layout) + end == text:
+                return layout, end
+    return {"indent": 1, "ensure_ascii": False}, end

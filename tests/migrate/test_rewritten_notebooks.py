@@ -1,0 +1,152 @@
+"""Notebooks: their code is rewritten as one program, the rest of them stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookbridge import errors
+from hookbridge.migrate.findings import Unread
+from hookbridge.migrate.rewriting import files
+
+IMPORTS = "%matplotlib inline\nimport tensorflow as tf\n!pip install tf_slim"
+USE = "config = tf.estimator.RunConfig()"
+
+
+def cell(source: Any, kind: str = "code") -> dict[str, Any]:
+    outputs = [{"output_type": "stream", "name": "stdout", "text": ["é\n", "1"]}]
+    if isinstance(source, str):
+        source = source.splitlines(keepends=True)
+    found = {"cell_type": kind, "metadata": {"tags": ["x"]}, "source": source}
+    return {**found, "execution_count": 3, "outputs": outputs}
+
+
+def notebook(path: Path, *cells: dict[str, Any], indent: int | None = 1) -> Path:
+    document = {"cells": cells, "metadata": {"name": "x"}, "nbformat": 4}
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    path.write_text(f"{text}\n", "utf-8")
+    return path
+
+
+def rewritten(path: Path) -> files.FileRewrite:
+    (done,) = files.rewrite_files([path])
+    assert isinstance(done, files.FileRewrite), done
+    return done
+
+
+def sources(path: Path) -> list[str]:
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    return ["".join(one["source"]) for one in cells]
+
+
+def test_names_are_known_across_cells_and_the_rest_stays(tmp_path: Path) -> None:
+    bash, broken = "%%bash\necho tf.estimator", "tf.estimator.RunConfig( ="
+    magic = "if True:\n    %time train()\n    x = tf.estimator.RunConfig()\n"
+    path = notebook(
+        tmp_path / "a.ipynb",
+        *(cell("# Title", "markdown"), cell(IMPORTS), cell(bash), cell(USE)),
+        *(cell(broken), cell(""), cell(magic)),
+    )
+    before = json.loads(path.read_text("utf-8"))
+    files.write(rewritten(path))
+    new = [
+        *("# Title", IMPORTS.replace("as tf", "as tf\nimport hookbridge as hb"), bash),
+        *(USE.replace("tf.", "hb."), broken, "", magic.replace("tf.", "hb.")),
+    ]
+    assert sources(path) == new
+    after = json.loads(path.read_text("utf-8"))
+    for one in (*before["cells"], *after["cells"]):
+        one.pop("source")
+    assert after == before
+    assert not rewritten(path).result.changed
+    assert [p.name for p in tmp_path.iterdir()] == ["a.ipynb"]
+
+
+@pytest.mark.parametrize("indent", [1, 2, None])
+def test_other_lines_of_the_file_stay_as_they_are(
+    tmp_path: Path, indent: int | None
+) -> None:
+    path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE), indent=indent)
+    before = path.read_text("utf-8")
+    done = rewritten(path)
+    assert done.file.notebook is not None
+    assert done.file.notebook.with_code(done.result.before) == before
+    files.write(done)
+    added = json.dumps("import hookbridge as hb\n")
+    lines = path.read_text("utf-8").replace("hb.estimator", "tf.estimator")
+    between = ", " if indent is None else ",\n" + " " * 4 * indent
+    assert lines.replace(f"{added}{between}", "") == before
+
+
+def test_the_diff_shows_code_and_cells(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE))
+    assert rewritten(path).result.diff("a.ipynb") == (
+        "--- a/a.ipynb\n+++ b/a.ipynb\n@@ -1,6 +1,7 @@\n # cell 1\n"
+        " %matplotlib inline\n import tensorflow as tf\n+import hookbridge as hb\n"
+        " !pip install tf_slim\n # cell 2\n"
+        "-config = tf.estimator.RunConfig()\n+config = hb.estimator.RunConfig()\n"
+    )
+
+
+def test_a_source_that_is_one_text_stays_one(tmp_path: Path) -> None:
+    one = {**cell(""), "source": f"import tensorflow as tf\n{USE}"}
+    path = notebook(tmp_path / "a.ipynb", one)
+    files.write(rewritten(path))
+    document = json.loads(path.read_text("utf-8"))
+    assert document["cells"][0]["source"].endswith("hb.estimator.RunConfig()")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        *("x = 1", "%%time\nimport tensorflow as tf\ntf.estimator.RunConfig()"),
+        "# cell 7\nimport tensorflow as tf\nx = tf.estimator.RunConfig()",
+        "import tensorflow as tf\r\nx = tf.estimator.RunConfig()",
+        "import __hookbridge_cell_1__",
+    ],
+)
+def test_what_is_left_alone(tmp_path: Path, code: str) -> None:
+    path = notebook(tmp_path / "a.ipynb", cell(code))
+    before = path.read_bytes()
+    done = rewritten(path)
+    assert not done.result.changed
+    files.write(done)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"{", b"[]", b'{"cells": {}}', b'{"worksheets": []}', b"\xff\xfe{}"),
+        b'{"cells": [{"cell_type": "code", "source": 3}]}',
+        b"[" * 200_000,
+    ],
+)
+def test_bad_notebooks_are_reported(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_bytes(content)
+    good = notebook(tmp_path / "b.ipynb", cell(IMPORTS), cell(USE))
+    bad, done = files.rewrite_files([tmp_path])
+    assert isinstance(bad, Unread) and bad.reason
+    assert isinstance(done, files.FileRewrite) and done.file.path == good
+    assert path.read_bytes() == content
+
+
+def test_a_notebook_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE))
+    done = rewritten(path)
+    path.write_text("{}")
+    with pytest.raises(errors.UnwritableError, match="changed while"):
+        files.write(done)
+    assert path.read_text() == "{}"
+
+
+def test_cells_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE))
+    held = rewritten(path).file.notebook
+    assert held is not None
+    with pytest.raises(ValueError, match="told apart"):
+        held.with_code("# cell 1\nx = 1\n")
