@@ -90,6 +90,7 @@ def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
     """
     keys = tf.compat.v1.GraphKeys
     trainable = unique(graph.get_collection(keys.TRAINABLE_VARIABLES))
+    named = graph.get_collection(keys.MODEL_VARIABLES)
     written = graph_ops.ancestors(
         getattr(u, "op", u)
         for u in graph.get_collection(keys.UPDATE_OPS)
@@ -98,17 +99,9 @@ def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
     targets = {op.inputs[0].op for op in written if op.type.startswith("Assign")}
     others = [
         v
-        for v in unique(
-            [
-                *graph.get_collection(keys.MODEL_VARIABLES),
-                *graph.get_collection(keys.GLOBAL_VARIABLES),
-            ]
-        )
+        for v in unique([*named, *graph.get_collection(keys.GLOBAL_VARIABLES)])
         if not _among(v, trainable)
-        and (
-            _among(v, graph.get_collection(keys.MODEL_VARIABLES))
-            or graph_ops.handle_op(v) in targets
-        )
+        and (_among(v, named) or graph_ops.handle_op(v) in targets)
     ]
     return trainable, others
 

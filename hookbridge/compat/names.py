@@ -31,6 +31,7 @@ class PrivateName(NamedTuple):
     max_tf: tuple[int, int] | None = None
 
 
+_since_2_16 = functools.partial(PrivateName, min_tf=(2, 16))
 PRIVATE: dict[str, PrivateName] = {
     "lookup_ops": PrivateName(
         "tensorflow.python.ops.lookup_ops",
@@ -100,10 +101,9 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.training.saving.saveable_object",
         "save the step of a Keras graph under the name of a session loop too",
     ),
-    "MetricsList": PrivateName(
+    "MetricsList": _since_2_16(
         "keras.src.trainers.compile_utils:MetricsList",
         "where Keras 3 callbacks look up whether a metric should rise or fall",
-        min_tf=(2, 16),
     ),
     "evaluate_once": PrivateName(
         "tensorflow.python.training.evaluation:_evaluate_once",
@@ -113,45 +113,37 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.framework.ops:_default_graph_stack",
         "whether an evaluation runs inside a training session of this thread",
     ),
-    "tf_export": PrivateName(
+    "tf_export": _since_2_16(
         "tensorflow.python.util.tf_export",
         "the base of the Estimator package's export decorator",
-        min_tf=(2, 16),
     ),
-    "tf_decorator": PrivateName(
+    "tf_decorator": _since_2_16(
         "tensorflow.python.util.tf_decorator",
         "the undecorated symbol, as the export decorator files names on it",
-        min_tf=(2, 16),
     ),
-    "deprecation": PrivateName(
+    "deprecation": _since_2_16(
         "tensorflow.python.util.deprecation",
         "the deprecation marks of the Estimator package's symbols",
-        min_tf=(2, 16),
     ),
-    "distribute_coordinator": PrivateName(
+    "distribute_coordinator": _since_2_16(
         "tensorflow.python.distribute.distribute_coordinator",
         "runs the tasks of an Estimator with a strategy over several workers",
-        min_tf=(2, 16),
     ),
-    "distribute_coordinator_context": PrivateName(
+    "distribute_coordinator_context": _since_2_16(
         "tensorflow.python.distribute.distribute_coordinator_context",
         "which task of the cluster this thread runs",
-        min_tf=(2, 16),
     ),
-    "multi_worker_util": PrivateName(
+    "multi_worker_util": _since_2_16(
         "tensorflow.python.distribute.multi_worker_util",
         "cluster specifications in any of their forms",
-        min_tf=(2, 16),
     ),
-    "tf_keras_v1": PrivateName(
+    "tf_keras_v1": _since_2_16(
         "tf_keras.api._v1.keras",
         "`tf.compat.v1.keras` and the legacy layers for the Estimator package",
-        min_tf=(2, 16),
     ),
-    "tf_keras_v2": PrivateName(
+    "tf_keras_v2": _since_2_16(
         "tf_keras.api._v2.keras",
         "`tf.keras` with its `__internal__` names for the Estimator package",
-        min_tf=(2, 16),
     ),
 }
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.convert import as_hooks
+from hookbridge.adapters.session_graph.variables import write
 from hookbridge.adapters.session_loop.last_step import LastEpochHook
 from hookbridge.arguments import positive, writable
 from hookbridge.loops.sessions.callable_session import training_session
@@ -225,10 +226,7 @@ class TowerLoop:
             with tf.compat.v1.Session(config=self._config) as session:
                 session.run(tf.compat.v1.local_variables_initializer())
                 session.run(tf.compat.v1.tables_initializer())
-                for variable in wanted:
-                    assign = variable.initializer
-                    value = variables[variable.op.name]
-                    session.run(assign, feed_dict={assign.inputs[1]: value})
+                write(session, [(v, variables[v.op.name]) for v in wanted])
                 return evaluation.run(session)
 
     def _build(self, input_fn: InputFn) -> tuple[TowerGraph, list[Any]]:

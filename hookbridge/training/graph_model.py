@@ -11,6 +11,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import compat
 from hookbridge.adapters.live_model import clone
+from hookbridge.adapters.session_graph.variables import write
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
 from hookbridge.training.graph_optimizer import AsV1Optimizer, GraphOptimizer
 from hookbridge.training.keras_model import start_names
@@ -157,9 +158,7 @@ class GraphModel:
 
         def init_fn(scaffold: Any, session: Any) -> None:
             del scaffold
-            for variable, value in zip(model.weights, values, strict=True):
-                assign = variable.initializer
-                session.run(assign, feed_dict={assign.inputs[1]: value})
+            write(session, zip(model.weights, values, strict=True))
 
         return init_fn
 

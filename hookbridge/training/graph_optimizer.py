@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from hookbridge import compat, errors
 from hookbridge.adapters.guests import kinds
+from hookbridge.loops.towers.graph import named_learning_rate
 from hookbridge.training.definition import ModelDefinition
 
 v1 = tf.compat.v1
@@ -115,14 +116,5 @@ def _names(keras: Any) -> list[str]:
 def _learning_rate(keras: Any, value: Any) -> Any:
     """The tensor `learning_rate:0`: of a variable, or of a schedule."""
     if isinstance(value, dict):
-        schedule = keras.optimizers.schedules.deserialize(value)
-        step = v1.train.get_or_create_global_step()
-        return tf.identity(tf.cast(schedule(step), tf.float32), name="learning_rate")
-    variable = v1.get_variable(
-        "optimizer/learning_rate",
-        shape=(),
-        dtype=tf.float32,
-        initializer=v1.constant_initializer(value),
-        trainable=False,
-    )
-    return tf.identity(variable, name="learning_rate")
+        value = keras.optimizers.schedules.deserialize(value)
+    return named_learning_rate(value, v1.train.get_or_create_global_step())[1]

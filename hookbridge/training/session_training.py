@@ -11,6 +11,7 @@ import hookbridge as hb
 from hookbridge import errors
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.loops.towers.devices import session_config, tower_devices
+from hookbridge.loops.towers.graph import global_step
 from hookbridge.loops.towers.inputs import next_training_batch
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN
 from hookbridge.training.graph_model import GraphModel, WeightedEvaluation
@@ -117,9 +118,7 @@ class SessionTraining:
                 return
             with tf.Graph().as_default(), v1.device(cluster.device_setter()):
                 v1.set_random_seed(settings.seed)
-                # A reference variable: "global_step:0" is its value, not a handle.
-                with v1.variable_scope(v1.get_variable_scope(), use_resource=False):
-                    v1.train.get_or_create_global_step()
+                global_step()
                 with tf.device("/device:CPU:0"):
                     features, labels = next_training_batch(
                         self._part.inputs.function(TRAIN)()

@@ -82,8 +82,8 @@ def build_training(
     """
     graph = tf.compat.v1.get_default_graph()
     with tf.device(VARIABLE_DEVICE):
-        global_step = _global_step()
-        source, rate = _learning_rate(learning_rate, global_step)
+        step = global_step()
+        source, rate = named_learning_rate(learning_rate, step)
         opt = optimizer(rate)
     # Reserved, so that a model's own op of that name does not become `loss:0`.
     graph.unique_name("loss")
@@ -99,7 +99,7 @@ def build_training(
             raise errors.InvalidArgumentError(NO_VARIABLES)
         updates = graph.get_collection(tf.compat.v1.GraphKeys.UPDATE_OPS)
         with tf.control_dependencies(updates):
-            train_op = opt.apply_gradients(pairs, global_step=global_step)
+            train_op = opt.apply_gradients(pairs, global_step=step)
         return _Spec(spec.loss, spec.metrics, train_op)
 
     features, labels = as_pair(batch)
@@ -114,20 +114,23 @@ def build_training(
     return TowerGraph(whole.train_op, loss, metrics, source, opt)
 
 
-def _global_step() -> Any:
-    # A reference variable, so that "global_step:0" is its value and not a handle.
+def global_step() -> Any:
+    """The global step as a reference variable: `global_step:0` is its value."""
     with tf.compat.v1.variable_scope(
         tf.compat.v1.get_variable_scope(), use_resource=False
     ):
         return tf.compat.v1.train.get_or_create_global_step()
 
 
-def _learning_rate(value: Any, global_step: Any) -> tuple[Any, Any]:
-    """What stands behind the learning rate, and `learning_rate:0` itself."""
+def named_learning_rate(value: Any, step: Any) -> tuple[Any, Any]:
+    """What stands behind the learning rate, and `learning_rate:0` itself.
+
+    Args:
+      value: a number, or a function of the global step.
+      step: the global step.
+    """
     if callable(value):
-        rate = tf.identity(
-            tf.cast(value(global_step), tf.float32), name="learning_rate"
-        )
+        rate = tf.identity(tf.cast(value(step), tf.float32), name="learning_rate")
         return rate, rate
     variable = tf.compat.v1.get_variable(
         "optimizer/learning_rate",
