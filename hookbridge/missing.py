@@ -46,7 +46,7 @@ class _Waiting(importlib.abc.MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != "tensorflow":
             return None
-        for finder in sys.meta_path:
+        for finder in list(sys.meta_path):
             if finder is not self and hasattr(finder, "find_spec"):
                 spec = finder.find_spec(fullname, path, target)
                 if spec is not None:
