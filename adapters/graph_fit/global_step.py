@@ -22,7 +22,7 @@ _OWN = (
     v1.GraphKeys.LOCAL_INIT_OP,
     v1.GraphKeys.READY_OP,
     v1.GraphKeys.READY_FOR_LOCAL_INIT_OP,
-    "global_step_read_op_cache",
+    compat.private("global_step_read_key"),
 )
 
 # Graph -> (ids of what is saved, saver) of the last one made.

@@ -78,6 +78,11 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         with self.as_default():
             step = self._variables.make(global_step)
             self.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
+            # Otherwise TensorFlow's read has a conditional for a variable that is not
+            # initialised, which takes longer than all the rest of this graph.
+            with self.name_scope("global_step/"):
+                copy = step.read_value() + 0
+            self.add_to_collection(compat.private("global_step_read_key"), copy)
             read = compat.private("global_step_read")()
             self.global_step_tensors = frozenset(
                 t.name for t in (read, step._graph_element)

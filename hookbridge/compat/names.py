@@ -97,6 +97,10 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.training.training_util:_get_or_create_global_step_read",
         "the shared read that hooks order before the update of the step",
     ),
+    "global_step_read_key": PrivateName(
+        "tensorflow.python.training.training_util:GLOBAL_STEP_READ_KEY",
+        "the collection in which TensorFlow looks up that read",
+    ),
     "saveable_object": PrivateName(
         "tensorflow.python.training.saving.saveable_object",
         "save the step of a Keras graph under the name of a session loop too",
