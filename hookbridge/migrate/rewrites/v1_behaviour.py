@@ -5,7 +5,9 @@
 
 It is written into files that run: with `__name__ == "__main__"`, or with the session,
 queue or placeholder outside of functions. Other files stay as they are: the program
-decides, not its libraries.
+decides, not its libraries. Losses may depend on the line: a hook that fetches the
+global step gets its value after the step from a variable of TF1, and before it from
+one of TF2, so a learning rate that it feeds would change one step later.
 """
 
 from __future__ import annotations
