@@ -28,6 +28,7 @@ CALLBACKS = (
     "ProgressCallback",
 )
 STEPS_PER_EPOCH = 39
+LATE_STEPS = 5  # how late a busy machine may let a process hear of the stop
 MODULE = (sys.executable, "-m", "hookbridge")
 
 pytestmark = pytest.mark.slow
@@ -53,8 +54,8 @@ def test_both_clusters_learn(default_run: Any) -> None:
     assert report["ok"]
     stops = {name: loop["stop_step"] for name, loop in report["loops"].items()}
     assert stops["fit"] % STEPS_PER_EPOCH == 0
-    # Another worker may be in a step when the chief stops.
-    assert stops["session"] % STEPS_PER_EPOCH <= 1
+    # The other worker makes steps that the chief has not seen when it stops.
+    assert stops["session"] % STEPS_PER_EPOCH <= LATE_STEPS
     for loop in report["loops"].values():
         assert loop["test_accuracy"] >= 0.95
     assert "[worker 1] epoch " in progress
@@ -101,10 +102,10 @@ def test_what_is_done_once_is_done_by_the_chief(default_run: Any) -> None:
         assert len(rows) == facts["stop_step"] // STEPS_PER_EPOCH
         newest = tf.train.latest_checkpoint(str(directory / loop / "checkpoints"))
         reader = tf.train.load_checkpoint(newest)
-        # In the session loop the other worker may finish a step after the chief's
+        # In the session loop the other worker may make a step after the chief's
         # hook has saved.
         late = facts["stop_step"] - reader.get_tensor("global_step")
-        assert late in ((0, 1) if loop == "session" else (0,))
+        assert 0 <= late <= (LATE_STEPS if loop == "session" else 0)
 
 
 def test_the_table_has_a_column_for_each_process(default_run: Any) -> None:
