@@ -41,11 +41,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("v1_mode", [m for m in modes if MODE in (None, m)])
 
 
+@pytest.hookimpl(tryfirst=True)  # before `--fast` leaves out what is slow
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_here(item.path):
-            # The first one waits for all of its mode.
+            # The first one waits for the process of its mode.
             item.add_marker(pytest.mark.timeout(900))
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
