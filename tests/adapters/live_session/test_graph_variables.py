@@ -212,6 +212,7 @@ def test_each_run_has_one_graph_of_its_own(keras: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_hundred_fits_keep_nothing(keras: Any, tmp_path: Path) -> None:
     model = sequential(keras)
     graphs: list[Any] = []

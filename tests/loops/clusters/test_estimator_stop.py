@@ -129,6 +129,7 @@ def test_a_worker_that_sleeps_until_the_job_is_over(
     assert it.events("worker 1", "left"), it.log("worker 1")
 
 
+@pytest.mark.slow
 def test_a_worker_whose_servers_have_left(tmp_path: Path) -> None:
     jobs = ("ps", "chief", "worker")
     ports = free_ports(len(jobs))
