@@ -55,6 +55,10 @@ def test_state_after_all_were_killed(
     for index, state in enumerate(states):
         noted = second.events(f"worker {index}", "epoch")[0]
         (rate,) = state["loop"]["learning_rates"].values()
-        assert noted["rate"] == pytest.approx(rate) and rate < 0.001
-        assert noted["wait"] == state["callbacks"][1]["state"]["wait"] > 0
+        wait = state["callbacks"][1]["state"]["wait"]
+        assert rate < 0.001 and wait > 0
+        # An epoch that was under way may end first, with its reduction.
+        ended = noted["wait"] - wait
+        assert ended in (0, 1)
+        assert noted["rate"] == pytest.approx(rate * 0.9**ended)
         assert noted["epoch"] >= state["step"] // 5
