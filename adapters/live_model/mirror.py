@@ -63,7 +63,8 @@ class Mirror(watched.Keeper):
         self._value: Any = None
         if not hasattr(eager, "path"):
             eager.path = variable.op.name
-        self._owner: Owner = weakref.proxy(owner)
+        # Others may hold this mirror for longer than its owner lives.
+        self._owner = weakref.ref(owner)
         self._inner = watched.inner(eager)
         self.is_watched = watched.watch(self._inner, self)
         self.is_empty = False
@@ -74,15 +75,19 @@ class Mirror(watched.Keeper):
 
     def about_to_use(self) -> None:
         """See `Keeper`."""
-        self._owner.about_to_use(self)
+        owner = self._owner()
+        if owner is not None:
+            owner.about_to_use(self)
 
     def give_away(self) -> Any:
         """See `Keeper`."""
-        return self._owner.give_away(self)
+        owner = self._owner()
+        return None if owner is None else owner.give_away(self)
 
     def take_over(self, value: Any) -> bool:
         """See `Keeper`."""
-        return self._owner.take_over(self, value)
+        owner = self._owner()
+        return owner is not None and owner.take_over(self, value)
 
     @property
     def shape(self) -> list[int]:

@@ -15,6 +15,7 @@ from keras_graph import keras_graph_loop
 from hookbridge import compat, errors
 from hookbridge.adapters.live_model import clone as clone_module
 from hookbridge.adapters.live_model import mirrors as mirrors_module
+from hookbridge.adapters.live_model.mirror import Mirror, eager_variable
 from hookbridge.adapters.live_model.mirrors import Mirrors
 from hookbridge.adapters.session_graph import variables as session_variables
 
@@ -230,6 +231,25 @@ def test_mirrors_take_no_memory_before_they_are_used(weights: Weights) -> None:
     assert [size(v) for v in kept] == [6, 0, 0, 0]
     assert [tuple(v.shape) for v in kept] == [(3, 2)] * 4
     weights.mirrors.end_event()
+
+
+def test_a_mirror_may_be_held_for_longer_than_its_owner(graph: Any) -> None:
+    class Gone:
+        def about_to_use(self, mirror: Mirror) -> None:
+            raise AssertionError("it does not live")
+
+        give_away = take_over = about_to_use
+
+    variable = tf.compat.v1.get_variable("v", initializer=1.0)
+    owner: Any = Gone()
+    eager = eager_variable(0.0, "v")
+    with compat.private("eager_mode")():
+        mirror = Mirror(variable, eager, owner)
+        mirror.set(2.0)
+        del owner
+        assert eager.numpy() == 2.0
+        eager.assign(3.0)
+        assert eager.read_value().numpy() == 3.0
 
 
 def test_save_reads_the_session_once(keras2: Any, moves: Moves, tmp_path: Path) -> None:
