@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import errors, extras
 from hookbridge.adapters.guests import kinds, paths
 from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
@@ -58,11 +57,11 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
     name = kinds.stock_name(callback)
     if name in _NEVER:
         raise _refuse(callback, *_NEVER[name])
-    if name == "TensorBoard" and importlib.util.find_spec("tensorboard") is None:
-        raise errors.MissingExtraError(
-            "`TensorBoard` writes with the package `tensorboard`, which is not "
-            "installed (newer TensorFlow does not bring it). Run: pip install "
-            "tensorboard."
+    if name == "TensorBoard":
+        extras.check(
+            "tensorboard",
+            "`TensorBoard`",
+            way_out="TensorFlow 2.20 and later do not bring it.",
         )
     if (
         name in ("ModelCheckpoint", "SidecarEvaluatorModelExport")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hookbridge import errors
+from hookbridge import errors, extras
 from hookbridge.names import nearest
 
 # What the tiers other than CUSTOM stand for.
@@ -67,13 +66,7 @@ def read_config(path: str) -> JobConfig:
         line of what is no YAML.
       errors.MissingExtraError: PyYAML is not installed.
     """
-    try:
-        yaml: Any = importlib.import_module("yaml")
-    except ImportError as e:
-        raise errors.MissingExtraError(
-            "A `config.yaml` is read with PyYAML, which is not installed. "
-            "`pip install hookbridge[cluster]`."
-        ) from e
+    yaml = extras.load("yaml", "Reading a `config.yaml`")
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(
             f"Received --config={path!r}, which does not exist; expected a YAML file."

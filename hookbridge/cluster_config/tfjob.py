@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookbridge import errors
+from hookbridge import errors, extras
 from hookbridge.cluster_config.job_config import JobConfig
 from hookbridge.cluster_config.machines import machine
 from hookbridge.cluster_config.tfjob_schema import SCHEMA
@@ -62,13 +61,7 @@ def check(made: Mapping[str, Any]) -> None:
       errors.InvalidArgumentError: it does not; the message names the field.
       errors.MissingExtraError: jsonschema is not installed.
     """
-    try:
-        jsonschema: Any = importlib.import_module("jsonschema")
-    except ImportError as e:
-        raise errors.MissingExtraError(
-            "A manifest is checked with jsonschema, which is not installed. "
-            "`pip install hookbridge[cluster]`."
-        ) from e
+    jsonschema = extras.load("jsonschema", "The check of a manifest")
     problems = jsonschema.Draft202012Validator(SCHEMA).iter_errors(made)
     for problem in problems:
         field = ".".join(map(str, problem.absolute_path)) or "the manifest"

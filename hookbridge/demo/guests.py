@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge import compat, errors
+from hookbridge import compat, extras
 from hookbridge.demo.activity_hook import ActivityHook
 from hookbridge.demo.progress_callback import progress_callback
 
@@ -24,13 +23,11 @@ def keras_with_parameter_servers() -> Any:
     """
     if not compat.is_keras3(keras_package(tf.keras)):
         return tf.keras
-    if importlib.util.find_spec("tf_keras") is None:
-        raise errors.MissingExtraError(
-            "The distributed demo needs Keras 2, since Keras 3 has no training with "
-            "parameter servers. `pip install hookbridge[keras2]`, or run "
-            "`hookbridge demo --local`."
-        )
-    return importlib.import_module("tf_keras")
+    return extras.load(
+        "tf_keras",
+        "The distributed demo, which trains with parameter servers,",
+        way_out="`hookbridge demo --local` needs nothing.",
+    )
 
 
 def keras_package(keras: Any) -> Any:

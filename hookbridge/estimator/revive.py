@@ -12,12 +12,11 @@ import types
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hookbridge import compat, errors
+from hookbridge import compat, errors, extras
 from hookbridge.estimator import needs, stand_ins, view
 
 PACKAGE = "tensorflow_estimator"
 LAST_WITH_ESTIMATOR = (2, 15)
-INSTALL = 'pip install "hookbridge[estimator]"'
 
 
 class Namespaces(NamedTuple):
@@ -103,21 +102,18 @@ def namespaces() -> Namespaces:
 
 def _check_installed() -> None:
     version = ".".join(map(str, compat.tf_version()))
-    for module, distribution in (
-        (PACKAGE, "tensorflow-estimator"),
-        ("tf_keras", "tf_keras"),
-    ):
-        if importlib.util.find_spec(module) is None:
-            raise errors.MissingExtraError(
-                f"`hb.estimator` on TensorFlow {version} needs {distribution}, which "
-                f"is not installed. Install it with `{INSTALL}`; TensorFlow 2.15 has "
-                "Estimator built in."
-            )
+    for module in (PACKAGE, "tf_keras"):
+        extras.check(
+            module,
+            f"`hb.estimator` on TensorFlow {version}",
+            extra="estimator",
+            way_out="TensorFlow 2.15 has Estimator built in.",
+        )
     found = importlib.metadata.version("tensorflow-estimator")
     if not found.startswith("2.15."):
         raise errors.MissingExtraError(
             f"`hb.estimator` found tensorflow-estimator {found}; expected 2.15.0, the "
-            f"last release. Install it with `{INSTALL}`."
+            f"last release. Install it with {extras.install('estimator')}."
         )
 
 

@@ -17,10 +17,10 @@ the living name of a dead one, `contrib_names` what lives of tf.contrib; the roo
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
-from hookbridge import errors
+from hookbridge import extras
+from hookbridge.lazy import lookup
 from hookbridge.migrate.findings import Finding, Report, Unread
 from hookbridge.migrate.rules import RULES, Rule
 from hookbridge.migrate.scanning import scan
@@ -51,18 +51,10 @@ _WHERE = {
     "Rewritten": "hookbridge.migrate.rewriting.results",
     "rewrite": "hookbridge.migrate.rewriting.source",
 }
+_lookup = lookup(globals(), _WHERE)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    try:
-        module = importlib.import_module(_WHERE[name])
-    except ModuleNotFoundError as e:
-        if (e.name or "").partition(".")[0] != "libcst":
-            raise
-        raise errors.MissingExtraError(
-            f"`hookbridge.migrate.{name}` needs LibCST, which is not installed. "
-            'Install it with `pip install "hookbridge[migrate]"`.'
-        ) from e
-    return getattr(module, name)
+    if name in _WHERE:
+        extras.check("libcst", f"`hookbridge.migrate.{name}`")
+    return _lookup(name)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hookbridge import errors
+from hookbridge import errors, extras
 from hookbridge.run.evidence import Evidence, Use
 from hookbridge.run.launch import Launch
 
@@ -170,11 +170,8 @@ def _check_installed(world: World) -> None:
         last = world.reasons[-1] if world.keras2 and world.reasons else None
         needs.append(("tf_keras", "keras2", last))
     for module, extra, why in needs:
-        if why and importlib.util.find_spec(module) is None:
-            raise errors.MissingExtraError(
-                f"The program needs {module} ({why}), which is not installed. Install "
-                f'it with `pip install "hookbridge[{extra}]"`.'
-            )
+        if why:
+            extras.check(module, f"The program ({why})", extra=extra)
 
 
 def enter(world: World) -> None:

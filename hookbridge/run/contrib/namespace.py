@@ -7,7 +7,7 @@ import importlib
 import types
 from typing import Any
 
-from hookbridge import compat, errors
+from hookbridge import compat, errors, extras
 from hookbridge.estimator import revive
 from hookbridge.migrate import contrib_names
 from hookbridge.run.contrib.gone import Gone
@@ -112,13 +112,7 @@ def resolve(source: str) -> Any:
 
 def _slim(source: str) -> Any:
     """A module of tf_slim, or a name in one."""
-    try:
-        importlib.import_module("tf_slim")
-    except ModuleNotFoundError as e:
-        raise errors.MissingExtraError(
-            "What the program uses of tf.contrib needs tf_slim, which is not "
-            'installed. Install it with `pip install "hookbridge[contrib]"`.'
-        ) from e
+    extras.check("tf_slim", "What the program uses of tf.contrib")
     try:
         # Its packages bind other modules under the names of their own.
         return importlib.import_module(source)

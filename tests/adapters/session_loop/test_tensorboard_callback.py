@@ -75,7 +75,7 @@ def test_tensorboard_without_its_package_says_so(
 
     callback = keras.callbacks.TensorBoard(str(tmp_path))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(errors.MissingExtraError, match="pip install tensorboard"):
+    with pytest.raises(errors.MissingExtraError, match=r"hookbridge\[tensorboard\]"):
         hb.as_hooks(callback, steps_per_epoch=2)
 
 

@@ -1,0 +1,63 @@
+"""What a missing optional package is told with, and that `setup.py` has its extra."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from hookbridge import errors, extras
+
+
+def promised(root: Path) -> dict[str, list[str]]:
+    """The extras of `setup.py`."""
+    tree = ast.parse((root / "setup.py").read_text("utf-8"))
+    (found,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "EXTRAS"
+    )
+    value: dict[str, list[str]] = ast.literal_eval(found)
+    return value
+
+
+MODULES = {
+    "jsonschema": "cluster",
+    "libcst": "migrate",
+    "tensorboard": "tensorboard",
+    "tensorflow_estimator": "estimator",
+    "tf_keras": "keras2",
+    "tf_slim": "contrib",
+    "yaml": "cluster",
+}
+
+
+@pytest.mark.parametrize(("module", "extra"), MODULES.items())
+def test_the_message_names_an_extra_that_has_the_package(
+    module: str, extra: str, repo_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(errors.MissingExtraError) as caught:
+        extras.check(module, "This test")
+    message = str(caught.value)
+    assert message.endswith(f'Install it with `pip install "hookbridge[{extra}]"`.')
+    distribution = message.removeprefix("This test needs ").partition(",")[0]
+    required = [name.lower() for name in promised(repo_root)[extra]]
+    assert any(name.startswith(distribution.lower()) for name in required)
+
+
+def test_the_user_may_need_a_larger_extra_and_has_a_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        errors.MissingExtraError, match=r"\[estimator\]\"`\. Or walk\.$"
+    ):
+        extras.check("tf_keras", "It", extra="estimator", way_out="Or walk.")
+
+
+def test_what_is_installed_is_imported() -> None:
+    extras.check("yaml", "This test")
+    assert extras.load("yaml", "This test").safe_load("a: 1") == {"a": 1}
