@@ -31,6 +31,8 @@ os.environ["HOOKBRIDGE_TEST_RUN"] = RUN_MARK.partition("=")[2]
 FAILS_FAST = "GRPC_FAIL_FAST" in os.environ
 # How long processes may take to end: by the idle clock, and in any case.
 LEAVE_IDLE_SECS, LEAVE_SECS = 10.0, 300.0
+# An iterator of `tf.data` is old after a minute.
+COLLECT_ALL_SECS = 20.0
 
 
 def _flavours() -> list[str]:
@@ -108,15 +110,36 @@ def _two_logical_cpus() -> None:
     )
 
 
+class FrozenHeap:
+    """What is alive after a test is seldom looked at again: that takes long."""
+
+    def __init__(self) -> None:
+        self._collect_all()
+
+    def collect_new(self) -> None:
+        """Collects what came since the last time."""
+        gc.collect()
+        gc.freeze()
+
+    def collect_all(self) -> None:
+        """Collects the rest too, unless that was lately."""
+        if time.monotonic() - self._collected > COLLECT_ALL_SECS:
+            self._collect_all()
+
+    def _collect_all(self) -> None:
+        gc.unfreeze()
+        self.collect_new()
+        self._collected = time.monotonic()
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _frozen_heap(_two_logical_cpus: None) -> None:
+def _frozen_heap(_two_logical_cpus: None) -> FrozenHeap:
     """What importing left is not looked at by the collection after each test."""
-    gc.collect()
-    gc.freeze()
+    return FrozenHeap()
 
 
 @pytest.fixture(autouse=True)
-def _no_old_iterators() -> Iterator[None]:
+def _no_old_iterators(_frozen_heap: FrozenHeap) -> Iterator[None]:
     """Iterators of `tf.data` end with their test, not at some later collection.
 
     The thread that tunes an iterator misses the wake-up of its end and sleeps on:
@@ -125,19 +148,16 @@ def _no_old_iterators() -> Iterator[None]:
     (plain TensorFlow, 2.15 to 2.21).
     """
     yield
-    gc.collect()
     # What is left is mostly the caches of libraries: looking at it again after each
     # test would take longer than the tests.
-    gc.freeze()
+    _frozen_heap.collect_new()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _looked_at_once_more(_frozen_heap: None) -> Iterator[None]:
-    """What outlived its test, for the module or in a cycle, ends with the module."""
+def _looked_at_once_more(_frozen_heap: FrozenHeap) -> Iterator[None]:
+    """What outlived its test, for the module or in a cycle, ends before it is old."""
     yield
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
+    _frozen_heap.collect_all()
 
 
 @pytest.fixture(scope="session")

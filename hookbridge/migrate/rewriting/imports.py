@@ -108,7 +108,7 @@ class Imports:
             [_line(name, wanted) for name, wanted in self._wanted.items()]
         )
         if self.last:
-            place = end_of_imports(body)
+            place = _after_imports(body)
             body[place:place] = _statements(self.last)
         return module.with_changes(body=body)
 
@@ -159,15 +159,22 @@ def _after_tensorflow(body: Sequence[cst.CSTNode]) -> int:
     return _after_future(body)
 
 
-def end_of_imports(body: Sequence[cst.CSTNode]) -> int:
-    """The number of the statement behind the imports that a module begins with."""
-    imports = [n for n in range(first_code(body)) if not _is_harmless(body[n])]
-    return max([n + 1 for n in imports], default=0)
+def _after_imports(body: Sequence[cst.CSTNode]) -> int:
+    """Behind the first import of TensorFlow and the imports that follow it."""
+    start = _after_tensorflow(body)
+    following = range(start, first_code(body, start))
+    return max([n + 1 for n in following if not _is_harmless(body[n])], default=start)
 
 
-def first_code(body: Sequence[cst.CSTNode]) -> int:
-    """The number of the first statement that is neither import nor name of one."""
-    start = _after_future(body)
+def first_code(body: Sequence[cst.CSTNode], start: int | None = None) -> int:
+    """The number of the first statement that is neither import nor name of one.
+
+    Args:
+      body: the statements.
+      start: where to begin; None is behind the docstring.
+    """
+    if start is None:
+        start = _after_future(body)
     for number, statement in enumerate(body[start:], start):
         plain = isinstance(statement, cst.SimpleStatementLine) and all(
             isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body
