@@ -139,8 +139,9 @@ class Hosting:
         """Leaves the model to a loop inside this one, which may have hooks too."""
         model, mode, step = self._model, self.mode, self.run.global_step
         kept = getattr(self.step, "kept", None)
+        own = getattr(self.step, "own", kept)
         if mode is not None:
-            setattr(model, mode.function, kept)
+            setattr(model, mode.function, own)
         if step is not None and kept is not None:
             step.remember()
         self._methods.remove()
@@ -160,7 +161,7 @@ class Hosting:
                     step.recall()
                 if mode is None:
                     pass
-                elif kept is not None and getattr(model, mode.function) is kept:
+                elif own is not None and getattr(model, mode.function) is own:
                     setattr(model, mode.function, self.run.call)
                 else:
                     self._build_step(mode)

@@ -41,6 +41,18 @@ class ScheduledStep:
         self._step = model.train_step
         self._coordinator = model._cluster_coordinator
         self._variants: dict[Any, Callable[..., StepValue]] = {}
+        self._own: Any = None
+
+    def own(self, *args: Any) -> Any:
+        """Keras's own function, which a loop inside this one calls.
+
+        Validation calls none, so it is made in the first call.
+        """
+        if self._own is None:
+            filed = self._model.train_function
+            self._own = self._make(force=True)
+            self._model.train_function = filed
+        return self._own(*args)
 
     def discover(self, *args: Any) -> None:
         """Traces the step without running it and fills the catalogue."""

@@ -14,9 +14,11 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "helpers"), str(HERE.parents[2])]
 
 import tensorflow as tf  # noqa: E402
+from quick_traces import look_often  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
 
+look_often()
 v1: Any = tf.compat.v1
 STRATEGY = hb.loops.parameter_server_strategy()
 REFUSED = ""
@@ -29,6 +31,7 @@ except hb.errors.RefusedError as e:
 from ps_guests import (  # noqa: E402
     BATCHES,
     EPOCHS,
+    TRACES,
     Recorder,
     batches,
     guests,
@@ -89,15 +92,17 @@ class Job:
             made, log = self.model(square_output, 0.0, metrics=["mae"]), Recorder()
             history = self.fit(made, guests(log), max_lag=lag).history
             note(f"events {lag}", log=log.events, history=history)
-        log = Recorder()
+        log, traces = Recorder(), []
+        count = keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs: traces.append(len(TRACES))
+        )
         self.fit(
             made,
-            guests(log),
-            epochs=1,
+            [*guests(log), count],
             validation_data=self._data,
             validation_steps=3,
         )
-        note("validation", log=log.events)
+        note("validation", log=log.events, traces=traces)
 
     def stops(self) -> None:
         for lag in (0, 4):

@@ -90,6 +90,7 @@ def test_epoch_logs_are_those_of_keras(events: Processes) -> None:
 def test_validation_batches_come_before_their_end(events: Processes) -> None:
     told = story(events.note("validation")["log"])
     first = [event[1:] for event in told if event[0] == "first"]
+    first = first[: first.index(("on_epoch_end", 0)) + 1]
     test = [e for e in first if e[0].startswith("on_test")]
     assert test == [
         *(("on_test_batch_end", b) for b in range(3)),
@@ -97,6 +98,11 @@ def test_validation_batches_come_before_their_end(events: Processes) -> None:
     ]
     assert first.index(test[-1]) < first.index(("on_epoch_end", 0))
     assert first.index(("on_train_batch_end", BATCHES - 1)) < first.index(test[0])
+
+
+def test_the_step_is_not_traced_again_after_a_validation(events: Processes) -> None:
+    first, *later = events.note("validation")["traces"]
+    assert later == [first] * (EPOCHS - 1)
 
 
 def test_several_steps_in_one_execution(events: Processes) -> None:
