@@ -24,6 +24,10 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge.cluster import ClusterConfig
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "helpers"))
+
+from quick_traces import look_often
+
 v1: Any = tf.compat.v1
 keras: Any = (
     tf.keras
@@ -195,6 +199,7 @@ def train_in_session(kind: str, folder: Path, steps: int, journal: Journal) -> N
 
 def train_in_fit(folder: Path, steps: int, journal: Journal) -> None:
     """`Model.fit` under `ParameterServerStrategy`."""
+    look_often()
     strategy = hb.loops.parameter_server_strategy(start_secs=120)
     with strategy.scope():
         layer = keras.layers.Dense(1, use_bias=False, input_shape=[3])

@@ -66,10 +66,14 @@ class Job:
       folder: where it writes.
       seed: of what happens to it.
       start: starts a task.
+      steps: how many steps it trains.
     """
 
-    def __init__(self, kind: str, folder: Path, seed: int, start: Start) -> None:
+    def __init__(
+        self, kind: str, folder: Path, seed: int, start: Start, steps: int
+    ) -> None:
         self.kind, self.folder, self._start = kind, folder, start
+        self._steps = steps
         self._random = random.Random(seed)
         self._started = 0
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,7 +107,7 @@ class Job:
         processes = []
         for i, config in enumerate(configs):
             name = f"{config.task_type}_{config.task_index}"
-            arguments = [self.kind, str(self.folder), str(STEPS)]
+            arguments = [self.kind, str(self.folder), str(self._steps)]
             environment = {
                 "TF_CONFIG": config.to_json(),
                 "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -216,12 +220,21 @@ def _wait(done: Any) -> None:
 
 
 def survive(
-    kind: str, rounds: int, seed: int, folder: Path, start: Start = started
+    kind: str,
+    rounds: int,
+    seed: int,
+    folder: Path,
+    start: Start = started,
+    steps: int = STEPS,
 ) -> list[str]:
     """Disturbs a job for some rounds; returns what was wrong, a line for each fault."""
-    calm = Job(kind, folder / "calm", seed, start)
+
+    def new(name: str, seed: int) -> Job:
+        return Job(kind, folder / name, seed, start, steps)
+
+    calm = new("calm", seed)
     wrong = calm.run(disturbed=False)
-    job, generation, survived = Job(kind, folder / "job0", seed, start), 0, 0
+    job, generation, survived = new("job0", seed), 0, 0
     for number in range(rounds):
         found = job.run(disturbed=True)
         survived += not found
@@ -230,7 +243,7 @@ def survive(
         if job.is_over:
             wrong += _compare(calm, job)
             generation += 1
-            job = Job(kind, folder / f"job{generation}", seed + generation, start)
+            job = new(f"job{generation}", seed + generation)
     found = job.run(disturbed=False)
     wrong += [*found, *_compare(calm, job)]
     print(f"{kind}: {survived} of {rounds} rounds survived", flush=True)

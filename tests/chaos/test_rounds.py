@@ -8,10 +8,12 @@ import pytest
 import rounds
 from fork_server import ForkServer
 
+STEPS = 120  # enough to be in the middle when it is killed
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", rounds.KINDS)
 def test_a_killed_job_goes_on_from_its_checkpoint(
     kind: str, tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    assert rounds.survive(kind, 1, 1, tmp_path, fork_server.start) == []
+    assert rounds.survive(kind, 1, 1, tmp_path, fork_server.start, STEPS) == []
