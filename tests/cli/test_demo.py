@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
+from fork_server import ForkServer
 
 from hookbridge.cli import main
 from hookbridge.demo import guests as guests_lib
@@ -37,20 +37,17 @@ STEPS_PER_EPOCH = 39
 HERE = "this process"
 
 
-def demo(repo_root: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hookbridge", "demo", "--local", *flags],
-        cwd=repo_root,
-        capture_output=True,
-        text=True,
-    )
+def demo(server: ForkServer, *flags: str) -> subprocess.CompletedProcess[str]:
+    return server.run("-m", "hookbridge", "demo", "--local", *flags)
 
 
 @pytest.fixture(scope="module")
-def default_run(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def default_run(
+    fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
     """The demo with its default settings: exit code, stdout, stderr, directory."""
     directory = tmp_path_factory.mktemp("demo") / "new"
-    done = demo(repo_root, "--json", f"--model_dir={directory}")
+    done = demo(fork_server, "--json", f"--model_dir={directory}")
     assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(done.stdout), done.stderr, directory
 
@@ -149,12 +146,12 @@ def test_the_best_weights_are_the_same_in_both_loops(default_run: Any) -> None:
 
 
 def test_a_second_demo_replaces_the_first_and_takes_other_settings(
-    repo_root: Path, tmp_path: Path
+    fork_server: ForkServer, tmp_path: Path
 ) -> None:
     flags = ["--epochs=2", "--batch_size=100", "--noprogress"]
     flags.append(f"--model_dir={tmp_path}/run")
     for towers in (1, 4):
-        done = demo(repo_root, *flags, f"--num_towers={towers}")
+        done = demo(fork_server, *flags, f"--num_towers={towers}")
         assert done.returncode == 0, done.stderr + done.stdout
         assert "Every guest saw the documented events in every process." in done.stdout
         assert "examples/s" not in done.stdout + done.stderr

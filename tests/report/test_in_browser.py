@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,8 @@ from report_pictures import (
     small_demo,
     tensorboard,
 )
+
+from hookbridge.cli import main
 
 pytestmark = [
     pytest.mark.slow,
@@ -82,17 +83,16 @@ def test_tensorboard_draws_both_loops_side_by_side(
     assert picture.read_bytes().startswith(PNG)
 
 
-def test_open_shows_the_report_in_the_user_s_browser(tmp_path: Path) -> None:
-    opened = tmp_path / "opened"
-    program = (
-        "import sys, webbrowser\n"
-        f"webbrowser.open = lambda url: open({str(opened)!r}, 'w').write(url)\n"
-        "from hookbridge.cli import main\n"
-        f"flags = ['--local', '--epochs=1', '--open', '--model_dir={tmp_path}/r']\n"
-        "sys.exit(main(['demo', *flags]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert opened.read_text() == (tmp_path / "r" / "report.html").as_uri()
+def test_open_shows_the_report_in_the_user_s_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def note(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", note)
+    flags = ["--local", "--epochs=1", "--open", f"--model_dir={tmp_path}/r"]
+    assert main(["demo", *flags]) == 0
+    assert opened == [(tmp_path / "r" / "report.html").as_uri()]
