@@ -17,9 +17,11 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "helpers"), str(HERE.parents[2]
 import tensorflow as tf  # noqa: E402
 from idle_clock import idle_secs  # noqa: E402
 from ps_guests import batches, keras, mean_output, model, note  # noqa: E402
+from quick_traces import look_often  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
 
+look_often()
 v1: Any = tf.compat.v1
 FOLDER = Path(sys.argv[1])
 STEPS = int(os.environ.get("STEPS", "1000000"))

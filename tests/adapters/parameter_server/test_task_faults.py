@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from fork_server import ForkServer
+from fork_server import Forked, ForkServer
 from ps_processes import Processes, cluster
 
 import hookbridge as hb
@@ -159,57 +159,60 @@ STRATEGY = """
 import sys
 import hookbridge as hb
 from hookbridge.loops.clusters import parameter_server, strategy_server
+from hookbridge.loops.tasks import server
 strategy_server.HANDOVER_SECS = parameter_server.SILENT_SECS = 1.0
+server.ANSWER_SECS = 1.0
 hb.loops.parameter_server_strategy()
 """
 
 
-def strategy_process(config: ClusterConfig) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", STRATEGY],
-        cwd=Path(__file__).resolve().parents[3],
-        env={**os.environ, "TF_CONFIG": config.to_json(), "TF_CPP_MIN_LOG_LEVEL": "3"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@contextlib.contextmanager
+def strategy_process(
+    config: ClusterConfig, server: ForkServer, log: Path
+) -> Iterator[Forked]:
+    """A task that does nothing else; it does not outlive the block."""
+    process = server.start(["-c", STRATEGY], {"TF_CONFIG": config.to_json()}, log)
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
 
 
 @pytest.mark.slow
-def test_a_stranger_on_a_worker_s_port_is_named() -> None:
+def test_a_stranger_on_a_worker_s_port_is_named(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
     chief, *_ = LocalCluster(num_workers=1, num_ps=1).configs()
     with socket.socket() as stranger, socket.socket() as other:
         for each, job in ((stranger, "worker"), (other, "ps")):
             host, _, port = chief.cluster[job][0].rpartition(":")
             each.bind((host, int(port)))
             each.listen()
-        process = strategy_process(chief)
-        try:
-            _, err = process.communicate()
-        finally:
-            process.kill()
-    assert process.returncode == 1
+        with strategy_process(chief, fork_server, tmp_path / "log") as process:
+            assert process.wait() == 1
     address = chief.cluster["worker"][0]
-    assert f"worker 0 ({address}) accepts connections and does not answer" in err
+    expected = f"worker 0 ({address}) accepts connections and does not answer"
+    assert expected in (tmp_path / "log").read_text()
 
 
 @pytest.mark.slow
-def test_servers_end_with_a_chief_that_never_began() -> None:
+def test_servers_end_with_a_chief_that_never_began(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
     _, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
     with socket.socket() as chief:
         chief.bind(address(worker, "chief", 0))
         chief.listen()
-        server = strategy_process(worker)
-        try:
+        with strategy_process(worker, fork_server, tmp_path / "log") as server:
             for _ in range(3):  # after that the worker knows that the chief waits
                 caller, _ = chief.accept()
                 with caller:
                     caller.sendall(GREETING)
             chief.close()
-            _, err = server.communicate()
-        finally:
-            server.kill()
-    assert server.returncode == 1
-    assert "ended before it began the job" in err
+            assert server.wait() == 1
+    assert "ended before it began the job" in (tmp_path / "log").read_text()
 
 
 @pytest.mark.parametrize("task", ["chief", "worker", "ps"])

@@ -15,7 +15,7 @@ import pytest
 from cluster_processes import Job, job
 from fork_server import ForkServer
 
-WATCH_SECS = 12.0
+WATCH_SECS = 6.0
 TWO = ("ps 0", "worker 0", "worker 1")
 ONE = ("ps 0", "worker 0")
 
