@@ -101,12 +101,18 @@ def guests(keras: Any, loop: str) -> dict[str, Callable[[], list[Any]]]:
     }
 
 
-def new_model(keras: Any, size: int) -> Any:
+def new_model(keras: Any, size: int, tiny: bool) -> Any:
     """MobileNetV2 as Keras has it, with weights that are the same each time."""
     keras.utils.set_random_seed(1)
-    model = keras.applications.MobileNetV2(
-        input_shape=(size, size, 3), weights=None, classes=CLASSES
-    )
+    if tiny:
+        layers = keras.layers
+        inputs = layers.Input([size, size, 3])
+        outputs = layers.Dense(CLASSES, "softmax", name="predictions")
+        model = keras.Model(inputs, outputs(layers.Flatten()(inputs)))
+    else:
+        model = keras.applications.MobileNetV2(
+            input_shape=(size, size, 3), weights=None, classes=CLASSES
+        )
     model.compile("sgd", "sparse_categorical_crossentropy")
     return model
 
@@ -126,7 +132,9 @@ class Result:
         return statistics.median(own / its for own, its in pairs)
 
 
-def measure(keras: Any, loop: str, size: int, repeats: int) -> dict[str, Result]:
+def measure(
+    keras: Any, loop: str, size: int, repeats: int, tiny: bool
+) -> dict[str, Result]:
     """All cases in turn, with a new model each time; the first repeat is dropped."""
     random = np.random.RandomState(0)
     x = random.rand(BATCH_SIZE * STEPS, size, size, 3).astype("float32")
@@ -138,7 +146,7 @@ def measure(keras: Any, loop: str, size: int, repeats: int) -> dict[str, Result]
         losses: dict[str, float] = {}
         for name in order:
             keras.backend.clear_session()
-            model = new_model(keras, size)
+            model = new_model(keras, size, tiny)
             for which in (0, 1):
                 callbacks = cases[name]()
                 gc.collect()  # garbage of the previous case
@@ -166,6 +174,9 @@ def parse(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--keras", choices=("keras", "tf_keras"), default="keras")
     parser.add_argument("--loop", choices=(*LOOPS, "all"), default="all")
     parser.add_argument("--size", type=int, default=64, help="pixels of an edge")
+    parser.add_argument(
+        "--tiny", action="store_true", help="a small model, to try the benchmark"
+    )
     parser.add_argument("--repeats", type=int, default=3, help="new models of a case")
     parser.add_argument("--clock", choices=base.CLOCKS, default="cpu")
     parser.add_argument("--json", help="file to write the results to")
@@ -193,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{keras.__name__}, {options.clock} seconds, {options.repeats} repeats\n")
     content: dict[str, Any] = {"machine": base.machine(), "clock": options.clock}
     for loop in LOOPS if options.loop == "all" else (options.loop,):
-        results = measure(keras, loop, options.size, options.repeats)
+        results = measure(keras, loop, options.size, options.repeats, options.tiny)
         native = results[NATIVE]
         rows = [
             [

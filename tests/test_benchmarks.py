@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fork_server import ForkServer
 
 from benchmarks import base, bridge_overhead, fit_checkpoints, many_guests, startup
 
@@ -52,21 +51,17 @@ def test_many_guests_run(
     assert sum(line.startswith("| idle, bridged | ") for line in lines) == 2
 
 
-def run_apart(repo_root: Path, tmp_path: Path, name: str, *flags: str) -> Any:
+def run_apart(server: ForkServer, tmp_path: Path, name: str, *flags: str) -> Any:
     """Runs a benchmark that forks, in a process of its own; its results."""
     results = tmp_path / "results.json"
-    program = [sys.executable, str(repo_root / "benchmarks" / f"{name}.py")]
-    done = subprocess.run(
-        [*program, "--repeats=1", f"--json={results}", *flags],
-        capture_output=True,
-        text=True,
-    )
+    file = Path(base.__file__).with_name(f"{name}.py")
+    done = server.run(str(file), "--repeats=1", f"--json={results}", *flags)
     assert done.returncode == 0, done.stderr
     return json.loads(results.read_text())
 
 
-def test_big_models_run(repo_root: Path, tmp_path: Path) -> None:
-    content = run_apart(repo_root, tmp_path, "big_models", "--tiny", "--megabytes=1")
+def test_big_models_run(fork_server: ForkServer, tmp_path: Path) -> None:
+    content = run_apart(fork_server, tmp_path, "big_models", "--tiny", "--megabytes=1")
     for loop in ("fit", "session"):
         for guest in ("none", "ModelCheckpoint, weights", "History"):
             (result,) = content["weights"][f"{loop}: {guest}"]
@@ -75,8 +70,8 @@ def test_big_models_run(repo_root: Path, tmp_path: Path) -> None:
     assert result["secs"] > 0
 
 
-def test_estimator_runs(repo_root: Path, tmp_path: Path) -> None:
-    cases = run_apart(repo_root, tmp_path, "estimator", "--steps=2")["cases"]
+def test_estimator_runs(fork_server: ForkServer, tmp_path: Path) -> None:
+    cases = run_apart(fork_server, tmp_path, "estimator", "--steps=2")["cases"]
     for name in ("MonitoredTrainingSession", "Estimator", "4 towers"):
         assert cases[name][0]["per_step"] > 0
     assert cases["50 steps and an evaluation"][0]["per_round"] > 0
@@ -84,7 +79,7 @@ def test_estimator_runs(repo_root: Path, tmp_path: Path) -> None:
 
 def test_startup_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = tmp_path / "results.json"
-    flags = ["--loop=predict", "--size=32", "--repeats=1", f"--json={results}"]
+    flags = ["--loop=predict", "--tiny", "--repeats=1", f"--json={results}"]
     assert startup.main(flags) == 0
     content = json.loads(results.read_text())
     assert len(content["predict"]) == 4

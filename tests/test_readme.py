@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -37,8 +38,6 @@ AFTER = {
     1: "assert int(model.optimizer.iterations) == 25\n",
 }
 RUN_BLOCK = "    exec(compile(source, '<block>', 'exec'), {'__name__': '__main__'})\n"
-# What has to be there before TensorFlow is imported, or changes it.
-BEFORE_TENSORFLOW = re.compile(r"TF_USE_LEGACY_KERAS|tf_keras|\binstall\(")
 
 
 class Block(NamedTuple):
@@ -57,25 +56,14 @@ def blocks(page: str, *languages: str) -> list[Block]:
     return [b for b in found if not languages or b.language in languages]
 
 
-def run_python(sources: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs sources one after the other in one fresh interpreter, each on its own."""
-    program = (
-        f"import json, sys\nfor source in json.loads(sys.stdin.read()):\n{RUN_BLOCK}"
-    )
-    return run([sys.executable, "-c", program], folder, json_input=sources)
+Done = subprocess.CompletedProcess[str]
 
 
-def run(
-    command: list[str],
-    folder: Path,
-    json_input: object = None,
-) -> subprocess.CompletedProcess[str]:
-    import json
-
+def run(command: list[str], folder: Path) -> Done:
+    """Runs a command in an interpreter of its own, TensorFlow not imported."""
     return subprocess.run(
         command,
         cwd=folder,
-        input=json.dumps(json_input),
         env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
@@ -100,11 +88,8 @@ def test_python_blocks_run(page: str, tmp_path: Path, fork_server: ForkServer) -
         block.text + (AFTER.get(place, "") if page == "README.md" else "")
         for place, block in enumerate(blocks(page, "python"))
     ]
-    if BEFORE_TENSORFLOW.search("".join(sources)):
-        done = run_python(sources, tmp_path)
-    else:
-        program = f"for source in {sources!r}:\n{RUN_BLOCK}"
-        done = fork_server.run("-c", program, folder=tmp_path)
+    program = f"for source in {sources!r}:\n{RUN_BLOCK}"
+    done = fork_server.run("-c", program, folder=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
@@ -125,6 +110,7 @@ def apply_diff(diff: str, source: str) -> str:
 )
 def test_script_gains_hookbridge_by_the_diff(
     tmp_path: Path,
+    fork_server: ForkServer,
     place: int,
     script: str,
     steps_before: tuple[int, ...],
@@ -135,7 +121,7 @@ def test_script_gains_hookbridge_by_the_diff(
     after = apply_diff(diff.text, before)
 
     def steps(source: str) -> int:
-        done = run_python([source], tmp_path)
+        done = fork_server.run("-c", source, folder=tmp_path)
         assert done.returncode == 0, done.stderr
         match = re.search(r"stopped after (?:about )?(\d+) steps", done.stdout)
         assert match is not None, done.stdout
@@ -145,14 +131,18 @@ def test_script_gains_hookbridge_by_the_diff(
     assert steps(after) <= steps_after
 
 
-def test_explanation_is_what_is_printed(tmp_path: Path) -> None:
+def test_explanation_is_what_is_printed(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
     program = blocks("README.md", "python")[2].text
     output = blocks("README.md", "text")[1]
-    done = run_python([program], tmp_path)
+    done = fork_server.run("-c", program, folder=tmp_path)
     assert done.stdout == output.text
 
 
-def test_the_old_program_prints_what_the_readme_says(tmp_path: Path) -> None:
+def test_the_old_program_prints_what_the_readme_says(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
     """It is one that the installed TensorFlow cannot run by itself."""
     program = str(ROOT / "examples" / "old_program.py")
     command = [sys.executable, "-m", "hookbridge", "run", program]
@@ -160,7 +150,7 @@ def test_the_old_program_prints_what_the_readme_says(tmp_path: Path) -> None:
     said = [line for line in done.stderr.splitlines() if line.startswith("hookbridge")]
     told = blocks("README.md", "text")[0].text.split()
     assert " ".join([*said, done.stdout]).split() == told
-    alone = run([sys.executable, program], tmp_path)
+    alone = fork_server.run(program, folder=tmp_path)
     assert "has no attribute 'placeholder'" in alone.stderr
 
 
@@ -261,15 +251,29 @@ def shell_lines() -> Iterator[tuple[str, str]]:
                 yield page, line
 
 
+@pytest.fixture(scope="module")
+def python(
+    fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Done]:
+    """Runs `python WORDS` where no files are; the same words once only."""
+    folder = tmp_path_factory.mktemp("commands")
+    return functools.cache(functools.partial(fork_server.run, folder=folder))
+
+
 @pytest.mark.parametrize(("page", "line"), sorted(set(shell_lines())))
-def test_shell_lines_are_real_commands(page: str, line: str, tmp_path: Path) -> None:
+def test_shell_lines_are_real_commands(
+    page: str, line: str, python: Callable[..., Done]
+) -> None:
     """Runs what is quick; checks target, test, extra or file of what is not."""
     for command in line.split(" && "):
         words = re.findall(r'(?:[^\s"]|"[^"]*")+', command)
         if words[0] == "make":
             if shutil.which("make") is None:
                 pytest.fail("make is one of the two things the README asks for")
-            done = run(["make", "-n", *(w.replace('"', "") for w in words[1:])], ROOT)
+            # Looking for the other Python takes make a second each time.
+            pythons = [f"PYTHON_{tf}={sys.executable}" for tf in ("215", "NEWEST")]
+            asked = [word.replace('"', "") for word in words[1:]]
+            done = run(["make", "-n", *pythons, *asked], ROOT)
             assert done.returncode == 0, done.stderr
         elif words[:4] == ["python", "-m", "pip", "install"]:
             extra = re.search(r"\[(.*)\]", words[4])
@@ -277,14 +281,15 @@ def test_shell_lines_are_real_commands(page: str, line: str, tmp_path: Path) -> 
                 extra is None or f'"{extra[1]}": [' in (ROOT / "setup.py").read_text()
             )
         elif words[:2] == ["hookbridge", "docs"]:
-            done = run([sys.executable, "-m", *words], tmp_path)
+            done = python("-m", *words)
             assert done.returncode == 0, done.stderr
         elif words[0] == "hookbridge" and words[-1] == "--help":
-            done = run([sys.executable, "-m", *words], tmp_path)
+            done = python("-m", *words)
             assert done.returncode == 0, done.stderr
             assert done.stdout.startswith("usage: hookbridge")
         elif words[0] == "hookbridge":
-            done = run([sys.executable, "-m", *words[:2], "--help"], tmp_path)
+            done = python("-m", *words[:2], "--help")
+            assert done.returncode == 0, done.stderr
             found = set(re.findall(r"--(?:\[no\])?([\w-]+)", done.stdout))
             given = [w for w in words[2:] if w.startswith("--")]
             known = {flag.replace("-", "_") for flag in found}
@@ -300,7 +305,8 @@ def test_shell_lines_are_real_commands(page: str, line: str, tmp_path: Path) -> 
         elif words[0].endswith("/ruff"):
             assert words[1] in ("check", "format")
         elif words[0] == "python" and words[1].endswith(".py"):
-            done = run([sys.executable, str(ROOT / words[1]), "--help"], tmp_path)
+            done = python(str(ROOT / words[1]), "--help")
+            assert done.returncode == 0, done.stderr
             known = set(re.findall(r"--(\w+)", done.stdout))
             assert {w[2:].split("=")[0] for w in words[2:]} <= known, done.stderr
         else:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from fork_server import ForkServer
 
 from hookbridge.cli import main
 
@@ -146,9 +145,11 @@ def _accuracy(output: str) -> float:
 
 
 @pytest.mark.slow
-def test_train_in_two_towers(repo_root: Path, tmp_path: Path) -> None:
-    done = _hookbridge(
-        repo_root,
+def test_train_in_two_towers(
+    repo_root: Path, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    done = fork_server.run(
+        *("-m", "hookbridge"),
         *("train", str(repo_root / "examples" / "digits_job.py"), "--num_towers=2"),
         *(f"--model_dir={tmp_path}/m", "--steps_per_epoch=44", "--epochs=6"),
     )
@@ -158,12 +159,14 @@ def test_train_in_two_towers(repo_root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_train_in_a_cluster(repo_root: Path, tmp_path: Path) -> None:
+def test_train_in_a_cluster(
+    repo_root: Path, tmp_path: Path, fork_server: ForkServer
+) -> None:
     # Without a chief, Estimator's is worker 0.
     job = str(repo_root / "examples" / "digits_job.py")
     train = [sys.executable, "-m", "hookbridge", "train", job, "--max_steps=200"]
-    done = _hookbridge(
-        repo_root,
+    done = fork_server.run(
+        *("-m", "hookbridge"),
         *("cluster", "--nochief", "--num_workers=2", "--num_ps=1", "--evaluator", "--"),
         *(*train, f"--model_dir={tmp_path}/m"),
     )
@@ -171,14 +174,3 @@ def test_train_in_a_cluster(repo_root: Path, tmp_path: Path) -> None:
     ended = [line for line in done.stdout.splitlines() if "global_step=" in line]
     assert any(line.startswith("[evaluator 0] ") for line in ended), done.stdout
     assert _accuracy(ended[-1]) > 0.8
-
-
-def _hookbridge(repo_root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if k != "TF_CONFIG"}
-    return subprocess.run(
-        [sys.executable, "-m", "hookbridge", *arguments],
-        cwd=repo_root,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )

@@ -1,4 +1,4 @@
-"""Where the Estimator is revived, and what fresh interpreters say about it."""
+"""Where the Estimator is revived, and what other processes say about it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from fork_server import ForkServer
 
 from hookbridge.estimator import revive
 
@@ -31,5 +32,16 @@ def run(code: str, **environment: str) -> str:
         text=True,
         check=False,
     )
+    return _last_line(done)
+
+
+def run_forked(server: ForkServer, code: str, **environment: str) -> str:
+    """Runs `code` in a process that has TensorFlow; returns what it printed last."""
+    return _last_line(
+        server.run("-c", textwrap.dedent(code), folder=ROOT, **environment)
+    )
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.strip().splitlines()[-1]

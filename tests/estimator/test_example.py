@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fork_server import ForkServer
 
 
 @pytest.mark.slow
-def test_example_trains_evaluates_and_exports(repo_root: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            str(repo_root / "examples" / "estimator_csv.py"),
-            f"--model_dir={tmp_path / 'model'}",
-            "--epochs=4",
-        ],
-        env={"PYTHONPATH": str(repo_root), "TF_CPP_MIN_LOG_LEVEL": "3", "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=False,
+def test_example_trains_evaluates_and_exports(
+    repo_root: Path, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    done = fork_server.run(
+        str(repo_root / "examples" / "estimator_csv.py"),
+        f"--model_dir={tmp_path / 'model'}",
+        "--epochs=4",
+        folder=tmp_path,
+        PATH="",
     )
     assert done.returncode == 0, done.stderr[-3000:]
     accuracy, steps = re.findall(

@@ -10,7 +10,8 @@ from typing import Any
 
 import estimator_package_scan
 import pytest
-from revived import only_revived, run
+from fork_server import ForkServer
+from revived import only_revived, run, run_forked
 
 import hookbridge as hb
 from hookbridge import compat, errors
@@ -108,8 +109,9 @@ def test_another_release_of_the_package_is_refused(
 
 @pytest.mark.slow
 @only_revived
-def test_package_imported_too_early_by_a_shim_says_so() -> None:
-    message = run(
+def test_package_imported_too_early_by_a_shim_says_so(fork_server: ForkServer) -> None:
+    message = run_forked(
+        fork_server,
         """
         import sys, types
         sys.modules["tensorflow_estimator"] = types.ModuleType("tensorflow_estimator")
@@ -118,7 +120,7 @@ def test_package_imported_too_early_by_a_shim_says_so() -> None:
             hb.estimator.Estimator
         except hb.errors.ImportOrderError as e:
             print(e)
-        """
+        """,
     )
     assert "before `hookbridge.estimator`" in message
     assert "hb.estimator.install()" in message
@@ -314,11 +316,15 @@ TRAIN_BOTH = """
 
 @pytest.mark.slow
 @only_revived
-def test_estimators_and_keras_3_models_take_turns_in_one_process() -> None:
-    assert run(TRAIN_BOTH, TF_USE_LEGACY_KERAS="0") == "True keras"
+def test_estimators_and_keras_3_models_take_turns_in_one_process(
+    fork_server: ForkServer,
+) -> None:
+    assert run_forked(fork_server, TRAIN_BOTH, TF_USE_LEGACY_KERAS="0") == "True keras"
 
 
 @pytest.mark.slow
 @only_revived
-def test_estimators_with_keras_2_as_tf_keras() -> None:
-    assert run(TRAIN_BOTH, TF_USE_LEGACY_KERAS="1") == "True tf_keras"
+def test_estimators_with_keras_2_as_tf_keras(fork_server: ForkServer) -> None:
+    assert (
+        run_forked(fork_server, TRAIN_BOTH, TF_USE_LEGACY_KERAS="1") == "True tf_keras"
+    )

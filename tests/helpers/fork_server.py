@@ -90,7 +90,8 @@ class ForkServer:
         Args:
           arguments: a script or `-m` and a module or `-c` and code; then what
             `sys.argv` has.
-          environment: what is set besides this process's environment.
+          environment: what is set besides this process's environment; Python looks
+            into the folders of a `PYTHONPATH`, as at its start.
           log: what is printed is added to this file.
           errors: what goes to the standard error output is added here; None takes
             `log`.
@@ -155,6 +156,7 @@ def _run(order: Mapping[str, Any]) -> None:
             os.dup2(file.fileno(), number)
     os.chdir(order["folder"])
     os.environ.update(order["env"])
+    sys.path[:0] = filter(None, order["env"].get("PYTHONPATH", "").split(os.pathsep))
     first, *rest = order["argv"]
     if first == "-m":
         sys.argv = rest

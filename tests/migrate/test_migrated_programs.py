@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -169,30 +167,25 @@ def test_a_keras_model_at_hand_trains_in_fit(
 
 
 def test_the_parity_test_of_a_class_passes(
-    runs: dict[str, Future[Ran]], tmp_path: Path
+    runs: dict[str, Future[Ran]], tmp_path: Path, fork_server: ForkServer
 ) -> None:
     text = runs["pure_hooks native"].result().rewritten.parity_test
     test = tmp_path / "test_parity_pure_hooks.py"
     test.write_text(text, "utf-8")
-
-    def outcome() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
-            capture_output=True,
-            text=True,
-        )
-
-    done = outcome()
-    assert done.returncode == 0, done.stdout
-    assert "2 passed" in done.stdout
     # It notices a callback that does something else.
     both = text.count("self.seen += 1")
     assert both == 2
     head, _, tail = text.rpartition("self.seen += 1")
-    test.write_text(f"{head}self.seen += 2{tail}", "utf-8")
-    assert "2 failed" in outcome().stdout
+    changed = tmp_path / "test_parity_changed.py"
+    changed.write_text(f"{head}self.seen += 2{tail}", "utf-8")
+    options = ["-q", "-rpf", "-p", "no:cacheprovider"]
+    done = fork_server.run(
+        "-m", "pytest", *options, test.name, changed.name, folder=tmp_path
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "2 failed, 2 passed" in done.stdout, done.stdout
+    assert done.stdout.count(f"\nPASSED {test.name}::") == 2
+    assert done.stdout.count(f"\nFAILED {changed.name}::") == 2
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +221,7 @@ class WholeRan(NamedTuple):
 
 @pytest.fixture(scope="module")
 def whole_runs(
-    moved: Path, tmp_path_factory: pytest.TempPathFactory
+    moved: Path, tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
 ) -> Iterator[dict[str, Future[WholeRan]]]:
     folder = tmp_path_factory.mktemp("whole")
 
@@ -237,16 +230,11 @@ def whole_runs(
         old = str(program_table.PROGRAMS_DIR)
         path = f"{ROOT}:{program.python_path()}".rstrip(":")
         (folder / name).mkdir()
-        done = subprocess.run(
-            [sys.executable, *(w.replace(old, str(moved)) for w in program.command())],
-            cwd=folder / name,
-            env={
-                **os.environ,
-                **ENVIRONMENT,
-                "PYTHONPATH": path.replace(old, str(moved)),
-            },
-            capture_output=True,
-            text=True,
+        done = fork_server.run(
+            *(word.replace(old, str(moved)) for word in program.command()),
+            folder=folder / name,
+            PYTHONPATH=path.replace(old, str(moved)),
+            **ENVIRONMENT,
         )
         return WholeRan(done, without_shards(files_of(folder / name)))
 

@@ -19,8 +19,9 @@ def main():
       train_op = optimizer.minimize(loss, global_step=step)
     hooks = [optimizer.make_session_run_hook(is_chief=True),
              tf.estimator.StopAtStepHook(last_step=5)]
+    # The optimizer's thread stays with its queue; the default is to wait 120 s for it.
     with v1.train.MonitoredTrainingSession(
-        is_chief=True, hooks=hooks) as session:
+        is_chief=True, hooks=hooks, stop_grace_period_secs=1) as session:
       while not session.should_stop():
         _, value = session.run([train_op, loss])
         print('loss', value)
