@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
+from libcst.metadata import MetadataWrapper, PositionProvider, ScopeProvider
 
 from hookbridge.migrate import guest_classes
 from hookbridge.migrate.findings import Finding
@@ -86,8 +86,10 @@ class Context:
         self.options = options
         self.target = Target(options.target)
         self.codes = codes
+        # Both at once: libcst walks over the tree for each call.
+        wrapper.resolve_many([ScopeProvider, PositionProvider])
         self.names = TreeNames(wrapper)
-        self._parents = wrapper.resolve(ParentNodeProvider)
+        self._parents = _parents(self.module)
         self._positions = wrapper.resolve(PositionProvider)
         self._lines = text.splitlines()
         self._found: dict[tuple[int, int], list[Finding]] = {}
@@ -194,6 +196,18 @@ class Context:
             line -= 1
         if text not in held:
             held.append(text)
+
+
+def _parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
+    """The node that holds each node; libcst's own takes three walks over the tree."""
+    found: dict[cst.CSTNode, cst.CSTNode] = {}
+    waiting: list[cst.CSTNode] = [module]
+    while waiting:
+        node = waiting.pop()
+        children = node.children
+        found.update(dict.fromkeys(children, node))
+        waiting += children
+    return found
 
 
 def _as_module(text: str) -> guest_classes.Module:

@@ -99,7 +99,8 @@ def _walked(
 ) -> tuple[str, Context | None]:
     if not rules:
         return source, None
-    wrapper = MetadataWrapper(cst.parse_module(source))
+    # In a tree from the parser no node stands twice, which a copy would mend.
+    wrapper = MetadataWrapper(cst.parse_module(source), unsafe_skip_copy=True)
     codes = frozenset(code for rule in rules for code in rule.codes)
     findings = scanned(source, options.target)
     context = Context(wrapper, source, options, findings, codes)

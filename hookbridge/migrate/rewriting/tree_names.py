@@ -8,7 +8,7 @@ import libcst as cst
 from libcst.metadata import (
     GlobalScope,
     MetadataWrapper,
-    QualifiedNameProvider,
+    QualifiedName,
     QualifiedNameSource,
     ScopeProvider,
 )
@@ -30,8 +30,8 @@ class TreeNames:
     """
 
     def __init__(self, wrapper: MetadataWrapper) -> None:
-        self._qualified = wrapper.resolve(QualifiedNameProvider)
         self._scopes = wrapper.resolve(ScopeProvider)
+        self._qualified: dict[cst.CSTNode, set[QualifiedName]] = {}
         self._v1_root = ""  # the name of an import that will be one of v1
         self.aliases: dict[str, str] = {}
         self.alias_places: dict[str, int] = {}
@@ -66,13 +66,23 @@ class TreeNames:
         """Takes names below the binding `root` for those of `tf.compat.v1`."""
         self._v1_root = root
 
+    def _names(self, node: cst.CSTNode) -> set[QualifiedName]:
+        """What a node may stand for.
+
+        libcst's provider of these would take two walks over the tree more.
+        """
+        if node not in self._qualified:
+            scope = self._scopes.get(node)
+            found = scope.get_qualified_names_for(node) if scope else ()
+            self._qualified[node] = set(found)
+        return self._qualified[node]
+
     def raw(self, node: cst.CSTNode) -> str | None:
         """The dotted name as imported; None if it is no import's or not certain."""
         chain = dotted(node)
         if chain is None:
             return None
-        names = self._qualified.get(node, ())
-        names = names() if callable(names) else names
+        names = self._names(node)
         imported = {n.name for n in names if n.source is QualifiedNameSource.IMPORT}
         if len(imported) > 1:
             # `try: import tensorflow.compat.v1 as tf` and its fallback.
