@@ -96,20 +96,30 @@ class OwnCode:
         places += [known["platlib"], site.getusersitepackages(), HERE]
         places.append(os.path.join(HERE, "adapters"))  # a link, in a checkout
         self._installed = tuple({os.path.realpath(p) + os.sep for p in places})
+        self._folders: dict[str, bool] = {}
 
     def __contains__(self, file: str) -> bool:
         if self.is_old_library(file):
             return True
-        path = os.path.realpath(file)
-        parts = Path(path).parts
+        # Asked of each of the thousands of modules that TensorFlow has: a folder is
+        # looked at once.
+        folder = os.path.dirname(
+            os.path.realpath(file) if os.path.islink(file) else file
+        )
+        if folder not in self._folders:
+            self._folders[folder] = self._is_own(os.path.realpath(folder))
+        return self._folders[folder]
+
+    def _is_own(self, folder: str) -> bool:
+        parts = Path(folder).parts
         if "site-packages" in parts or "dist-packages" in parts:
             return False
-        return not path.startswith(self._installed)
+        return not (folder + os.sep).startswith(self._installed)
 
     @staticmethod
     def is_old_library(file: str) -> bool:
         """Whether it is one of `OLD_LIBRARIES`."""
-        path = Path(file).as_posix()
+        path = file.replace(os.sep, "/")
         return any(f"/{part}" in path for part in OLD_LIBRARIES)
 
     def is_inside(self, file: str) -> bool:
