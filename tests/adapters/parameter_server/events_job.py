@@ -166,6 +166,17 @@ class Job:
         self.fit(made, guests(log), epochs=1)
         note("several steps", log=log.events)
 
+    def inner_fit(self) -> None:
+        made, ran = self.model(mean_output, 0.125), []
+
+        def fit_too(epoch: int, logs: Any) -> None:
+            if epoch == 0:
+                made.fit(self._data, steps_per_epoch=3, verbose=0)
+
+        inner = keras.callbacks.LambdaCallback(on_epoch_end=fit_too)
+        self.fit(made, [inner, Hook(after=lambda c, v: ran.append(0))])
+        note("inner fit", bias=float(made.layers[1].bias.numpy()[0]), ran=len(ran))
+
     def errors(self) -> None:
         mine = ValueError("mine")
 
@@ -234,6 +245,7 @@ def main() -> None:
     job.native_hooks()
     stock_callbacks(job)
     job.several_steps()
+    job.inner_fit()
     job.errors()
     note("done")
 

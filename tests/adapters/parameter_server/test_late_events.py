@@ -115,6 +115,12 @@ def test_several_steps_in_one_execution(events: Processes) -> None:
     assert ends == [2, 5]
 
 
+def test_a_fit_of_a_callback_makes_steps_of_its_own(events: Processes) -> None:
+    inner = events.note("inner fit")
+    assert inner["ran"] == EPOCHS * BATCHES
+    assert inner["bias"] == pytest.approx(-RATE * (EPOCHS * BATCHES + 3))
+
+
 @pytest.mark.parametrize("lag", [0, 4])
 def test_stop_takes_effect_within_max_lag(events: Processes, lag: int) -> None:
     ran = events.note(f"stop {lag}")["ran"]
