@@ -1,14 +1,19 @@
 """Starts processes as forks of one that has imported TensorFlow already.
 
 Many short processes spend most of their time on imports; each is a process of its own
-all the same. `python fork_server.py` takes orders on its standard input, a line of JSON
-each, and writes `[pid, exit code]` of those that have ended.
+all the same. A process that must not have TensorFlow yet, such as that of a launcher,
+is a fork of one that has imported what TensorFlow needs, and not TensorFlow itself.
+`python fork_server.py` takes orders on its standard input, a line of JSON each, and
+writes `[pid, exit code]` of those that have ended.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
+import importlib
+import importlib.util
 import json
 import os
 import runpy
@@ -22,6 +27,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+WITHOUT = "--without-tensorflow"
+NEEDED = (
+    "absl.logging",
+    "google.protobuf.text_format",
+    "h5py",
+    "ml_dtypes",
+    "numpy",
+    "opt_einsum",
+)
 
 
 class Forked:
@@ -43,11 +57,16 @@ class Forked:
 
 
 class ForkServer:
-    """The process that forks, from the tests' side."""
+    """The process that forks, from the tests' side.
 
-    def __init__(self) -> None:
+    Args:
+      tensorflow: whether its processes have TensorFlow imported.
+    """
+
+    def __init__(self, tensorflow: bool = True) -> None:
+        words = [] if tensorflow else [WITHOUT]
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve())],
+            [sys.executable, str(Path(__file__).resolve()), *words],
             # Threads of a matrix library do not survive a fork.
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,
@@ -139,9 +158,9 @@ class ForkServer:
 
 
 @contextlib.contextmanager
-def fork_server() -> Iterator[ForkServer]:
+def fork_server(tensorflow: bool = True) -> Iterator[ForkServer]:
     """A fork server; no process outlives the block."""
-    server = ForkServer()
+    server = ForkServer(tensorflow)
     try:
         yield server
     finally:
@@ -173,15 +192,34 @@ def _run(order: Mapping[str, Any]) -> None:
     sys.exit(0)
 
 
-def main() -> None:
-    """Forks as it is told, until its standard input is closed."""
-    sys.path.insert(0, str(ROOT))
+def _import_all() -> None:
     import tensorflow  # noqa: F401
 
     import hookbridge as hb
     from hookbridge.loops.sessions import callable_session  # noqa: F401
 
     _ = (hb.loops.SessionCluster, hb.as_hooks, hb.loops.TowerLoop)
+
+
+def _import_what_tensorflow_needs() -> None:
+    for name in (*NEEDED, "hookbridge.cli.run", "hookbridge.run.execute"):
+        importlib.import_module(name)
+    # To bind the symbols of its library takes as long as many modules do.
+    spec = importlib.util.find_spec("tensorflow")
+    assert spec is not None and spec.origin is not None
+    folder = Path(spec.origin).with_name("python")
+    for library in folder.glob("_pywrap_tensorflow_internal*.so"):
+        ctypes.CDLL(str(library))
+    assert "tensorflow" not in sys.modules
+
+
+def main() -> None:
+    """Forks as it is told, until its standard input is closed."""
+    sys.path.insert(0, str(ROOT))
+    if WITHOUT in sys.argv:
+        _import_what_tensorflow_needs()
+    else:
+        _import_all()
     # The children's collections do not look at what is shared, and do not copy it.
     gc.collect()
     gc.freeze()

@@ -1,4 +1,8 @@
-"""Starts `hookbridge run` as a process of its own."""
+"""Starts `hookbridge run` as a process of its own.
+
+`launch` starts an interpreter, for tests of how a process begins and ends. What a whole
+program does is the same in a fork of a process without TensorFlow, which is quicker.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+from fork_server import ForkServer
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).with_name("programs")
@@ -24,3 +30,10 @@ def launch(
         text=True,
         timeout=600,
     )
+
+
+def launch_fork(
+    server: ForkServer, *words: str, cwd: Path = PROGRAMS, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs `hookbridge run WORDS` in a fork of a process without TensorFlow."""
+    return server.run("-m", "hookbridge", "run", *words, folder=cwd, **environment)

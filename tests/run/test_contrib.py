@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from launching import PROGRAMS, launch
+from fork_server import ForkServer, fork_server
+from launching import PROGRAMS, launch_fork
 
 from hookbridge.run.contrib import namespace
 
@@ -33,9 +35,15 @@ def is_close(a: Any, b: Any) -> bool:
 
 
 @pytest.fixture(scope="module")
-def areas(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def launcher() -> Iterator[ForkServer]:
+    with fork_server(tensorflow=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def areas(tmp_path_factory: pytest.TempPathFactory, launcher: ForkServer) -> Any:
     out = tmp_path_factory.mktemp("areas") / "found.json"
-    done = launch("areas.py", str(out), cwd=CONTRIB)
+    done = launch_fork(launcher, "areas.py", str(out), cwd=CONTRIB)
     assert done.returncode == 0, done.stderr
     return json.loads(out.read_text())
 
@@ -48,8 +56,8 @@ def test_an_area_acts_as_on_1_15(areas: Any, area: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_gone_raises_when_it_is_used() -> None:
-    done = launch("gone.py", cwd=CONTRIB)
+def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
+    done = launch_fork(launcher, "gone.py", cwd=CONTRIB)
     said = json.loads(done.stdout)
     assert said[:2] == ["placeholder", None]
     # Where the program catches the error of an import, the import fails.

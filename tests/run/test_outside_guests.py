@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launching import PROGRAMS, launch
+from fork_server import ForkServer, fork_server
+from launching import PROGRAMS, launch, launch_fork
 
 from hookbridge.cli import main
 
@@ -17,7 +19,15 @@ GUESTS = f"--guests={VISITED / 'guests.py'}"
 Done = subprocess.CompletedProcess[str]
 
 
-def both(program: str, folder: Path, *flags: str) -> tuple[Done, Done]:
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[ForkServer]:
+    with fork_server(tensorflow=False) as server:
+        yield server
+
+
+def both(
+    program: str, folder: Path, launcher: ForkServer, *flags: str
+) -> tuple[Done, Done]:
     """A program whose guests come from outside, and one that has them itself."""
     runs = []
     for name, given, words in (
@@ -26,7 +36,7 @@ def both(program: str, folder: Path, *flags: str) -> tuple[Done, Done]:
     ):
         (folder / name).mkdir()
         file = str(VISITED / program)
-        runs.append(launch(*given, file, *words, cwd=folder / name))
+        runs.append(launch_fork(launcher, *given, file, *words, cwd=folder / name))
         assert runs[-1].returncode == 0, runs[-1].stderr[-3000:]
     outside, inside = runs
     return outside, inside
@@ -51,8 +61,8 @@ def told(done: Done) -> list[str]:
     return lines[1:]
 
 
-def test_sessions_and_estimators(tmp_path: Path) -> None:
-    outside, inside = both("old_loops.py", tmp_path, "--steps_per_epoch=4")
+def test_sessions_and_estimators(tmp_path: Path, launcher: ForkServer) -> None:
+    outside, inside = both("old_loops.py", tmp_path, launcher, "--steps_per_epoch=4")
     for name in ("estimator", "../session"):
         seen = of_training(outside, name)
         assert seen == of_training(inside, name)
@@ -75,8 +85,8 @@ def test_sessions_and_estimators(tmp_path: Path) -> None:
     assert "old_loops.py:" in line and "MonitoredTrainingSession" in line
 
 
-def test_fit(tmp_path: Path) -> None:
-    outside, inside = both("new_loop.py", tmp_path)
+def test_fit(tmp_path: Path, launcher: ForkServer) -> None:
+    outside, inside = both("new_loop.py", tmp_path, launcher)
     for name in ("first", "second"):
         seen = of_training(outside, name)
         assert seen == of_training(inside, name)
@@ -107,12 +117,14 @@ def test_epochs_without_a_length_end_the_program(tmp_path: Path) -> None:
         ("guest = []", "has no `guests`; expected a list"),
     ],
 )
-def test_bad_files_of_guests(text: str | None, message: str, tmp_path: Path) -> None:
+def test_bad_files_of_guests(
+    text: str | None, message: str, tmp_path: Path, launcher: ForkServer
+) -> None:
     file = tmp_path / "bad.py"
     if text is not None:
         file.write_text(text)
     program = str(VISITED / "new_loop.py")
-    done = launch(f"--guests={file}", program, cwd=tmp_path)
+    done = launch_fork(launcher, f"--guests={file}", program, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr.splitlines()[-1]
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from launching import ROOT, launch
+from fork_server import ForkServer, fork_server
+from launching import ROOT, launch_fork
 from program_table import PROGRAMS, RECORDED, Program, losses_of
 
 Done = subprocess.CompletedProcess[str]
@@ -25,17 +26,18 @@ AT_A_TIME = 2
 ABORTED = "terminate called without an active exception"
 
 
-def run(program: Program, folder: Path) -> Done:
+def run(program: Program, folder: Path, server: ForkServer) -> Done:
     folder.mkdir()
-    done = start(program, folder)
+    done = start(program, folder, server)
     # A process whose losses were all there has aborted so at its exit, seen once.
     if done.returncode == -signal.SIGABRT and ABORTED in done.stderr:
-        done = start(program, folder)
+        done = start(program, folder, server)
     return done
 
 
-def start(program: Program, folder: Path) -> Done:
-    return launch(
+def start(program: Program, folder: Path, server: ForkServer) -> Done:
+    return launch_fork(
+        server,
         *program.command(),
         cwd=folder,
         PYTHONPATH=f"{ROOT}:{program.python_path()}".rstrip(":"),
@@ -45,8 +47,16 @@ def start(program: Program, folder: Path) -> Done:
 
 
 @pytest.fixture(scope="module")
+def launcher() -> Iterator[ForkServer]:
+    with fork_server(tensorflow=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
 def runs(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    launcher: ForkServer,
 ) -> Iterator[dict[str, Future[Done]]]:
     """The runs of the programs that were asked for, some at a time."""
     folder = tmp_path_factory.mktemp("programs")
@@ -59,7 +69,7 @@ def runs(
     ]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         yield {
-            name: pool.submit(run, PROGRAMS[name], folder / name)
+            name: pool.submit(run, PROGRAMS[name], folder / name, launcher)
             for name in dict.fromkeys(asked)
         }
 
