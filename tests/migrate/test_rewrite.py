@@ -93,6 +93,50 @@ def test_a_rule_of_ones_own() -> None:
     assert done.source == "better = tf  # worse\n"
 
 
+def test_what_is_used_before_tensorflow_is_imported_is_imported_there() -> None:
+    done = migrate.rewrite(
+        "# The data.\n"
+        "from tensorflow.examples.tutorials.mnist import input_data\n"
+        'mnist = input_data.read_data_sets("data")\n'
+        "\nimport tensorflow as tf\n"
+        "x = tf.placeholder(tf.float32)\n"
+    )
+    assert done.source == (
+        "# The data.\n"
+        "import hookbridge as hb\n"
+        'mnist = hb.contrib.learn.datasets.mnist.read_data_sets("data")\n'
+        "\nimport tensorflow.compat.v1 as tf\n"
+        "tf.disable_v2_behavior()\n"
+        "x = tf.placeholder(tf.float32)\n"
+    )
+
+
+def test_a_rule_is_asked_about_its_own_kind_of_node_only() -> None:
+    def shorten(old: cst.Attribute, new: cst.Attribute, context: object) -> cst.Name:
+        return new.attr
+
+    def look(old: cst.Attribute, new: cst.Attribute, context: object) -> cst.Attribute:
+        raise AssertionError(f"{new.attr} is no attribute any more")
+
+    rules = [
+        migrate.RewriteRule("shorten", "Names alone.", (cst.Attribute,), shorten),
+        migrate.RewriteRule("look", "Looks.", (cst.Attribute,), look),
+    ]
+    assert migrate.rewrite("tf.a.value\n", rules=rules).source == "value\n"
+
+
+def test_a_rule_that_fails_costs_one_file(tmp_path: Path) -> None:
+    def fail(old: cst.Name, new: cst.Name, context: object) -> cst.Name:
+        return new if old.value != "bad" else [][0]
+
+    (tmp_path / "a.py").write_text("bad = 1\n")
+    (tmp_path / "b.py").write_text("good = 1\n")
+    rules = [migrate.RewriteRule("fail", "Fails.", (cst.Name,), fail)]
+    failed, done = files.rewrite_files([tmp_path], rules=rules)
+    assert isinstance(failed, Unread) and isinstance(done, files.FileRewrite)
+    assert "IndexError" in failed.reason and "report" in failed.reason
+
+
 @pytest.mark.parametrize(
     "text", ["print 'old'\n", "def f(:\n", "x = '\n", "\0", "x = " + "(" * 300]
 )

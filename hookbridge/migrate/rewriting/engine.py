@@ -30,9 +30,9 @@ class Walk(cst.CSTTransformer):
     def on_leave(self, original_node: Any, updated_node: Any) -> Any:
         updated: Any = super().on_leave(original_node, updated_node)
         for rule in self._rules.get(type(original_node), ()):
-            if not isinstance(updated, cst.CSTNode):
-                break  # it is gone, or is several
-            updated = rule.apply(original_node, updated, self._context)
+            # Another rule may have made something else of it, several or nothing.
+            if isinstance(updated, rule.nodes):
+                updated = rule.apply(original_node, updated, self._context)
         if isinstance(original_node, cst.Module):
             return self._context.imports.add(updated)
         comments = self._context.comments.get(original_node)

@@ -116,6 +116,9 @@ def rewrite_files(
             yield FileRewrite(file, _shown(done, file.notebook))
         except (errors.InvalidArgumentError, ValueError) as e:
             yield Unread(os.fspath(file.path), str(e))
+        except Exception as e:  # a fault of one rule costs one file
+            fault = f"a rule failed, please report it: {type(e).__name__}: {e}"
+            yield Unread(os.fspath(file.path), fault)
 
 
 def _shown(done: Rewritten, notebook: notebooks.Notebook | None) -> Rewritten:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 import libcst as cst
@@ -103,10 +103,10 @@ class Imports:
             if place:
                 head[0] = head[0].with_changes(leading_lines=[cst.EmptyLine()])
             body[place:place] = head
-        place = _after_tensorflow(body)
-        body[place:place] = _statements(
-            [_line(name, wanted) for name, wanted in self._wanted.items()]
-        )
+        if self._wanted:
+            place = min(_after_tensorflow(body), _first_use(body, self._wanted))
+            lines = [_line(name, wanted) for name, wanted in self._wanted.items()]
+            _insert(body, place, lines)
         if self.last:
             place = _after_imports(body)
             body[place:place] = _statements(self.last)
@@ -124,6 +124,29 @@ def _line(name: str, module: str) -> str:
 
 def _statements(lines: Sequence[str]) -> list[Statement]:
     return [cst.parse_statement(line) for line in lines]
+
+
+def _insert(body: list[Statement], place: int, lines: Sequence[str]) -> None:
+    """Puts lines in front of a statement, in the place of a `pass` before it."""
+    new = _statements(lines)
+    before = body[place - 1] if place else None
+    if isinstance(before, cst.SimpleStatementLine) and isinstance(
+        before.body[0], cst.Pass
+    ):
+        place -= 1
+        body.pop(place)
+        new[0] = new[0].with_changes(leading_lines=before.leading_lines)
+    body[place:place] = new
+
+
+def _first_use(body: Sequence[cst.CSTNode], names: Collection[str]) -> int:
+    """The number of the first statement that has one of the names."""
+    for number, statement in enumerate(body):
+        finder = _Uses(names)
+        statement.visit(finder)
+        if finder.found:
+            return number
+    return len(body)
 
 
 def _is_docstring(statement: cst.CSTNode) -> bool:
@@ -196,6 +219,18 @@ def _is_harmless(statement: cst.CSTNode) -> bool:
         or "environ" in cst.Module([cst.SimpleStatementLine([small])]).code
         for small in statement.body
     )
+
+
+class _Uses(cst.CSTVisitor):
+    """Whether a statement has one of some names."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        super().__init__()
+        self._names = names
+        self.found = False
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found |= node.value in self._names
 
 
 class _Finder(cst.CSTVisitor):
