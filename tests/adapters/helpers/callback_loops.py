@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -36,6 +37,18 @@ class Loop(NamedTuple):
     steps: int
 
 
+@functools.cache
+def _model(keras: Any, metrics: tuple[str, ...]) -> Any:
+    """The compiled model; tracing a new one takes most of the time of a short `fit`."""
+    model = keras.Sequential(
+        [keras.layers.Input((FEATURES,)), keras.layers.Dense(1, name="dense")]
+    )
+    model.compile(
+        keras.optimizers.SGD(), loss="mse", metrics=list(metrics), jit_compile=False
+    )
+    return model
+
+
 def fit(
     keras: Any,
     callbacks: Sequence[Any],
@@ -46,24 +59,28 @@ def fit(
     metrics: Sequence[str] = ("mae",),
 ) -> Loop:
     """Trains a Dense layer with `Model.fit`, in order, batch by batch."""
-    model = keras.Sequential(
-        [keras.layers.Input((FEATURES,)), keras.layers.Dense(1, name="dense")]
-    )
+    model = _model(keras, tuple(metrics))
     model.set_weights([KERNEL, BIAS])
-    model.compile(
-        keras.optimizers.SGD(rate), loss="mse", metrics=list(metrics), jit_compile=False
-    )
-    history = model.fit(
-        X,
-        Y,
-        batch_size=BATCH,
-        shuffle=False,
-        epochs=epochs,
-        callbacks=list(callbacks),
-        validation_data=(VAL_X, VAL_Y) if validate else None,
-        validation_batch_size=4,
-        verbose=0,
-    )
+    for variable in model.optimizer.variables:
+        variable.assign(np.zeros(variable.shape))
+    model.optimizer.learning_rate.assign(rate)
+    try:
+        history = model.fit(
+            X,
+            Y,
+            batch_size=BATCH,
+            shuffle=False,
+            epochs=epochs,
+            callbacks=list(callbacks),
+            validation_data=(VAL_X, VAL_Y) if validate else None,
+            validation_batch_size=4,
+            verbose=0,
+        )
+    finally:
+        # After an exception Keras leaves what iterates over the validation data.
+        for left in ("_eval_epoch_iterator", "_eval_data_handler"):
+            if getattr(model, left, None) is not None:
+                delattr(model, left)
     return Loop(
         history.history,
         model.get_weights(),

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import gc
 import importlib
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -168,18 +172,29 @@ def _train_and_evaluate(callbacks: list[Any], folder: Path) -> None:
     )
 
 
-def _evaluate(callbacks: list[Any], folder: Path) -> None:
-    hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS)
+@functools.cache
+def _checkpoint() -> str:
+    """The checkpoint of one step, for all evaluations and predictions."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     estimator = _estimator(folder)
     estimator.train(_data, steps=1)
-    estimator.evaluate(_data, steps=2, hooks=hooks)
+    return str(estimator.latest_checkpoint())
+
+
+def _evaluate(callbacks: list[Any], folder: Path) -> None:
+    hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS)
+    _estimator(folder).evaluate(
+        _data, steps=2, hooks=hooks, checkpoint_path=_checkpoint()
+    )
 
 
 def _predict(callbacks: list[Any], folder: Path) -> None:
     hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS)
-    estimator = _estimator(folder)
-    estimator.train(_data, steps=1)
-    assert len(list(estimator.predict(_data, hooks=hooks))) == len(X)
+    predictions = _estimator(folder).predict(
+        _data, hooks=hooks, checkpoint_path=_checkpoint()
+    )
+    assert len(list(predictions)) == len(X)
 
 
 def _tower_loop(callbacks: list[Any], folder: Path) -> None:
