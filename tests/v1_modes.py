@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fork_server import ForkServer
 
 import hookbridge.compat
 
@@ -45,6 +44,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_here(item.path):
+            assert isinstance(item, pytest.Function)
+            if MODE is None and "fork_server" not in item.fixturenames:
+                item.fixturenames.append("fork_server")
             # The first one waits for the process of its mode.
             item.add_marker(pytest.mark.timeout(900))
             item.add_marker(pytest.mark.slow)
@@ -64,7 +66,7 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
         return None
     mode = pyfuncitem.callspec.params["v1_mode"]
     if pyfuncitem.nodeid not in RESULTS:
-        _run_mode(mode, pyfuncitem.session)
+        _run_mode(mode, pyfuncitem.session, pyfuncitem.funcargs["fork_server"])
     outcome, text = RESULTS[pyfuncitem.nodeid]
     if outcome == "skipped":
         pytest.skip(text)
@@ -73,21 +75,16 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     return True
 
 
-def _run_mode(mode: str, session: Any) -> None:
+def _run_mode(mode: str, session: Any, fork_server: ForkServer) -> None:
     names = [
         item.nodeid
         for item in session.items
         if _is_here(item.path) and item.callspec.params["v1_mode"] == mode
     ]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *names]
-    environment = {**os.environ, "HOOKBRIDGE_TEST_V1_MODE": mode}
-    run = subprocess.run(
-        command,
-        env=environment,
-        cwd=session.config.rootpath,
-        capture_output=True,
-        text=True,
-        check=False,
+    run = fork_server.run(
+        *("-m", "pytest", "-q", "-p", "no:cacheprovider", *names),
+        folder=session.config.rootpath,
+        HOOKBRIDGE_TEST_V1_MODE=mode,
     )
     lines = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
     for line in lines:

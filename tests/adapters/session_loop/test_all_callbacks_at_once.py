@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from estimator_models import (
     predict_input,
     train_input,
 )
+from fork_server import ForkServer
 
 import hookbridge as hb
 
@@ -109,7 +107,9 @@ print("RESULT", json.dumps({"epochs": acts.epochs, "steps": run.steps}))
 
 
 @pytest.mark.slow
-def test_roles_in_processes_of_a_cluster(keras2: Any, tmp_path: Path) -> None:
+def test_roles_in_processes_of_a_cluster(
+    keras2: Any, tmp_path: Path, fork_server: ForkServer
+) -> None:
     """What writes runs on the chief, what acts on the loop on every worker."""
     cluster = {"worker": ["localhost:1", "localhost:2"], "ps": ["localhost:3"]}
     started = {}
@@ -118,26 +118,22 @@ def test_roles_in_processes_of_a_cluster(keras2: Any, tmp_path: Path) -> None:
         folder.mkdir()
         task = {"type": "worker", "index": index}
         config = json.dumps({"cluster": cluster, "task": task})
-        started[folder] = subprocess.Popen(
-            [sys.executable, "-c", PROCESS, keras2.__name__, str(folder)],
-            env={**os.environ, "TF_CONFIG": config},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+        started[folder] = fork_server.start(
+            ["-c", PROCESS, keras2.__name__, str(folder)],
+            {"TF_CONFIG": config},
+            folder.with_suffix(".out"),
+            errors=folder.with_suffix(".log"),
         )
     written, said = [], []
-    try:
-        for folder, process in started.items():
-            out, log = process.communicate()
-            assert process.returncode == 0, log
-            line = next(x for x in out.splitlines() if x.startswith("RESULT"))
-            assert json.loads(line.removeprefix("RESULT")) == {"epochs": 4, "steps": 6}
-            written.append(sorted(p.name for p in folder.iterdir()))
-            said.append(sum("`CSVLogger`" in x for x in log.splitlines()))
-    finally:
-        for process in started.values():
-            process.kill()
-            process.wait()
+    for folder, process in started.items():
+        code = process.wait()
+        out = folder.with_suffix(".out").read_text()
+        log = folder.with_suffix(".log").read_text()
+        assert code == 0, log
+        line = next(x for x in out.splitlines() if x.startswith("RESULT"))
+        assert json.loads(line.removeprefix("RESULT")) == {"epochs": 4, "steps": 6}
+        written.append(sorted(p.name for p in folder.iterdir()))
+        said.append(sum("`CSVLogger`" in x for x in log.splitlines()))
     assert written == [["all.csv", "own.csv"], ["all.csv"]]
     # Each run skips one of its two, and says so once.
     assert said[0] == 0
