@@ -213,7 +213,7 @@ def test_each_run_has_one_graph_of_its_own(keras: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_fits_keep_nothing(keras: Any, tmp_path: Path) -> None:
+def test_many_fits_keep_nothing(keras: Any, tmp_path: Path) -> None:
     model = sequential(keras)
     graphs: list[Any] = []
 
@@ -232,6 +232,6 @@ def test_a_hundred_fits_keep_nothing(keras: Any, tmp_path: Path) -> None:
         ]
         return sum(package in ("tensorflow", "hookbridge") for package in packages)
 
-    before = objects(10)
-    assert objects(90) - before < 45
+    before = objects(5)
+    assert objects(25) - before < 12  # less than one for two of them
     assert sum(graph() is not None for graph in graphs) <= 2
