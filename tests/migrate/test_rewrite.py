@@ -111,6 +111,25 @@ def test_what_is_used_before_tensorflow_is_imported_is_imported_there() -> None:
     )
 
 
+def test_an_import_goes_only_where_all_its_uses_have_other_names() -> None:
+    text = (
+        "from tensorflow.contrib import cluster_resolver as resolvers\n"
+        "from tensorflow.contrib import distribute\n"
+        "resolver = resolvers.TPUClusterResolver(name)\n"
+        "strategy = distribute.MirroredStrategy(num_gpus=2)\n"
+        "other = distribute.get_loss_reduction()\n"
+    )
+    assert migrate.rewrite(text).source == (
+        "import hookbridge as hb\n"
+        "resolver = hb.contrib.cluster_resolver.TPUClusterResolver(name)\n"
+        "strategy = hb.contrib.distribute.MirroredStrategy(num_gpus=2)\n"
+        "other = hb.contrib.distribute.get_loss_reduction()\n"
+    )
+    done = migrate.rewrite(text, skip=["carried-contrib"])
+    assert "resolvers.TPUClusterResolver(name)" in done.source
+    assert "import cluster_resolver as resolvers" in done.source
+
+
 def test_a_rule_is_asked_about_its_own_kind_of_node_only() -> None:
     def shorten(old: cst.Attribute, new: cst.Attribute, context: object) -> cst.Name:
         return new.attr

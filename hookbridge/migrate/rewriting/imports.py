@@ -129,6 +129,8 @@ def _statements(lines: Sequence[str]) -> list[Statement]:
 def _insert(body: list[Statement], place: int, lines: Sequence[str]) -> None:
     """Puts lines in front of a statement, in the place of a `pass` before it."""
     new = _statements(lines)
+    # Another import may have become one of them.
+    body[place:] = [s for s in body[place:] if not any(s.deep_equals(n) for n in new)]
     before = body[place - 1] if place else None
     if isinstance(before, cst.SimpleStatementLine) and isinstance(
         before.body[0], cst.Pass

@@ -7,9 +7,13 @@ from typing import Any
 
 import libcst as cst
 
-from hookbridge.migrate.new_names import NewName, new_name
+from hookbridge.migrate.contrib_names import carried_name
+from hookbridge.migrate.new_names import CARRIED, NewName, new_name
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.tree_names import dotted
+
+# Their living names take other arguments; what hookbridge carries takes the old ones.
+_OTHER_ARGUMENTS = ("tf.contrib.distribute", "tf.contrib.cluster_resolver")
 
 
 def renaming(rule: str, codes: tuple[str, ...]) -> Callable[[Any, Any, Context], Any]:
@@ -46,4 +50,10 @@ def living(node: cst.Attribute, context: Context) -> NewName | None:
     if isinstance(inside, cst.Import | cst.ImportFrom):
         return None
     name = context.names.of(node)
-    return None if name is None else new_name(name, context.target)
+    if name is None:
+        return None
+    is_called = isinstance(above, cst.Call) and above.func is node and above.args
+    if is_called and name.startswith(_OTHER_ARGUMENTS):
+        carried = carried_name(name)
+        return None if carried is None else NewName(CARRIED, carried)
+    return new_name(name, context.target)
