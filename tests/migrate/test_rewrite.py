@@ -130,6 +130,21 @@ def test_an_import_goes_only_where_all_its_uses_have_other_names() -> None:
     assert "import cluster_resolver as resolvers" in done.source
 
 
+def test_a_function_that_imports_tensorflow_itself_uses_its_own_import() -> None:
+    text = (
+        "def seed(value):\n"
+        "    try:\n"
+        "        import tensorflow as tf\n"
+        "    except ImportError:\n"
+        "        return\n"
+        "    tf.set_random_seed(value)\n"
+    )
+    done = migrate.rewrite(text)
+    assert done.source == text.replace("tf.set", "tf.compat.v1.set")
+    both = migrate.rewrite("import tensorflow.compat.v1 as tf\n" + text)
+    assert "    tf.compat.v1.set_random_seed(value)\n" in both.source
+
+
 def test_a_rule_is_asked_about_its_own_kind_of_node_only() -> None:
     def shorten(old: cst.Attribute, new: cst.Attribute, context: object) -> cst.Name:
         return new.attr

@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from hookbridge.migrate.contrib_names import carried_name
+from hookbridge.migrate.names import canonical
 from hookbridge.migrate.new_names import CARRIED, NewName, new_name
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.tree_names import dotted
@@ -23,7 +24,8 @@ def renaming(rule: str, codes: tuple[str, ...]) -> Callable[[Any, Any, Context],
         found = living(old, context)
         if found is None or found.code not in codes:
             return new
-        text = context.imports.expression(found.dotted)
+        text = _by_own_import(old, found.dotted, context)
+        text = text or context.imports.expression(found.dotted)
         if text == dotted(old):
             return new
         after = cst.parse_expression(text)
@@ -32,6 +34,23 @@ def renaming(rule: str, codes: tuple[str, ...]) -> Callable[[Any, Any, Context],
         return after
 
     return apply
+
+
+def _by_own_import(node: cst.Attribute, living: str, context: Context) -> str:
+    """The living name by an import inside a function; empty for any other import.
+
+    Such a program may do without TensorFlow as long as nobody calls the function.
+    """
+    root: cst.BaseExpression = node
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    module = context.names.of(root)
+    if module is None or not living.startswith(f"{module}."):
+        return ""
+    root_name = dotted(root) or ""
+    if canonical(context.imports.bound.get(root_name, "")) == module:
+        return ""
+    return root_name + living[len(module) :]
 
 
 def living(node: cst.Attribute, context: Context) -> NewName | None:
