@@ -95,14 +95,39 @@ LOOPS = (
     "Estimator.predict",
     "TowerLoop, 2 towers",
 )
+ALONE = ("bare graph", "Estimator.train")
 
 
-def carry(keras: Any, name: str, folder: Path) -> dict[str, str]:
-    """Runs a stock callback in every loop; "carried" or the reason of its refusal."""
+def carry(keras: Any, folder: Path) -> dict[str, dict[str, str]]:
+    """Runs all stock callbacks in every loop.
+
+    Each runs alone in the loops of `ALONE`; in the others those that are not refused
+    share one run.
+
+    Returns:
+      `{name: {loop: "carried" or the reason of its refusal}}`.
+    """
+    names = stock_of(keras)
+    # No model of Keras has two backups.
+    together = [n for n in names if n not in REFUSED and "experimental" not in n]
+    cells: dict[str, dict[str, str]] = {name: {} for name in names}
+    for loop in LOOPS:
+        groups = [[name] for name in names if loop in ALONE or name not in together]
+        groups += [] if loop in ALONE else [together]
+        for number, group in enumerate(groups):
+            place = folder / loop.replace(" ", "_") / str(number)
+            outcome = _carry_in(loop, keras, group, place)
+            for name in group:
+                cells[name][loop] = outcome
+    return cells
+
+
+def _carry_in(loop: str, keras: Any, names: list[str], place: Path) -> str:
+    """Runs some callbacks in one run of a loop."""
     seen: list[str] = []
 
     class Count(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        """Shows that each run went to its end, with the stock callback in it."""
+        """Shows that each run went to its end, with the stock callbacks in it."""
 
         def on_train_end(self, logs: Any = None) -> None:
             assert int(self.model.optimizer.iterations.numpy()) == 2 * STEPS
@@ -114,21 +139,19 @@ def carry(keras: Any, name: str, folder: Path) -> dict[str, str]:
         def on_predict_end(self, logs: Any = None) -> None:
             seen.append("predict")
 
-    cells: dict[str, str] = {}
-    for loop, (run, expected) in _RUNS.items():
-        place = folder / loop.replace(" ", "_")
-        place.mkdir(parents=True)
-        seen.clear()
-        try:
-            run([STOCK[name](keras.callbacks, place), Count()], place)
-        except errors.RefusedError as e:
-            reason = str(e).split(": ", 1)[1].partition(" See `hookbridge")[0]
-            cells[loop] = f"refused: {reason}"
-            continue
-        gc.collect()  # an iterator that is dropped late is waited for, up to 60 s
-        assert seen == expected, (name, loop, seen)
-        cells[loop] = "carried"
-    return cells
+    run, expected = _RUNS[loop]
+    callbacks = []
+    for name in names:
+        (place / name).mkdir(parents=True)
+        callbacks.append(STOCK[name](keras.callbacks, place / name))
+    try:
+        run([*callbacks, Count()], place)
+    except errors.RefusedError as e:
+        reason = str(e).split(": ", 1)[1].partition(" See `hookbridge")[0]
+        return f"refused: {reason}"
+    gc.collect()  # an iterator that is dropped late is waited for, up to 60 s
+    assert seen == expected, (names, loop, seen)
+    return "carried"
 
 
 def _estimator(folder: Path) -> Any:
