@@ -127,11 +127,11 @@ def test_suites_say_at_the_end_what_failed(repo_root: Path, tmp_path: Path) -> N
 
 
 def suites_of_two_folders(
-    root: Path, folder: Path, *arguments: str
+    root: Path, folder: Path, *arguments: str, smaller: str = "tests/few"
 ) -> subprocess.CompletedProcess[str]:
     """One test in one folder and three in another, as `make test` runs them."""
-    for name, count in (("tests", 1), ("tests/more", 3)):
-        (folder / name).mkdir()
+    for name, count in ((smaller, 1), ("tests/more", 3)):
+        (folder / name).mkdir(parents=True)
         tests = "".join(f"def test_{i}():\n    pass\n" for i in range(count))
         (folder / name / f"test_{count}.py").write_text(tests)
     suites = [sys.executable, str(root / ".ci" / "suites.py"), f"one={sys.executable}"]
@@ -148,7 +148,14 @@ def test_suites_run_every_folder_by_itself(repo_root: Path, tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout
     larger, smaller = done.stdout.splitlines()[-2:]
     assert larger.startswith("one more: passed: 3 passed")
-    assert smaller.startswith("one tests: passed: 1 passed")
+    assert smaller.startswith("one few: passed: 1 passed")
+
+
+def test_suites_begin_with_what_takes_long(repo_root: Path, tmp_path: Path) -> None:
+    done = suites_of_two_folders(repo_root, tmp_path, smaller="tests/chaos")
+    assert done.returncode == 0, done.stdout
+    first, second = done.stdout.splitlines()[-2:]
+    assert first.startswith("one chaos: ") and second.startswith("one more: ")
 
 
 @pytest.mark.parametrize(("name", "code"), [("test_2", 0), ("nowhere", 1)])
@@ -159,4 +166,4 @@ def test_a_folder_without_a_chosen_test_is_no_failure(
     assert done.returncode == code, done.stdout
     larger, smaller = done.stdout.splitlines()[-2:]
     assert larger.startswith("one more: FAILED" if code else "one more: passed: 1")
-    assert smaller.startswith("one tests: FAILED" if code else "one tests: passed: 1 d")
+    assert smaller.startswith("one few: FAILED" if code else "one few: passed: 1 d")
