@@ -32,6 +32,7 @@ POLL_SECS = 0.5
 START_SECS = 600.0
 WORKERS_LOST_SECS = 600.0
 FOLLOW_SECS = 10.0  # between two looks at the workers, at most
+SEEN_SECS = 2.0  # several looks of each server at the chief
 # How long something may listen at a task's address without answering as its server.
 SILENT_SECS = 15.0
 
@@ -110,7 +111,22 @@ def parameter_server_strategy(
         resolver, variable_partitioner=variable_partitioner
     )
     end_with_threads(strategy)
+    _stay_seen()
     return strategy
+
+
+def _stay_seen() -> None:
+    """Has this process stay until the servers have seen that the job began.
+
+    A job that is over at once, such as one that was finished before, would else look
+    to them like one whose chief failed.
+    """
+    began = time.monotonic()
+
+    def stay() -> None:
+        time.sleep(max(0.0, began + SEEN_SECS - time.monotonic()))
+
+    atexit.register(stay)
 
 
 def _check(config: ClusterConfig) -> None:

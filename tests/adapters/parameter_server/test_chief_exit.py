@@ -21,3 +21,12 @@ def test_threads_that_still_make_iterators_are_waited_for(
     assert job.note("leaves")
     # The interpreter that ends under one of them may abort: docs/decisions/0006.
     assert job.note("ends")["threads"] == ["MainThread"]
+
+
+def test_servers_see_a_job_that_is_over_at_once(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
+    with cluster(tmp_path, "brief_job.py", fork_server) as job:
+        job.start()
+        codes = job.wait()
+    assert set(codes.values()) == {0}, job.logs()
