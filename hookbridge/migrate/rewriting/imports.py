@@ -132,8 +132,8 @@ def _insert(body: list[Statement], place: int, lines: Sequence[str]) -> None:
     # Another import may have become one of them.
     body[place:] = [s for s in body[place:] if not any(s.deep_equals(n) for n in new)]
     before = body[place - 1] if place else None
-    if isinstance(before, cst.SimpleStatementLine) and isinstance(
-        before.body[0], cst.Pass
+    if isinstance(before, cst.SimpleStatementLine) and all(
+        isinstance(small, cst.Pass) for small in before.body
     ):
         place -= 1
         body.pop(place)
