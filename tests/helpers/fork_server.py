@@ -4,7 +4,8 @@ Many short processes spend most of their time on imports; each is a process of i
 all the same. A process that must not have TensorFlow yet, such as that of a launcher,
 is a fork of one that has imported what TensorFlow needs, and not TensorFlow itself.
 `python fork_server.py` takes orders on its standard input, a line of JSON each, and
-writes `[pid, exit code]` of those that have ended.
+writes `[number, pid, None]` of each process that began, which are counted, and
+`[number, pid, exit code]` of each that ended: a pid may come again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,19 +43,26 @@ NEEDED = (
 class Forked:
     """One process; as much of `subprocess.Popen` as the tests need."""
 
-    def __init__(self, pid: int, ended: threading.Event, codes: dict[int, int]) -> None:
+    def __init__(self, pid: int) -> None:
         self.pid = pid
-        self._ended, self._codes = ended, codes
+        self._ended = threading.Event()
+        self._code: int | None = None
+
+    def end(self, code: int) -> None:
+        """Takes the exit code."""
+        self._code = code
+        self._ended.set()
 
     def poll(self) -> int | None:
         """The exit code, if it has ended."""
-        return self._codes.get(self.pid)
+        return self._code
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit code, once it has ended."""
         if not self._ended.wait(timeout):
             raise subprocess.TimeoutExpired(f"task {self.pid}", timeout or 0.0)
-        return self._codes[self.pid]
+        assert self._code is not None
+        return self._code
 
 
 class ForkServer:
@@ -75,25 +84,21 @@ class ForkServer:
             text=True,
             start_new_session=True,
         )
-        self._codes: dict[int, int] = {}
-        self._tasks: dict[int, threading.Event] = {}
-        self._started: list[int] = []
-        self._news = threading.Condition()
+        self._running: dict[int, Forked] = {}
+        self._started: Queue[Forked | None] = Queue()
         self._one_at_a_time = threading.Lock()
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            pid, code = json.loads(line)
-            with self._news:
-                if code is None:
-                    self._tasks[pid] = threading.Event()
-                    self._started.append(pid)
-                else:
-                    self._codes[pid] = code
-                    self._tasks[pid].set()
-                self._news.notify_all()
+            number, pid, code = json.loads(line)
+            if code is None:
+                self._running[number] = Forked(pid)
+                self._started.put(self._running[number])
+            else:
+                self._running.pop(number).end(code)
+        self._started.put(None)
 
     def start(
         self,
@@ -123,13 +128,11 @@ class ForkServer:
             "folder": str(folder),
         }
         assert self._process.stdin is not None
-        with self._one_at_a_time, self._news:
+        with self._one_at_a_time:
             print(json.dumps(order), file=self._process.stdin, flush=True)
-            while not self._started:
-                assert self._process.poll() is None, "the fork server has ended"
-                self._news.wait(1)
-            pid = self._started.pop()
-        return Forked(pid, self._tasks[pid], self._codes)
+            started = self._started.get()
+        assert started is not None, "the fork server has ended"
+        return started
 
     def run(
         self, *arguments: str, folder: Path = ROOT, **environment: str
@@ -223,28 +226,28 @@ def main() -> None:
     # The children's collections do not look at what is shared, and do not copy it.
     gc.collect()
     gc.freeze()
-    running: set[int] = set()
+    running: dict[int, int] = {}
     lock = threading.Lock()
 
-    def say(pid: int, code: int | None) -> None:
+    def say(number: int, pid: int, code: int | None) -> None:
         with lock:
-            print(json.dumps([pid, code]), flush=True)
+            print(json.dumps([number, pid, code]), flush=True)
 
-    def reap(pid: int) -> None:
+    def reap(number: int, pid: int) -> None:
         _, status = os.waitpid(pid, 0)
-        running.discard(pid)
-        say(pid, os.waitstatus_to_exitcode(status))
+        del running[number]
+        say(number, pid, os.waitstatus_to_exitcode(status))
 
-    for line in sys.stdin:
+    for number, line in enumerate(sys.stdin):
         order = json.loads(line)
         with lock:  # the child gets no lock that another thread holds
             pid = os.fork()
         if pid == 0:
             _run(order)
-        running.add(pid)
-        say(pid, None)
-        threading.Thread(target=reap, args=(pid,), daemon=True).start()
-    for pid in list(running):
+        running[number] = pid
+        say(number, pid, None)
+        threading.Thread(target=reap, args=(number, pid), daemon=True).start()
+    for pid in list(running.values()):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
 
