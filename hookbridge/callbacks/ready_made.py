@@ -24,7 +24,7 @@ class ReadyMade(any_flavour.AnyFlavour):
     def global_step(self) -> int:
         """How many updates the model has had."""
         optimizer = getattr(self.model, "optimizer", None)
-        return 0 if optimizer is None else int(optimizer.iterations)
+        return 0 if optimizer is None else step_of(optimizer)
 
     def path(self, given: str | None, entry: str, argument: str) -> str:
         """A path that the user gave, or else the entry of `params`.
@@ -40,6 +40,13 @@ class ReadyMade(any_flavour.AnyFlavour):
                 f"`{type(self).__name__}({argument}=...)`."
             )
         return os.fspath(found)
+
+
+def step_of(optimizer: Any) -> int:
+    """How many updates an optimizer has made."""
+    count = optimizer.iterations
+    # Under a strategy it is mirrored, and no number to `int`.
+    return int(count.numpy() if hasattr(count, "numpy") else count)
 
 
 def function(name: str, value: Any) -> Any:

@@ -11,10 +11,10 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters.live_model.clone import keras_of
-from hookbridge.callbacks.ready_made import ReadyMade
-from hookbridge.loops.towers.devices import tower_devices
+from hookbridge.callbacks.ready_made import ReadyMade, step_of
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN
 from hookbridge.training.keras_model import compile_model, features_of
+from hookbridge.training.mirrored import mirrored_strategy
 from hookbridge.training.part import Part
 from hookbridge.training.summary import watchers
 
@@ -50,8 +50,8 @@ class FitTraining:
         if settings.seed is not None:
             tf.random.set_seed(settings.seed)  # the dataset takes it as it is made
         batches = self._part.inputs.function(TRAIN)()
+        model = self._part.model(batches, strategy.scope())
         with strategy.scope():
-            model = self._part.model(batches)
             compile_model(model, self._part.definition, batches)
         done = self._restore(model)
         if last_step is not None and done >= last_step:
@@ -81,7 +81,7 @@ class FitTraining:
             verbose=0,
             callbacks=self._callbacks([*guests, *hooks]),
         )
-        return int(model.optimizer.iterations)
+        return step_of(model.optimizer)
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
@@ -93,7 +93,7 @@ class FitTraining:
             return_dict=True,
             callbacks=self._callbacks(self._part.definition.guests(EVAL)),
         )
-        step = int(model.optimizer.iterations)
+        step = step_of(model.optimizer)
         return {**{k: float(v) for k, v in found.items()}, "global_step": float(step)}
 
     def predict(self) -> Iterator[Any]:
@@ -118,19 +118,9 @@ class FitTraining:
         return batches.repeat(), sum(1 for _ in batches)
 
     def _strategy(self, guests: list[Any]) -> Any:
-        settings = self._part.settings
         if self._part.config.cluster:
             return hb.loops.parameter_server_strategy(self._part.config, guests=guests)
-        if settings.num_towers == 1:
-            return tf.distribute.get_strategy()
-        devices = tower_devices(settings.num_towers, settings.devices)
-        cpus = sum("CPU" in device for device in devices)
-        (cpu, *_) = tf.config.list_physical_devices("CPU")
-        if cpus > 1 and len(tf.config.list_logical_devices("CPU")) < cpus:
-            tf.config.set_logical_device_configuration(
-                cpu, [tf.config.LogicalDeviceConfiguration()] * cpus
-            )
-        return tf.distribute.MirroredStrategy(devices)
+        return mirrored_strategy(self._part.settings)
 
     def _trained(self, batches: Any) -> Any:
         """The model with the weights of the newest checkpoint.
@@ -149,7 +139,7 @@ class FitTraining:
         if path is None:
             return 0
         hb.checkpoints.restore(model, path)
-        return int(model.optimizer.iterations)
+        return step_of(model.optimizer)
 
     def _callbacks(self, guests: list[Any]) -> list[Any]:
         return hb.as_callbacks([_Params(self._part.params), *guests])

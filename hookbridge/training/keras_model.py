@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import tensorflow as tf
@@ -20,22 +22,30 @@ def start_names(keras: Any) -> None:
         keras.backend.reset_uids()
 
 
-def built_model(definition: ModelDefinition, batches: Any, seed: int | None) -> Any:
+def built_model(
+    definition: ModelDefinition,
+    batches: Any,
+    seed: int | None,
+    scope: AbstractContextManager[Any] | None = None,
+) -> Any:
     """A model with weights: the first values depend on the seed alone.
 
     Args:
       definition: the user's file.
       batches: a dataset of batches, from which an unbuilt model takes its shapes.
       seed: of the first values; None draws others each time.
+      scope: of the strategy that the model is made under. It is entered after names
+        have started again: Keras 3 takes a new default graph for that.
     """
     for keras in compat.keras_flavours():
         start_names(keras)
         if seed is not None:
             keras.utils.set_random_seed(seed)
-    model = definition.custom_model()
-    if not model.built:
-        features = features_of(batches.element_spec)
-        model(tf.nest.map_structure(_zeros, features))
+    with scope or contextlib.nullcontext():
+        model = definition.custom_model()
+        if not model.built:
+            features = features_of(batches.element_spec)
+            model(tf.nest.map_structure(_zeros, features))
     return model
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +33,11 @@ class Part:
     config: ClusterConfig
     params: dict[str, Any]
 
-    def model(self, batches: Any) -> Any:
+    def model(
+        self, batches: Any, scope: AbstractContextManager[Any] | None = None
+    ) -> Any:
         """The file's Keras model with its first weights; see `built_model`."""
-        return built_model(self.definition, batches, self.settings.seed)
+        return built_model(self.definition, batches, self.settings.seed, scope)
 
     def checkpoint(self) -> str | None:
         """The newest checkpoint, or None."""

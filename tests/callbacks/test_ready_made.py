@@ -30,6 +30,18 @@ def test_the_rate_of_each_update_in_fit(keras: Any) -> None:
     np.testing.assert_allclose(np.diff([0.0, *seen]), RATES, rtol=1e-6)
 
 
+def test_the_step_under_a_strategy(keras: Any) -> None:
+    steps: list[int] = []
+
+    def rate(step: int) -> float:
+        steps.append(step)
+        return 0.5
+
+    with tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"]).scope():
+        fit_ramp(keras, [hb.callbacks.LearningRateScheduler(rate)])
+    assert steps == list(range(len(RATES)))
+
+
 def test_the_rate_of_each_update_in_a_session() -> None:
     scheduler = hb.callbacks.LearningRateScheduler(lambda step: RATES[step])
     seen = session_ramp([scheduler])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from commands import DIGITS, ROOT, hookbridge, printed, weights
 from fork_server import ForkServer
+
+from hookbridge import compat
 
 LOOPS = ("fit", "towers", "estimator")
 WEIGHTS = ("hidden/kernel", "hidden/bias", "logits/kernel", "logits/bias")
@@ -120,6 +123,43 @@ def test_the_loops_train_alike(noted: Any, loop: str) -> None:
     assert len(losses) == len(others) == 20
     for one, two in zip(losses, others, strict=True):
         assert one == pytest.approx(two, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_towers_of_fit_train_as_one_device(
+    keras: Any, noted: Any, fork_server: ForkServer, tmp_path: Path
+) -> None:
+    for towers in ("1", "2"):
+        done = hookbridge(
+            fork_server,
+            *("train", f"--model_def={ROOT}/examples/digits_keras.py", "--loop=fit"),
+            *(f"--num_towers={towers}", f"--model_dir={tmp_path / towers}"),
+            *(f"--train_files={noted['fit'][0].parent}/few.csv", "--header_lines=1"),
+            *("--epochs=1", "--seed=3"),
+            TF_USE_LEGACY_KERAS=str(int(keras.__name__ == "tf_keras")),
+        )
+        assert done.returncode == 0, done.stderr
+    one, two = weights(tmp_path / "1"), weights(tmp_path / "2")
+    assert two["global_step"] == one["global_step"] == 10
+    if compat.is_keras3(keras):
+        return  # under a strategy it looks at the data first, which shuffles them anew
+    for name in WEIGHTS:
+        np.testing.assert_allclose(two[name], one[name], atol=2e-5)
+
+
+@pytest.mark.slow
+def test_keras_3_with_parameter_servers_is_refused_by_name(
+    keras3: Any, noted: Any, fork_server: ForkServer, tmp_path: Path
+) -> None:
+    done = hookbridge(
+        fork_server,
+        *("train", f"--model_def={ROOT}/examples/digits_keras.py", "--loop=fit"),
+        *("--num_workers=1", "--num_ps=1", f"--model_dir={tmp_path}", "--epochs=1"),
+        *(f"--train_files={noted['fit'][0].parent}/few.csv", "--header_lines=1"),
+        TF_USE_LEGACY_KERAS="0",
+    )
+    assert done.returncode == 2
+    assert "[chief 0] hookbridge: train: Keras 3 cannot train under" in done.stderr
 
 
 @pytest.mark.slow

@@ -1,0 +1,57 @@
+"""The strategy of a process whose towers share each batch in `fit`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.loops.towers.devices import tower_devices
+from hookbridge.training.settings import TrainingSettings
+
+
+def mirrored_strategy(settings: TrainingSettings) -> Any:
+    """The strategy over the devices of the towers; the default one for one tower.
+
+    Raises:
+      errors.InvalidArgumentError: as `split_cpu`.
+    """
+    if settings.num_towers == 1:
+        return tf.distribute.get_strategy()
+    split_cpu(settings)
+    return tf.distribute.MirroredStrategy(_devices(settings))
+
+
+def split_cpu(settings: TrainingSettings) -> None:
+    """Makes a logical CPU for each tower that is on one.
+
+    This comes before the definition file is read, which may use TensorFlow.
+
+    Raises:
+      errors.InvalidArgumentError: TensorFlow is in use already, with fewer of them.
+    """
+    if settings.num_towers == 1 or settings.num_ps:
+        return
+    specs = [tf.DeviceSpec.from_string(device) for device in _devices(settings)]
+    wanted = 1 + max(
+        (s.device_index for s in specs if s.device_type == "CPU"), default=0
+    )
+    (cpu, *_) = tf.config.list_physical_devices("CPU")
+    there = len(tf.config.get_logical_device_configuration(cpu) or [cpu])
+    if there >= wanted:
+        return
+    try:
+        tf.config.set_logical_device_configuration(
+            cpu, [tf.config.LogicalDeviceConfiguration()] * wanted
+        )
+    except RuntimeError as e:
+        raise errors.InvalidArgumentError(
+            f"Received num_towers={settings.num_towers} with --loop=fit where "
+            f"TensorFlow is in use with {there} logical CPU; expected {wanted}. Call "
+            "`tf.config.set_logical_device_configuration` before anything else."
+        ) from e
+
+
+def _devices(settings: TrainingSettings) -> tuple[str, ...]:
+    return tower_devices(settings.num_towers, settings.devices)
