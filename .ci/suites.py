@@ -3,7 +3,7 @@
     python .ci/suites.py NAME=PYTHON [NAME=PYTHON ...] [-- PYTEST_ARGUMENT ...]
 
 Unless the arguments name files, folders under `tests` are shared out to several runs of
-pytest, of which there is always one more than cores: tests of processes often wait.
+pytest, of which there are always more than cores: tests of processes often wait.
 Lines come out as they are written, each with the names of its environment and part
 before it; what failed and pytest's closing lines come once more at the end. The exit
 code is 0 only if every run passed; a part in which `-k` or the like chooses no test
@@ -27,33 +27,37 @@ PRINTING = threading.Lock()
 TROUBLE = ("FAILED ", "ERROR ", "E  ")
 NO_TESTS = 5  # pytest's exit code
 CORES = os.cpu_count() or 1
-PARTS_PER_CORE = 3
-# Seconds that the tests of a folder took on the newest TensorFlow, three parts at a
-# time on two cores. Only how they compare matters; a folder that is not here counts
-# by its size.
+# Parts at a time: tests of processes often wait, and leave a core to others.
+PARTS_AT_A_TIME = CORES + 2
+PARTS_PER_CORE = 4
+# Seconds that the tests of a folder took on the newest TensorFlow and on 2.15.1, three
+# parts at a time on two cores. Only how they compare matters; a folder that is not here
+# counts by its size.
 SECONDS = {
-    "tests": 200,
-    "tests/adapters/fit_loop": 260,
-    "tests/adapters/guests": 12,
-    "tests/adapters/live_model": 90,
-    "tests/adapters/live_session": 85,
-    "tests/adapters/parameter_server": 115,
-    "tests/adapters/session_graph": 37,
-    "tests/adapters/session_loop": 230,
-    "tests/adapters/state": 58,
-    "tests/callbacks": 16,
-    "tests/chaos": 80,
-    "tests/cli": 150,
-    "tests/estimator": 150,
-    "tests/examples": 11,
-    "tests/loops/clusters": 200,
-    "tests/loops/towers": 85,
-    "tests/migrate": 190,
-    "tests/report": 20,
-    "tests/run": 120,
-    "tests/traces": 70,
-    "tests/training": 110,
-    "tests/v1_mode": 80,
+    "tests": (212, 153),
+    "tests/adapters/fit_loop": (356, 171),
+    "tests/adapters/guests": (11, 8),
+    "tests/adapters/live_model": (109, 83),
+    "tests/adapters/live_session": (105, 50),
+    "tests/adapters/parameter_server": (98, 83),
+    "tests/adapters/session_graph": (28, 13),
+    "tests/adapters/session_loop": (279, 120),
+    "tests/adapters/state": (103, 34),
+    "tests/callbacks": (15, 9),
+    "tests/chaos": (69, 64),
+    "tests/cli": (124, 101),
+    "tests/data_rows": (9, 5),
+    "tests/estimator": (136, 132),
+    "tests/examples": (11, 20),
+    "tests/loops/clusters": (226, 189),
+    "tests/loops/group_stop": (7, 5),
+    "tests/loops/towers": (108, 111),
+    "tests/migrate": (90, 101),
+    "tests/report": (33, 13),
+    "tests/run": (181, 81),
+    "tests/traces": (164, 73),
+    "tests/training": (101, 81),
+    "tests/v1_mode": (111, 51),
 }
 BYTES_PER_SECOND = 500
 
@@ -88,14 +92,16 @@ class Run:
         self.code = process.returncode
 
 
-def parts(arguments: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Name and files of each part, the largest first; one without either if named.
+def parts(
+    environment: str, arguments: list[str]
+) -> Iterator[tuple[float, str, list[str]]]:
+    """Size, name and files of each part; one without files if `arguments` name some.
 
     Each part has whole folders, small ones together: to start pytest takes seconds.
     """
     top = Path("tests")
     if not top.is_dir() or any(Path(a.partition("::")[0]).exists() for a in arguments):
-        yield "", []
+        yield 0.0, environment, []
         return
     folders: dict[Path, list[Path]] = {}
     for file in top.rglob("test_*.py"):
@@ -105,7 +111,9 @@ def parts(arguments: list[str]) -> Iterator[tuple[str, list[str]]]:
         for folder, files in folders.items()
     }
     if "--fast" not in arguments:  # which leaves out what takes long
-        sizes |= {f: SECONDS[f.as_posix()] for f in folders if f.as_posix() in SECONDS}
+        column = int("2.15" in environment)
+        known = {Path(name): seconds[column] for name, seconds in SECONDS.items()}
+        sizes |= {folder: known[folder] for folder in folders if folder in known}
     shares: list[list[Path]] = [[] for _ in range(PARTS_PER_CORE * CORES)]
 
     def size(share: list[Path]) -> float:
@@ -113,22 +121,25 @@ def parts(arguments: list[str]) -> Iterator[tuple[str, list[str]]]:
 
     for folder in sorted(folders, key=lambda folder: -sizes[folder]):
         min(shares, key=size).append(folder)
-    for share in sorted(filter(None, shares), key=lambda share: -size(share)):
+    for share in filter(None, shares):
+        name = f"{environment} {'+'.join(folder.name for folder in share)}"
         # The files and not the folders: these may have folders within.
         files = [str(file) for folder in share for file in sorted(folders[folder])]
-        yield f" {'+'.join(folder.name for folder in share)}", files
+        yield size(share), name, files
 
 
 def main(arguments: list[str]) -> int:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     environments, rest = arguments[:cut], arguments[cut + 1 :]
     start = time.monotonic()
-    runs = []
+    sized: list[tuple[float, Run]] = []
     for environment in environments:
         name, _, python = environment.partition("=")
-        for part, files in parts(rest):
-            runs.append(Run(name + part, python, [*rest, *files]))
-    with ThreadPoolExecutor(max_workers=CORES + 1) as pool:
+        for size, part, files in parts(name, rest):
+            sized.append((size, Run(part, python, [*rest, *files])))
+    # The largest first: no large one is left to run alone at the end.
+    runs = [run for _, run in sorted(sized, key=lambda each: -each[0])]
+    with ThreadPoolExecutor(max_workers=PARTS_AT_A_TIME) as pool:
         for done in [pool.submit(run.run) for run in runs]:
             done.result()
     good = {0, NO_TESTS} if any(run.code != NO_TESTS for run in runs) else {0}

@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fork_server import Forked, ForkServer
+from fork_server import ForkServer
+from forked_python import Forked
 from idle_clock import idle_secs
 
 TIMEOUT_IDLE_SECS = 60.0

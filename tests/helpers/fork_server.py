@@ -1,11 +1,10 @@
 """Starts processes as forks of one that has imported TensorFlow already.
 
 Many short processes spend most of their time on imports; each is a process of its own
-all the same. A process that must not have TensorFlow yet, such as that of a launcher,
-is a fork of one that has imported what TensorFlow needs, and not TensorFlow itself.
-`python fork_server.py` takes orders on its standard input, a line of JSON each, and
-writes `[number, pid, None]` of each process that began, which are counted, and
-`[number, pid, exit code]` of each that ended: a pid may come again.
+all the same. What such a process starts by `sys.executable` is a fork too. A process
+that must not have TensorFlow yet, such as that of a launcher, is a fork of one that has
+imported what TensorFlow needs, and not TensorFlow itself.
+`python fork_server.py FOLDER` listens there until its standard input is closed.
 """
 
 from __future__ import annotations
@@ -19,16 +18,19 @@ import json
 import os
 import runpy
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from queue import Queue
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from forked_python import Forked
+
+HERE = Path(__file__).resolve()
+ROOT = HERE.parents[2]
 WITHOUT = "--without-tensorflow"
 NEEDED = (
     "absl.logging",
@@ -40,65 +42,28 @@ NEEDED = (
 )
 
 
-class Forked:
-    """One process; as much of `subprocess.Popen` as the tests need."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self._ended = threading.Event()
-        self._code: int | None = None
-
-    def end(self, code: int) -> None:
-        """Takes the exit code."""
-        self._code = code
-        self._ended.set()
-
-    def poll(self) -> int | None:
-        """The exit code, if it has ended."""
-        return self._code
-
-    def wait(self, timeout: float | None = None) -> int:
-        """The exit code, once it has ended."""
-        if not self._ended.wait(timeout):
-            raise subprocess.TimeoutExpired(f"task {self.pid}", timeout or 0.0)
-        assert self._code is not None
-        return self._code
-
-
 class ForkServer:
     """The process that forks, from the tests' side.
 
     Args:
+      folder: gets its socket, and the `python` of its processes.
       tensorflow: whether its processes have TensorFlow imported.
     """
 
-    def __init__(self, tensorflow: bool = True) -> None:
-        words = [] if tensorflow else [WITHOUT]
+    def __init__(self, folder: str, tensorflow: bool = True) -> None:
+        self._address = os.path.join(folder, "socket")
+        words = [folder] if tensorflow else [folder, WITHOUT]
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve()), *words],
+            [sys.executable, str(HERE), *words],
             # Threads of a matrix library do not survive a fork.
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
             start_new_session=True,
         )
-        self._running: dict[int, Forked] = {}
-        self._started: Queue[Forked | None] = Queue()
-        self._one_at_a_time = threading.Lock()
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            number, pid, code = json.loads(line)
-            if code is None:
-                self._running[number] = Forked(pid)
-                self._started.put(self._running[number])
-            else:
-                self._running.pop(number).end(code)
-        self._started.put(None)
+        assert self._process.stdout.readline(), "the fork server has ended"
 
     def start(
         self,
@@ -114,25 +79,20 @@ class ForkServer:
         Args:
           arguments: a script or `-m` and a module or `-c` and code; then what
             `sys.argv` has.
-          environment: what is set besides this process's environment; Python looks
+          environment: what is set besides the environment of the server; Python looks
             into the folders of a `PYTHONPATH`, as at its start.
           log: what is printed is added to this file.
           errors: what goes to the standard error output is added here; None takes
             `log`.
           folder: the working directory.
         """
-        order = {
-            "argv": [*arguments],
-            "env": {**environment},
-            "files": [str(log), str(errors or log)],
-            "folder": str(folder),
-        }
-        assert self._process.stdin is not None
-        with self._one_at_a_time:
-            print(json.dumps(order), file=self._process.stdin, flush=True)
-            started = self._started.get()
-        assert started is not None, "the fork server has ended"
-        return started
+        with (
+            open(os.devnull, "rb") as nothing,
+            open(log, "ab") as out,
+            open(errors or log, "ab") as err,
+        ):
+            files = [file.fileno() for file in (nothing, out, err)]
+            return Forked(self._address, arguments, environment, str(folder), files)
 
     def run(
         self, *arguments: str, folder: Path = ROOT, **environment: str
@@ -163,21 +123,27 @@ class ForkServer:
 @contextlib.contextmanager
 def fork_server(tensorflow: bool = True) -> Iterator[ForkServer]:
     """A fork server; no process outlives the block."""
-    server = ForkServer(tensorflow)
-    try:
-        yield server
-    finally:
-        server.close()
+    with tempfile.TemporaryDirectory() as folder:
+        server = ForkServer(folder, tensorflow)
+        try:
+            yield server
+        finally:
+            server.close()
 
 
-def _run(order: Mapping[str, Any]) -> None:
+def _run(order: Mapping[str, Any], files: Sequence[int]) -> None:
     """The forked process; it ends as any script does."""
     os.setsid()
-    for number, path in zip((0, 1, 2), (os.devnull, *order["files"]), strict=True):
-        with open(path, "ab" if number else "rb") as file:
-            os.dup2(file.fileno(), number)
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
     os.chdir(order["folder"])
+    if order["replaces"]:
+        os.environ.clear()
     os.environ.update(order["env"])
+    if "PYTHONUNBUFFERED" in order["env"]:
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(write_through=True)  # type: ignore[union-attr]
     sys.path[:0] = filter(None, order["env"].get("PYTHONPATH", "").split(os.pathsep))
     first, *rest = order["argv"]
     if first == "-m":
@@ -216,40 +182,104 @@ def _import_what_tensorflow_needs() -> None:
     assert "tensorflow" not in sys.modules
 
 
+def _write_python(folder: str) -> None:
+    """Makes `sys.executable` a `python` whose task is a fork of this process."""
+    source = HERE.with_name("forked_python.py").read_text()
+    python = Path(folder, "python")
+    python.write_text(f"#!{sys.executable} -IS\n{source}")
+    python.chmod(0o700)
+    sys.executable = str(python)
+
+
+class _Children:
+    """The processes that run, and who asked for each."""
+
+    def __init__(self) -> None:
+        self._connections: dict[int, socket.socket] = {}
+        self._lock = threading.Lock()
+
+    def add(self, pid: int, connection: socket.socket) -> None:
+        """Says its pid, and its exit code as soon as there is one."""
+        self._connections[pid] = connection
+        for follow in (self._until_it_ends, self._until_nobody_asks):
+            thread = threading.Thread(target=follow, args=(pid, connection))
+            thread.daemon = True
+            thread.start()
+
+    def _until_it_ends(self, pid: int, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            connection.sendall(f"{pid}\n".encode())
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        with self._lock:  # from here on its pid may come again
+            del self._connections[pid]
+            _, status = os.waitpid(pid, 0)
+        with contextlib.suppress(OSError):
+            connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def _until_nobody_asks(self, pid: int, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            connection.recv(1)  # comes back when the other end is closed
+        with self._lock:
+            if self._connections.get(pid) is connection:
+                _kill(pid)
+
+    def kill(self) -> None:
+        """Kills all."""
+        with self._lock:
+            for pid in self._connections:
+                _kill(pid)
+
+    def forget(self) -> None:
+        """In a child: these are its siblings."""
+        for connection in self._connections.values():
+            connection.close()
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+        os.killpg(pid, signal.SIGKILL)
+
+
 def main() -> None:
     """Forks as it is told, until its standard input is closed."""
+    folder = sys.argv[1]
     sys.path.insert(0, str(ROOT))
     if WITHOUT in sys.argv:
         _import_what_tensorflow_needs()
     else:
         _import_all()
+        _write_python(folder)
     # The children's collections do not look at what is shared, and do not copy it.
     gc.collect()
     gc.freeze()
-    running: dict[int, int] = {}
-    lock = threading.Lock()
+    children = _Children()
 
-    def say(number: int, pid: int, code: int | None) -> None:
-        with lock:
-            print(json.dumps([number, pid, code]), flush=True)
+    def end() -> None:
+        os.read(0, 1)  # not `sys.stdin`: children would get its lock, taken
+        children.kill()
+        os._exit(0)
 
-    def reap(number: int, pid: int) -> None:
-        _, status = os.waitpid(pid, 0)
-        del running[number]
-        say(number, pid, os.waitstatus_to_exitcode(status))
-
-    for number, line in enumerate(sys.stdin):
-        order = json.loads(line)
-        with lock:  # the child gets no lock that another thread holds
-            pid = os.fork()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(os.path.join(folder, "socket"))
+    listener.listen(100)
+    print("listening", flush=True)
+    threading.Thread(target=end, daemon=True).start()
+    while True:
+        connection, _ = listener.accept()
+        _, files, _, _ = socket.recv_fds(connection, 1, 3)
+        with connection.makefile() as lines:
+            order = json.loads(lines.readline())
+        pid = os.fork()
         if pid == 0:
-            _run(order)
-        running[number] = pid
-        say(number, pid, None)
-        threading.Thread(target=reap, args=(number, pid), daemon=True).start()
-    for pid in list(running.values()):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
+            listener.close()
+            connection.close()
+            children.forget()
+            _run(order, files)
+        for file in files:
+            os.close(file)
+        children.add(pid, connection)
 
 
 if __name__ == "__main__":

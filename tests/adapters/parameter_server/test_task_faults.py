@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from fork_server import Forked, ForkServer
+from fork_server import ForkServer
+from forked_python import Forked
 from ps_processes import Processes, cluster
 
 import hookbridge as hb

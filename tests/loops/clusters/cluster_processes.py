@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fork_server import Forked, ForkServer
+from fork_server import ForkServer
+from forked_python import Forked
 from idle_clock import idle_secs
 
 from hookbridge.loops.tasks.local_cluster import free_ports
