@@ -39,6 +39,12 @@ class FitTraining:
                 "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`.",
                 see="model definition file",
             )
+        if part.config.cluster and part.settings.num_towers > 1:
+            raise errors.InvalidArgumentError(
+                f"Received --num_towers={part.settings.num_towers} with --loop=fit in "
+                "a cluster; expected 1, since `ParameterServerStrategy` takes all GPUs "
+                "of its workers by itself. Use --loop=towers or --loop=estimator."
+            )
         self._part = part
 
     def train(self, steps_per_epoch: int | None, last_step: int | None) -> int:

@@ -148,6 +148,20 @@ def test_towers_of_fit_train_as_one_device(
 
 
 @pytest.mark.slow
+def test_towers_of_fit_in_a_cluster_are_refused(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
+    done = hookbridge(
+        fork_server,
+        *("train", f"--model_def={ROOT}/examples/digits_keras.py", "--loop=fit"),
+        *("--num_towers=2", "--num_ps=1", "--epochs=1", "--header_lines=1"),
+        *(f"--model_dir={tmp_path}", f"--train_files={DIGITS}"),
+    )
+    assert done.returncode == 2
+    assert "Received --num_towers=2 with --loop=fit in a cluster" in done.stderr
+
+
+@pytest.mark.slow
 def test_keras_3_with_parameter_servers_is_refused_by_name(
     keras3: Any, noted: Any, fork_server: ForkServer, tmp_path: Path
 ) -> None:
