@@ -39,11 +39,13 @@ class FitTraining:
                 "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`.",
                 see="model definition file",
             )
-        if part.config.cluster and part.settings.num_towers > 1:
+        settings = part.settings
+        if part.config.cluster and (settings.num_towers > 1 or settings.devices):
             raise errors.InvalidArgumentError(
-                f"Received --num_towers={part.settings.num_towers} with --loop=fit in "
-                "a cluster; expected 1, since `ParameterServerStrategy` takes all GPUs "
-                "of its workers by itself. Use --loop=towers or --loop=estimator."
+                f"Received --num_towers={settings.num_towers} and "
+                f"--devices={settings.devices} with --loop=fit in a cluster; expected "
+                "1 and none, since `ParameterServerStrategy` takes all GPUs of its "
+                "workers by itself. Use --loop=towers or --loop=estimator."
             )
         self._part = part
 

@@ -12,15 +12,20 @@ from hookbridge.training.settings import TrainingSettings
 
 
 def mirrored_strategy(settings: TrainingSettings) -> Any:
-    """The strategy over the devices of the towers; the default one for one tower.
+    """The strategy over the devices of the towers.
+
+    For one tower without a device it is the default one.
 
     Raises:
       errors.InvalidArgumentError: as `split_cpu`.
     """
-    if settings.num_towers == 1:
-        return tf.distribute.get_strategy()
     split_cpu(settings)
-    return tf.distribute.MirroredStrategy(_devices(settings))
+    devices = _devices(settings)
+    if len(devices) > 1:
+        return tf.distribute.MirroredStrategy(devices)
+    if settings.devices:
+        return tf.distribute.OneDeviceStrategy(devices[0])
+    return tf.distribute.get_strategy()
 
 
 def split_cpu(settings: TrainingSettings) -> None:
@@ -31,11 +36,9 @@ def split_cpu(settings: TrainingSettings) -> None:
     Raises:
       errors.InvalidArgumentError: TensorFlow is in use already, with fewer of them.
     """
-    if settings.num_towers == 1 or settings.num_ps:
-        return
     specs = [tf.DeviceSpec.from_string(device) for device in _devices(settings)]
     wanted = 1 + max(
-        (s.device_index for s in specs if s.device_type == "CPU"), default=0
+        (s.device_index or 0 for s in specs if s.device_type == "CPU"), default=0
     )
     (cpu, *_) = tf.config.list_physical_devices("CPU")
     there = len(tf.config.get_logical_device_configuration(cpu) or [cpu])

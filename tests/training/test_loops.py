@@ -158,7 +158,7 @@ def test_towers_of_fit_in_a_cluster_are_refused(
         *(f"--model_dir={tmp_path}", f"--train_files={DIGITS}"),
     )
     assert done.returncode == 2
-    assert "Received --num_towers=2 with --loop=fit in a cluster" in done.stderr
+    assert "Received --num_towers=2 and --devices=None with --loop=fit" in done.stderr
 
 
 @pytest.mark.slow
