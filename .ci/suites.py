@@ -3,7 +3,7 @@
     python .ci/suites.py NAME=PYTHON [NAME=PYTHON ...] [-- PYTEST_ARGUMENT ...]
 
 Unless the arguments name files, folders under `tests` are shared out to several runs of
-pytest, of which there are always more than cores: tests of processes often wait.
+pytest, of which there is always one more than cores: tests of processes often wait.
 Lines come out as they are written, each with the names of its environment and part
 before it; what failed and pytest's closing lines come once more at the end. The exit
 code is 0 only if every run passed; a part in which `-k` or the like chooses no test
@@ -28,36 +28,36 @@ TROUBLE = ("FAILED ", "ERROR ", "E  ")
 NO_TESTS = 5  # pytest's exit code
 CORES = os.cpu_count() or 1
 # Parts at a time: tests of processes often wait, and leave a core to others.
-PARTS_AT_A_TIME = CORES + 2
-PARTS_PER_CORE = 4
-# Seconds that the tests of a folder took on the newest TensorFlow and on 2.15.1, three
+PARTS_AT_A_TIME = CORES + 1
+PARTS_PER_CORE = 3
+# Seconds that the tests of a folder took on the newest TensorFlow and on 2.15.1, four
 # parts at a time on two cores. Only how they compare matters; a folder that is not here
 # counts by its size.
 SECONDS = {
-    "tests": (212, 153),
-    "tests/adapters/fit_loop": (356, 171),
-    "tests/adapters/guests": (11, 8),
-    "tests/adapters/live_model": (109, 83),
-    "tests/adapters/live_session": (105, 50),
-    "tests/adapters/parameter_server": (98, 83),
-    "tests/adapters/session_graph": (28, 13),
-    "tests/adapters/session_loop": (279, 120),
-    "tests/adapters/state": (103, 34),
-    "tests/callbacks": (15, 9),
-    "tests/chaos": (69, 64),
-    "tests/cli": (124, 101),
-    "tests/data_rows": (9, 5),
-    "tests/estimator": (136, 132),
-    "tests/examples": (11, 20),
-    "tests/loops/clusters": (226, 189),
-    "tests/loops/group_stop": (7, 5),
-    "tests/loops/towers": (108, 111),
-    "tests/migrate": (90, 101),
-    "tests/report": (33, 13),
-    "tests/run": (181, 81),
-    "tests/traces": (164, 73),
-    "tests/training": (101, 81),
-    "tests/v1_mode": (111, 51),
+    "tests": (242, 182),
+    "tests/adapters/fit_loop": (464, 204),
+    "tests/adapters/guests": (15, 13),
+    "tests/adapters/live_model": (136, 127),
+    "tests/adapters/live_session": (119, 56),
+    "tests/adapters/parameter_server": (89, 86),
+    "tests/adapters/session_graph": (33, 17),
+    "tests/adapters/session_loop": (371, 202),
+    "tests/adapters/state": (88, 38),
+    "tests/callbacks": (23, 19),
+    "tests/chaos": (89, 68),
+    "tests/cli": (98, 84),
+    "tests/data_rows": (11, 6),
+    "tests/estimator": (206, 135),
+    "tests/examples": (14, 9),
+    "tests/loops/clusters": (211, 223),
+    "tests/loops/group_stop": (11, 3),
+    "tests/loops/towers": (240, 162),
+    "tests/migrate": (99, 128),
+    "tests/report": (72, 25),
+    "tests/run": (188, 149),
+    "tests/traces": (204, 170),
+    "tests/training": (128, 111),
+    "tests/v1_mode": (106, 58),
 }
 BYTES_PER_SECOND = 500
 

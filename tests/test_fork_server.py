@@ -41,7 +41,7 @@ def test_what_a_process_starts(
 def test_signals_reach_what_it_starts(fork_server: ForkServer) -> None:
     task = (
         "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(7)); "
-        "print('ready', flush=True); time.sleep(600)"
+        "print('ready', flush=True)\nwhile True: time.sleep(0.02)"
     )
     call = (
         f"task = subprocess.Popen([sys.executable, '-c', {task!r}], "

@@ -95,20 +95,31 @@ class Forked:
         return int(line)
 
 
+def _pass_on(pid: int) -> None:
+    while True:
+        number = signal.sigwait(PASSED_ON)
+        try:
+            os.killpg(pid, number)
+        except ProcessLookupError:  # it has no group yet
+            os.kill(pid, number)
+
+
 def main() -> None:
     """Runs as `python` does."""
     words = sys.argv[1:]
     plain = words and (words[0] in ("-m", "-c") or not words[0].startswith("-"))
     if not plain or "--multiprocessing-fork" in words:
         os.execv(sys.executable, [sys.executable, *words])
+    # From now on they wait until there is somebody to get them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     address = os.path.join(os.path.dirname(os.path.abspath(__file__)), "socket")
     it = Forked(address, words, os.environ, os.getcwd(), (0, 1, 2), replaces=True)
-    for number in PASSED_ON:
-        signal.signal(number, lambda number, _: os.killpg(it.pid, number))
+    threading.Thread(target=_pass_on, args=(it.pid,), daemon=True).start()
     code = it.wait()
     if code < 0:
         if -code in PASSED_ON:
             signal.signal(-code, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
         os.kill(os.getpid(), -code)
     os._exit(code)
 

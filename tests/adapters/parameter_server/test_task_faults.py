@@ -152,8 +152,9 @@ def test_sigterm_saves_although_a_worker_stands_still(
     path = tf.train.latest_checkpoint(str(tmp_path / "saved"))
     assert path.endswith(f"-{step}")
     bias = tf.train.load_checkpoint(path).get_tensor("out/bias")[0]
-    # The worker may have made the update of its step, which nobody counts.
-    assert bias / -RATE - step in (0, 1)
+    # Each of the two workers may have made the update of a step that nobody counts: the
+    # chief has not waited for them.
+    assert bias / -RATE - step in (0, 1, 2)
 
 
 STRATEGY = """
