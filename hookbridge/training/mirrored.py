@@ -51,7 +51,7 @@ def split_cpu(settings: TrainingSettings) -> None:
     except RuntimeError as e:
         raise errors.InvalidArgumentError(
             f"Received num_towers={settings.num_towers} with --loop=fit where "
-            f"TensorFlow is in use with {there} logical CPU; expected {wanted}. Call "
+            f"TensorFlow is in use with {there} logical CPUs; expected {wanted}. Call "
             "`tf.config.set_logical_device_configuration` before anything else."
         ) from e
 

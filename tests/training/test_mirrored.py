@@ -1,0 +1,42 @@
+"""The strategy of `--loop=fit`, by --num_towers and --devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.training.mirrored import mirrored_strategy
+from hookbridge.training.settings import TrainingSettings
+
+BOTH = ("/device:CPU:0", "/device:CPU:1")
+
+
+@pytest.mark.parametrize(
+    ("devices", "kind"),
+    [
+        (BOTH, tf.distribute.MirroredStrategy),
+        (BOTH[1:], tf.distribute.OneDeviceStrategy),
+    ],
+)
+def test_the_devices_that_were_asked_for(devices: tuple[str, ...], kind: Any) -> None:
+    settings = TrainingSettings(
+        "job.py", "fit", devices=devices, num_towers=len(devices)
+    )
+    strategy = mirrored_strategy(settings)
+    assert isinstance(strategy, kind)
+    found = [device.rpartition("/")[2] for device in strategy.extended.worker_devices]
+    assert found == [device.rpartition("/")[2] for device in devices]
+
+
+def test_one_tower_without_a_device_needs_no_strategy() -> None:
+    strategy = mirrored_strategy(TrainingSettings("job.py", "fit"))
+    assert strategy is tf.distribute.get_strategy()
+
+
+def test_more_towers_than_logical_cpus_where_tensorflow_is_in_use() -> None:
+    tf.constant(1.0)
+    with pytest.raises(errors.InvalidArgumentError, match=r"with 2 logical CPUs.*ed 3"):
+        mirrored_strategy(TrainingSettings("job.py", "fit", num_towers=3))
