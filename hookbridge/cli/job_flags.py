@@ -112,12 +112,12 @@ def run_job(values: Any, act: Callable[[Any], None], command: str) -> int:
     from hookbridge.training.job import TrainingJob
     from hookbridge.training.mirrored import split_cpu
 
-    if settings.loop == "fit":
-        split_cpu(settings)
     with estimator_cluster.for_estimator() as cluster:
         module = user_file.load_file(settings.model_def)
         job: Any = None
         try:
+            if settings.loop == "fit":
+                split_cpu(settings)
             job = TrainingJob(module, settings, cluster)
             act(job)
         except (Exception, SystemExit) as e:

@@ -31,11 +31,14 @@ def mirrored_strategy(settings: TrainingSettings) -> Any:
 def split_cpu(settings: TrainingSettings) -> None:
     """Makes a logical CPU for each tower that is on one.
 
-    This comes before the definition file is read, which may use TensorFlow.
+    This comes after the definition file, which may choose what devices there are, and
+    before anything else that uses TensorFlow.
 
     Raises:
       errors.InvalidArgumentError: TensorFlow is in use already, with fewer of them.
     """
+    if settings.num_towers == 1 and not settings.devices:
+        return
     specs = [tf.DeviceSpec.from_string(device) for device in _devices(settings)]
     wanted = 1 + max(
         (s.device_index or 0 for s in specs if s.device_type == "CPU"), default=0
@@ -52,7 +55,7 @@ def split_cpu(settings: TrainingSettings) -> None:
         raise errors.InvalidArgumentError(
             f"Received num_towers={settings.num_towers} with --loop=fit where "
             f"TensorFlow is in use with {there} logical CPUs; expected {wanted}. Call "
-            "`tf.config.set_logical_device_configuration` before anything else."
+            "`tf.config.set_logical_device_configuration` at the top of the file."
         ) from e
 
 

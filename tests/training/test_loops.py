@@ -71,6 +71,19 @@ def hooks():
     return [Losses()]
 """
 
+# The same model; the file is read while it can still choose what devices there are.
+CHOOSES = """
+import sys
+
+sys.path.insert(0, {examples!r})
+from digits_keras import *
+
+import tensorflow as tf
+
+(cpu, *_) = tf.config.list_physical_devices("CPU")
+assert tf.config.get_logical_device_configuration(cpu) is None
+"""
+
 
 @pytest.fixture(scope="module")
 def noted(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Any:
@@ -129,10 +142,12 @@ def test_the_loops_train_alike(noted: Any, loop: str) -> None:
 def test_towers_of_fit_train_as_one_device(
     keras: Any, noted: Any, fork_server: ForkServer, tmp_path: Path
 ) -> None:
+    file = tmp_path / "chooses.py"
+    file.write_text(CHOOSES.format(examples=str(ROOT / "examples")))
     for towers in ("1", "2"):
         done = hookbridge(
             fork_server,
-            *("train", f"--model_def={ROOT}/examples/digits_keras.py", "--loop=fit"),
+            *("train", f"--model_def={file}", "--loop=fit"),
             *(f"--num_towers={towers}", f"--model_dir={tmp_path / towers}"),
             *(f"--train_files={noted['fit'][0].parent}/few.csv", "--header_lines=1"),
             *("--epochs=1", "--seed=3"),
