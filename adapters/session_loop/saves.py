@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from hookbridge.adapters.state import storage
 from hookbridge.patching import InstanceMethods
 
 
@@ -48,6 +49,7 @@ class Saves:
         self._last_saved: weakref.WeakKeyDictionary[Any, str] = (
             weakref.WeakKeyDictionary()
         )
+        self._known: weakref.WeakSet[Any] = weakref.WeakSet()
         for saver in graph.get_collection(self._key):
             self._follow(saver)
         add = type(graph).add_to_collection
@@ -76,8 +78,13 @@ class Saves:
             sess: Any, save_path: Any, global_step: Any = None, *args: Any, **kw: Any
         ) -> Any:
             step = "" if global_step is None else f"-{_number(sess, global_step)}"
+            prefix = f"{save_path}{step}"
+            restored = self._last_restored.get(sess, prefix)
+            if sess not in self._known and restored != prefix:
+                # A worker that comes later looks for its state beside this one.
+                storage.carry_over(restored, prefix)
             for listener in list(self._listeners):
-                listener.saving(sess, f"{save_path}{step}")
+                listener.saving(sess, prefix)
             path = save(sess, save_path, global_step, *args, **kw)
             if path:
                 self._last_saved[sess] = path
@@ -101,6 +108,15 @@ class Saves:
         self._listeners.append(listener)
         self._number += 1
         return self._number - 1
+
+    def know(self, session: Any) -> None:
+        """The callbacks have what belongs to a raw session, and train in it.
+
+        What a saver's hook saves before that is the checkpoint that the session was
+        restored from. Its name may be another one: other workers may have moved the
+        global step on while that checkpoint was written.
+        """
+        self._known.add(session)
 
     def leave_at_close(self, session: Any, listener: Listener) -> None:
         """Tells `listener` no more once a raw session is closed."""

@@ -123,6 +123,7 @@ class StateKeeper:
         """Restores the state that belongs to the checkpoint of the session."""
         run, found = self._run, None
         self._session = run.session
+        self._saves.know(run.session)
         if self._worker is not None:
             prefix = self._worker.newest()
         else:

@@ -116,6 +116,22 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
                 _ignore_missing(e)
 
 
+def carry_over(restored: str, saved: str) -> None:
+    """Gives the states of all processes beside a checkpoint to another one.
+
+    Args:
+      restored: path of the checkpoint that they stand beside, without suffix.
+      saved: the same of the one that is about to be written.
+    """
+    folder, name = os.path.split(restored)
+    names = [each for each in _names(folder) if each.startswith(f"{name}.hookbridge")]
+    # The arrays come before what refers to them.
+    for each in sorted(names, key=lambda each: each.endswith(".json")):
+        if each.endswith((".json", ".npz")):
+            source = os.path.join(folder, each)
+            _gfile().copy(source, saved + each.removeprefix(name), overwrite=True)
+
+
 def _ignore_missing(error: Exception) -> None:
     if not isinstance(error, tf.errors.NotFoundError):
         raise error

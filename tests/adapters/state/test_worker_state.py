@@ -119,6 +119,57 @@ def test_worker_without_a_state_of_its_own_takes_the_chiefs(
     np.testing.assert_array_equal(worker.callback.kept, np.full(3, 5.0))
 
 
+def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
+    keras: Any, tmp_path: Path
+) -> None:
+    """Its name is another one if a worker made a step while the last was saved."""
+    found: list[list[str]] = []
+
+    class Looks(v1.train.SessionRunHook):  # type: ignore[misc]
+        """It comes after the saver's hook, and before the callbacks."""
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            found.append(sorted(p.name for p in tmp_path.glob("*.hookbridge*")))
+
+    def job(last_step: int) -> None:
+        with tf.Graph().as_default():
+            step = v1.train.get_or_create_global_step()
+            train_op = v1.assign_add(step, 1)
+            last = v1.train.StopAtStepHook(last_step=last_step)
+            holds = Holds(keras).callback
+            holds.kept = np.full(3, float(last_step))
+            hooks = [Looks(), last, *hb.as_hooks([holds], steps_per_epoch=5)]
+            with v1.train.MonitoredTrainingSession(
+                checkpoint_dir=str(tmp_path),
+                hooks=hooks,
+                save_checkpoint_steps=100,
+                save_summaries_steps=0,
+                log_step_count_steps=None,
+            ) as session:
+                while not session.should_stop():
+                    session.run(train_op)
+
+    job(3)
+    worker = Holds(keras)
+    mine = CallbackState([worker.callback], lambda: None, task="worker-0")
+    worker.callback.kept = np.full(3, 7.0)
+    mine.save(str(tmp_path / "model.ckpt-3"), 3)
+    of_worker = {p.name for p in tmp_path.glob("*worker*")}
+    assert len(of_worker) == 2
+    for file in tmp_path.glob("model.ckpt-3.*"):
+        file.rename(tmp_path / file.name.replace("-3.", "-2."))
+    index = tmp_path / "checkpoint"
+    index.write_text(index.read_text().replace("-3", "-2"))
+    found.clear()
+    job(5)
+    (at_once,) = found
+    assert of_worker < set(at_once)
+    assert "model.ckpt-3.hookbridge.json" in at_once
+    worker.callback.kept = None
+    assert mine.restore(str(tmp_path / "model.ckpt-3")) is not None
+    np.testing.assert_array_equal(worker.callback.kept, np.full(3, 7.0))
+
+
 def test_worker_looks_at_the_directory_of_the_chief(tmp_path: Path) -> None:
     seen = WorkerCheckpoints(str(tmp_path))
     assert seen.newest() is None and seen.new() is None

@@ -21,6 +21,21 @@ def state_of(latest: str, index: int) -> Any:
     return json.loads((own if index and own.exists() else chief).read_text())
 
 
+def one_step_less(folder: Path) -> str:
+    """Gives the newest checkpoint the name of one step less; returns its path.
+
+    As if the other worker had made a step while the chief saved.
+    """
+    latest = tf.train.latest_checkpoint(str(folder))
+    start, _, step = latest.rpartition("-")
+    renamed = f"{start}-{int(step) - 1}"
+    for file in folder.glob(f"{Path(latest).name}.*"):
+        file.rename(renamed + str(file).removeprefix(latest))
+    index = folder / "checkpoint"
+    index.write_text(index.read_text().replace(f'{latest}"', f'{renamed}"'))
+    return renamed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["asynchronous", "aggregate=2"])
 def test_state_after_all_were_killed(
@@ -42,13 +57,21 @@ def test_state_after_all_were_killed(
         for task in ALL:
             first.send(task, signal.SIGKILL)
         first.wait()
-    latest = tf.train.latest_checkpoint(str(saved))
+    latest = one_step_less(saved)
     # Read now: the next job's saver removes old checkpoints with their states.
     states = [state_of(latest, index) for index in (0, 1)]
     last = f"last_step={int(latest.rpartition('-')[2]) + 100}"
     with job(
-        tmp_path / "second", "state_job.py", *arguments, last, server=fork_server
+        tmp_path / "second",
+        "state_job.py",
+        *arguments,
+        last,
+        server=fork_server,
+        start=("ps 0", "worker 0"),
     ) as second:
+        # The chief has saved in its new session when the other worker comes.
+        second.wait_for("worker 0", "epoch")
+        second.start("worker 1")
         codes = second.wait()
     assert set(codes.values()) == {0}, second.logs()
     assert "callbacks begin anew" not in second.logs()
