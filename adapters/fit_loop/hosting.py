@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -32,13 +31,12 @@ class Hosted(Protocol):
         """The model has its own methods again: the run is over."""
 
 
-# Model -> the hosting of its innermost run, pending or going on.
-_HOSTINGS: weakref.WeakKeyDictionary[Any, Hosting] = weakref.WeakKeyDictionary()
+_INNERMOST: inner_loops.Innermost[Hosting] = inner_loops.Innermost()
 
 
 def pending(model: Any) -> Any:
     """The run that waits for the loop which is about to begin, or None."""
-    found = _HOSTINGS.get(model)
+    found = _INNERMOST.of(model)
     if found is None:
         return None
     if found.mode is None:
@@ -78,7 +76,7 @@ class Hosting:
             },
         )
         self._methods.install()
-        _HOSTINGS[model] = self
+        _INNERMOST.take(model, self)
 
     def _maker(self, mode: Mode) -> Callable[..., Any]:
         """In the place of `model.make_<mode>_function`."""
@@ -145,17 +143,11 @@ class Hosting:
         if step is not None and kept is not None:
             step.remember()
         self._methods.remove()
-        _HOSTINGS.pop(model, None)
-        self.is_aside = True
         try:
-            yield
+            with _INNERMOST.aside(model, self):
+                yield
         finally:
-            inner = _HOSTINGS.get(model)
-            if inner is not None:
-                inner.leave()
             if not self.is_over:
-                _HOSTINGS[model] = self
-                self.is_aside = False
                 self._methods.install()
                 if step is not None and kept is not None:
                     step.recall()
@@ -176,6 +168,5 @@ class Hosting:
             # Keras drops it where the step changes, as in `compile`.
             kept = getattr(self.step, "kept", None)
             setattr(self._model, self.mode.function, kept)
-        if _HOSTINGS.get(self._model) is self:
-            del _HOSTINGS[self._model]
+        _INNERMOST.give_back(self._model, self)
         self.run.left()

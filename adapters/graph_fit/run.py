@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,8 +23,7 @@ from hookbridge.adapters.graph_fit.session import KerasSession
 from hookbridge.adapters.graph_fit.step import StepCall
 from hookbridge.patching import InstanceMethods
 
-# Model -> its innermost active or pending run.
-_RUNS: weakref.WeakKeyDictionary[Any, GraphFitRun] = weakref.WeakKeyDictionary()
+_INNERMOST: inner_loops.Innermost[GraphFitRun] = inner_loops.Innermost()
 
 
 class GraphFitRun:
@@ -47,18 +45,18 @@ class GraphFitRun:
         self._driven: MonitoredHooks | None = None
         self._last: list[Any] = []
         self._ended = 0
-        self._is_over = False
-        # Whether a loop inside this one has the model.
+        self.is_over = False
         self.is_aside = False
 
     @classmethod
     def join(cls, model: Any, *hooks: Any) -> GraphFitRun:
         """The run that is being set up for `model`, with hooks added to it."""
-        run = _RUNS.get(model)
+        run = _INNERMOST.of(model)
         if run is None or run._mode is not None:
             if run is not None:
                 run.leave()
-            run = _RUNS[model] = cls(model)
+            run = cls(model)
+            _INNERMOST.take(model, run)
         run.hooks += [hook for hook in hooks if hook is not None]
         return run
 
@@ -80,7 +78,7 @@ class GraphFitRun:
                 self.leave()
             caller = str(sys._getframe(1).f_globals.get("__name__"))
             # A loop over a generator makes its predictions by `predict_on_batch`.
-            if self._is_over or caller.endswith("training_generator_v1"):
+            if self.is_over or caller.endswith("training_generator_v1"):
                 return original(*args, **kwargs)
             with self._aside():
                 return original(*args, **kwargs)
@@ -95,17 +93,11 @@ class GraphFitRun:
         self._starters.remove()
         if self._driven is not None:
             self._driven.step_aside()
-        _RUNS.pop(self._model, None)
-        self.is_aside = True
         try:
-            yield
+            with _INNERMOST.aside(self._model, self):
+                yield
         finally:
-            inner = _RUNS.get(self._model)
-            if inner is not None:
-                inner.leave()
-            if not self._is_over:
-                _RUNS[self._model] = self
-                self.is_aside = False
+            if not self.is_over:
                 self._function.install()
                 self._starters.install()
                 if self._driven is not None:
@@ -186,7 +178,7 @@ class GraphFitRun:
     @property
     def waits(self) -> bool:
         """Whether it goes on and its hooks have had no event yet."""
-        return self._driven is None and not self._is_over
+        return self._driven is None and not self.is_over
 
     def is_mode(self, name: str) -> bool:
         """Whether this run is of that loop."""
@@ -194,7 +186,7 @@ class GraphFitRun:
 
     def end(self, hook: Any) -> None:
         """The `end` of one hook, after a clean finish."""
-        if self._driven is None or self._is_over:
+        if self._driven is None or self.is_over:
             return
         try:
             self._driven.end(hook)
@@ -218,9 +210,9 @@ class GraphFitRun:
 
     def leave(self) -> None:
         """Gives the model its own methods back."""
-        if self._is_over:
+        if self.is_over:
             return
-        self._is_over = True
+        self.is_over = True
         if self._function is not None and not self.is_aside:
             self._function.remove()
             self._starters.remove()
@@ -228,8 +220,7 @@ class GraphFitRun:
             if not self.is_aside:
                 self._driven.step_aside()
             self._driven.leave()
-        if _RUNS.get(self._model) is self:
-            del _RUNS[self._model]
+        _INNERMOST.give_back(self._model, self)
         for hook in self.hooks:
             if isinstance(hook, FitStates):
                 hook.leave()

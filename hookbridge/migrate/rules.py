@@ -28,8 +28,8 @@ class Rule:
       prefixes: canonical dotted names; a rule matches them and all below them.
       verdict: see `hookbridge.migrate.findings.Finding`.
       reason: what breaks, in a sentence.
-      way_out: what to write; `{rest}` is what follows the prefix, `{last}` the last
-        part, `{public}` the first class and what follows it.
+      way_out: what to write; `{name}` is the whole name, `{rest}` what follows the
+        prefix, `{last}` the last part, `{public}` the first class and what follows it.
       run: what `hookbridge run` does about it; empty if nothing.
     """
 
@@ -61,6 +61,7 @@ class Rule:
         parts = name.split(".")
         first_class = next((i for i, p in enumerate(parts) if p[:1].isupper()), -1)
         return self.way_out.format(
+            name=name,
             rest=name[len(prefix) + 1 :],
             last=parts[-1],
             public=".".join(parts[first_class:]),
@@ -259,7 +260,7 @@ RULES: tuple[Rule, ...] = (
         ("tf.contrib",),
         "manual",
         _CONTRIB,
-        "nothing living is known to stand behind `{rest}`; see docs/migration.md",
+        "nothing living is known to stand behind `{name}`; see docs/migration.md",
     ),
     Rule(
         "LAYERS",

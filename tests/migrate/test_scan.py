@@ -38,7 +38,8 @@ def codes(found: list[Finding]) -> list[tuple[int, str]]:
         ("tf.contrib.slim.conv2d", "CONTRIB_SLIM", "tf_slim.conv2d"),
         ("tf.contrib.framework.get_global_step", "CONTRIB_GLOBAL_STEP", "v1.train.get"),
         ("tf.contrib.estimator.replicate_model_fn", "CONTRIB_TOWERS", "hb.replicate"),
-        ("tf.contrib.nothing.known", "CONTRIB", "nothing.known"),
+        ("tf.contrib.nothing.known", "CONTRIB", "`tf.contrib.nothing.known`"),
+        ("tf.contrib", "CONTRIB", "behind `tf.contrib`;"),
         ("tf.no_such_name_ever", "MISSING", "release notes"),
     ],
 )
