@@ -24,6 +24,7 @@ PACKAGES = [
     "hookbridge.adapters.parameter_server",
     "hookbridge.adapters.session_graph",
     "hookbridge.adapters.session_loop",
+    "hookbridge.adapters.session_state",
     "hookbridge.adapters.state",
     "hookbridge.callbacks",
     "hookbridge.cli",

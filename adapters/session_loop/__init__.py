@@ -2,7 +2,6 @@
 
 Read `config`, `group`, `run`, `training`, `training_epochs`, then `epochs`,
 `epoch_logs` and `evaluation`.
-Refusals: `checks`, `monitors`. Validation: `validations`, `validation_run`. State:
-`state_keeper`, `loop_state`, `saves`, `worker_checkpoints`. Small things: `delivery`,
-`borrowed`, `last_step`, `values`, `v1_tensorboard`.
+Refusals: `checks`, `monitors`. Validation: `validations`, `validation_run`. Small
+things: `delivery`, `borrowed`, `last_step`, `values`, `slow`, `v1_tensorboard`.
 """

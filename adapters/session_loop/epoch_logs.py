@@ -9,7 +9,7 @@ from hookbridge.adapters.session_graph.fetches import StepFetch
 from hookbridge.adapters.session_graph.logs import LogSource
 from hookbridge.adapters.session_graph.metrics import MetricValues
 from hookbridge.adapters.session_loop import values
-from hookbridge.adapters.session_loop.loop_state import LoopState
+from hookbridge.adapters.session_state.loop_state import LoopState
 
 # The entry of `logs=` with the number of examples in the batch. Keras weights the mean
 # loss of an epoch with it. Callbacks do not see it.

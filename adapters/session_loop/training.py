@@ -21,8 +21,8 @@ from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import SIZE
 from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.slow import BatchTimer
-from hookbridge.adapters.session_loop.state_keeper import StateKeeper
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
+from hookbridge.adapters.session_state.keeper import StateKeeper
 
 
 class Phase(enum.Enum):

@@ -9,8 +9,8 @@ from hookbridge.adapters.session_graph.logs import LogSource
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_loop.epochs import EpochClock
-from hookbridge.adapters.session_loop.loop_state import LoopState
 from hookbridge.adapters.session_loop.validation_run import Validated, ValidationRun
+from hookbridge.adapters.session_state.loop_state import LoopState
 
 
 class Trained(Validated, Protocol):

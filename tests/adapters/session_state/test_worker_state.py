@@ -12,7 +12,7 @@ import tensorflow as tf
 from state_runs import Holds, document, patient
 
 import hookbridge as hb
-from hookbridge.adapters.session_loop.worker_checkpoints import WorkerCheckpoints
+from hookbridge.adapters.session_state.worker_checkpoints import WorkerCheckpoints
 from hookbridge.adapters.state.files import CallbackState
 
 v1: Any = tf.compat.v1

@@ -9,9 +9,9 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.session_graph import variables as session_variables
-from hookbridge.adapters.session_loop import loop_state, saves
-from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
-from hookbridge.adapters.session_loop.worker_checkpoints import WorkerCheckpoints
+from hookbridge.adapters.session_state import saves
+from hookbridge.adapters.session_state.loop_state import LoopState, parse
+from hookbridge.adapters.session_state.worker_checkpoints import WorkerCheckpoints
 from hookbridge.adapters.state.files import CallbackState, Taken
 from hookbridge.cluster import ClusterConfig, task_of
 
@@ -39,6 +39,16 @@ class Kept(Protocol):
         """Whether the session is at an earlier step than before its recovery."""
 
 
+class Epochs(Protocol):
+    """What the keeper asks of the epochs of its training run."""
+
+    def document(self) -> dict[str, Any]:
+        """What belongs to a checkpoint beside the callbacks' own state."""
+
+    def go_on_from(self, state: LoopState | None) -> None:
+        """Goes on where the session is, after a restart or a recovery."""
+
+
 class StateKeeper:
     """Keeps the state of a run's callbacks with the checkpoints of its session.
 
@@ -51,7 +61,7 @@ class StateKeeper:
     A worker writes its own state beside each checkpoint of the chief.
     """
 
-    def __init__(self, run: Kept, epochs: TrainingEpochs) -> None:
+    def __init__(self, run: Kept, epochs: Epochs) -> None:
         self._run = run
         self._epochs = epochs
         self._saves = saves.of(run.graph)
@@ -134,7 +144,7 @@ class StateKeeper:
             # A worker without a state of its own takes over the chief's.
             of_chief = self._worker is not None and not self._state.exists(prefix)
             of_task = "" if of_chief else None
-            found = self._state.restore(prefix, loop_state.parse, of_task)
+            found = self._state.restore(prefix, parse, of_task)
         self._epochs.go_on_from(None if found is None else found.extra)
         return prefix
 
