@@ -76,7 +76,7 @@ class Timings:
         self._counts: dict[tuple[str, str], _Count] = defaultdict(_Count)
         # (guest, event, begin, seconds, thread)
         self._calls: list[tuple[str, str, float, float, int]] = []
-        # By event and object: several objects may share a row.
+        # (event, object) -> steps: several objects may share a row.
         self._steps: dict[tuple[str, int], _Steps] = defaultdict(_Steps)
         self._open = _Open()
         self._start = clock()

@@ -127,7 +127,7 @@ class FitRun:
         except (StopIteration, tf.errors.OutOfRangeError) as e:
             if self._data_ended:
                 raise  # Keras ends the epoch
-            # By exact type, as in a MonitoredSession.
+            # The exact type counts, as in a MonitoredSession.
             if type(e) in (StopIteration, tf.errors.OutOfRangeError):
                 return self._stopped_by(e)
             self.fail()

@@ -59,7 +59,7 @@ class Spies:
             noted.setdefault("loss", local.compiled_loss)
 
     def scale_of(self, key: str) -> Any:
-        """By what the tensor is scaled in the step that was watched last, or None."""
+        """The factor of the tensor in the step that was watched last, or None."""
         return self._local.scale if key.startswith(GRADIENTS) else None
 
     @contextlib.contextmanager
@@ -172,7 +172,7 @@ class Spies:
 
 
 def _loss_scale(optimizer: Any) -> Any:
-    """By what a Keras 3 optimizer divides the gradients it is given, or None.
+    """The number that a Keras 3 optimizer divides its gradients by, or None.
 
     Keras 2 gives its optimizers gradients without the scale of the loss.
     """

@@ -111,7 +111,7 @@ def _reachable(callback: Any) -> Iterator[tuple[str, Any]]:
     seen: set[int] = set()
     for place, item, depth in todo:
         ours = type(item).__module__.partition(".")[0] == "hookbridge"
-        # Of a live model nothing is asked, not even its class: it would be cloned.
+        # A live model is asked for nothing, not even its class: it would be cloned.
         if id(item) in seen or (ours and depth) or isinstance(item, type):
             continue
         seen.add(id(item))

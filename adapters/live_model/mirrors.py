@@ -33,8 +33,8 @@ class Mirrors:
         self._session = session
         self._each: dict[int, Mirror] = {}
         self._provide: Callable[[], None] | None = None
-        # Of each event that goes on, whether it is one of a batch: a validation's may
-        # be within another one.
+        # One entry for each event that goes on: whether it is an event of a batch. The
+        # events of a validation may be within another one.
         self._events: list[bool] = []
         self._now = 0  # the event; a mirror with another stamp has an older value
         self._is_over = False

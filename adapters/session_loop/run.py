@@ -191,8 +191,8 @@ class SessionRun:
     def validates_here(self) -> bool:
         """Whether a validation in mid-training runs in this process.
 
-        Only where evaluation results meet, unless a callback of this process was
-        given a role in which it sees them everywhere.
+        It runs only where evaluation results meet, unless a callback of this process
+        has a role in which it sees them everywhere.
         """
         return task_of() != "worker" or any(
             member.role in ("all", "worker") for member in self._active

@@ -9,11 +9,11 @@
     +other_model.fit(input_fn(), steps_per_epoch=100)
     +other_model.evaluate(eval_fn(), steps=10)
 
-Only where nobody would miss what the Estimator writes and tells: it has neither
-`model_dir` nor `config`, each use of it is a `train` with `steps` or an `evaluate`
-whose result is not used, and the input functions return a `tf.data.Dataset`. Any other
-Estimator goes to `hb.estimator`. The optimizer's state goes on from one `fit` to the
-next, as it did from checkpoint to checkpoint.
+This is done only where nobody would miss what the Estimator writes and tells: it has
+neither `model_dir` nor `config`, each use of it is a `train` with `steps` or an
+`evaluate` whose result is not used, and the input functions return a `tf.data.Dataset`.
+Any other Estimator goes to `hb.estimator`. The optimizer's state goes on from one `fit`
+to the next, as it did from checkpoint to checkpoint.
 
 `train_and_evaluate` is changed if it is the only training, has `max_steps`, and neither
 exporters nor listeners nor hooks of the evaluation, and if the file does not name
