@@ -121,7 +121,12 @@ def test_a_link_and_a_folder_run_as_python_runs_them(tmp_path: Path) -> None:
 
 def test_an_interrupt_ends_the_process_as_a_signal_does(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    program.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    program.write_text(
+        "import os, signal\n"
+        # What starts the tests may ignore the signal, and its children do so too.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+    )
     done = launch("program.py", cwd=tmp_path)
     assert done.returncode == -signal.SIGINT
     assert traceback_files(done.stderr) == ["program.py"]
