@@ -1,7 +1,7 @@
 """The two adapters: callbacks as hooks and hooks as callbacks.
 
-The folder is imported as `hookbridge.adapters` only; under its bare name there
-would be two copies of every class and `isinstance` would fail between them.
+Import this folder as `hookbridge.adapters` only. Under its bare name every class
+would exist a second time, and `isinstance` would fail between the copies.
 """
 
 from __future__ import annotations

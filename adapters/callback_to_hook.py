@@ -20,36 +20,39 @@ class CallbackToHook(
 ):
     """Runs an unmodified Keras callback in a session loop.
 
-    For `MonitoredTrainingSession`, `Estimator.train`, `evaluate` and `predict`; which
-    of the three it is, the graph tells. Usually made by `as_hooks`. The hooks made by
-    one call belong together: they fetch once for all, and an event reaches all their
-    callbacks in order before the next event, as in `Model.fit`.
+    For `MonitoredTrainingSession`, `Estimator.train`, `evaluate` and `predict`. The
+    graph tells whether the session trains, evaluates or predicts.
 
-    The callback's methods run on the thread of the loop, under eager execution, each
-    once for each event of the table.
+    These hooks are usually made by `as_hooks`. The hooks of one call belong together:
+    they share their fetches, and all their callbacks get an event, in order, before
+    the next event, as in `Model.fit`.
+
+    The callback's methods run on the thread of the loop, under eager execution, once
+    for each event.
 
     | callback | hook |
     |---|---|
     | `set_model`, `set_params` | `begin` |
     | `on_train_begin` | `after_create_session`, the first time |
     | `on_epoch_begin`, `on_train_batch_begin` | `before_run` of a training step |
-    | `on_train_batch_end`, `on_test_*`, `on_epoch_end` | `after_run` of it |
-    | `on_train_end` | `end`: a clean end only |
+    | `on_train_batch_end`, `on_test_*`, `on_epoch_end` | `after_run` of that step |
+    | `on_train_end` | `end`, which is not called after an error |
 
     Args:
       callback: a callback of any Keras flavour.
-      group: what the hooks of one `as_hooks` call share; it has the options then.
+      group: shared by the hooks of one `as_hooks` call. It has the options already:
+        `options` are not used then.
       **options: `steps_per_epoch` and the other options of `hookbridge.as_hooks`.
 
     Attributes:
       callback: the guest.
-      called: the object whose methods are called: the guest, except where Keras
-        itself had put an object of `tf.compat.v1.keras` in its place.
-      role: which processes of a cluster call it, see `hookbridge.set_role`.
+      called: the object whose methods are called. It is the guest, unless the guest
+        is a `TensorBoard` of `tf.compat.v1.keras`: see `v1_tensorboard`.
+      role: which processes of a cluster call the guest, see `hookbridge.set_role`.
 
     Raises:
       errors.NotAGuestError: `callback` is no callback.
-      errors.RefusedError: it cannot be carried into a session loop.
+      errors.RefusedError: it cannot run in a session loop.
       errors.EpochsUndefinedError: it needs epochs and `steps_per_epoch` is missing.
       errors.InvalidArgumentError: an option has a bad value.
     """
@@ -90,7 +93,7 @@ class CallbackToHook(
     def asked_to_stop(self) -> bool:
         """Whether a callback has set `stop_training` in the last evaluation.
 
-        It may be another callback of the same call: they share a model.
+        Any callback of the same `as_hooks` call counts: they share a model.
         """
         return self._run is not None and self._run.asked_to_stop
 
@@ -98,9 +101,9 @@ class CallbackToHook(
     def role(self) -> roles.Role:
         """Which processes of a cluster call the callback.
 
-        As `hookbridge.set_role` said, or else "chief" for what writes files or
-        watches a `val_*` value and "split" for all others. May be set until the
-        session begins.
+        The role that `hookbridge.set_role` gave. Otherwise it is "chief" for a
+        callback that writes files or monitors a `val_*` value, and "split" for all
+        others. It may be set until the session begins.
         """
         return self._role
 
@@ -122,7 +125,7 @@ class CallbackToHook(
     def begin(self) -> None:
         """Joins the run of the graph that is being built."""
         # An evaluation may begin in mid-training with the same hooks, as in
-        # `train_and_evaluate`; the training goes on after its `end`.
+        # `train_and_evaluate`; the training goes on after the evaluation's `end`.
         outer = self._run
         self._run = self._group.begin(self)
         self._outer = outer if outer is not None and not outer.finished else None

@@ -33,13 +33,13 @@ def as_hooks(
     """Makes `SessionRunHook`s of any mix of hooks and callbacks.
 
     For `MonitoredTrainingSession(hooks=...)`, `Estimator.train(hooks=...)`,
-    `evaluate` and `predict`. Order is kept; what is a hook already passes through
-    untouched; calling it on its own result changes nothing.
+    `evaluate` and `predict`. The order is kept. Hooks pass through untouched, so a
+    second call on the result changes nothing.
 
-    Callbacks are called on the thread that runs the session, and it waits for them:
-    once for each event, as often as `tf.keras.callbacks.Callback` says, where a batch
-    is a run that moves the global step. Functions among the arguments are called on
-    that thread too.
+    Callbacks are called on the thread that runs the session, which waits for them.
+    They are called once for each event that `tf.keras.callbacks.Callback` describes; a
+    batch is a run that moves the global step. Functions among the arguments are called
+    on that thread too.
 
     Args:
       items: one hook or callback, or a list of them, of any Keras flavour.
@@ -51,39 +51,39 @@ def as_hooks(
         without arguments that returns it, called once in each run, in the first
         `begin`. None when the graph has no Keras model: callbacks then see the
         trainable variables.
-      logs: `{key: tensor}` for the callbacks' `logs`, each a tensor, a tensor
-        name such as `"metrics/acc:0"`, a `(value, update_op)` pair of a
+      logs: `{key: tensor}` for the callbacks' `logs`. Each value is a tensor, a
+        tensor name such as `"metrics/acc:0"`, a `(value, update_op)` pair of a
         `tf.compat.v1.metrics` function, a Keras metric of the graph, or a
-        function without arguments that returns one of those, called once in each
-        run, in the first `begin`, for a `model_fn` that makes them anew on each
-        graph. The loss is found by itself;
-        `{"loss": ...}` names it when it cannot be. `{"size": ...}` is the number
-        of examples in the batch, which weights the means over the epoch where
-        batches differ; it is no entry of `logs` itself.
-      validation: what makes `val_*` logs, once at the end of each epoch: a function
+        function without arguments that returns one of those. The function is called
+        once in each run, in the first `begin`: a `model_fn` makes new tensors on
+        each graph. The loss is found automatically; `{"loss": ...}` names it when it
+        cannot be found. `{"size": ...}` is the number of examples in the batch: the
+        means over the epoch are weighted with it. Callbacks do not see this entry.
+      validation: makes the `val_*` logs, once at the end of each epoch: a function
         that returns `{metric: value}` (the prefix is added) and runs eagerly, a pair
         `(estimator, eval_spec)`, or an object with a method
         `run(session, report)`, which evaluates on the live variables and reports
         each batch (`hookbridge.validation.Validation`).
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`
         stands for; found through the optimizer's update ops when None.
-      params: further entries of `callback.params`; `verbose` is 0 otherwise.
+      params: further entries of `callback.params`. `verbose` is 0 unless given, or 1
+        for a `ProgbarLogger`.
       missing_metric: what to do about a callback that monitors what the loop does not
         produce: "refuse" it before training, or "warn" and train on, as Keras does.
 
     Returns:
       A list of hooks, one for each guest, in order; with `epochs` and no callback,
       one more that ends the run. `hook.role` of a wrapped callback says which
-      processes of a cluster call the callback: by default what writes files runs
-      on the chief and what acts on the loop on every worker
-      (`hookbridge.adapters.guests.roles`); it may be set until the session begins.
+      processes of a cluster call the callback. By default callbacks that write files
+      run on the chief, and callbacks that act on the loop run on every worker
+      (`hookbridge.adapters.guests.roles`). It may be set until the session begins.
 
     Raises:
       errors.NotAGuestError: an item is neither a hook nor a callback.
       errors.EpochsUndefinedError: a callback needs epochs and `steps_per_epoch`
         is missing.
-      errors.RefusedError: a callback cannot be carried into a session loop, or a
-        guest is both a hook and a callback.
+      errors.RefusedError: a callback cannot run in a session loop, or a guest is
+        both a hook and a callback.
       errors.InvalidArgumentError: an argument has a bad value.
     """
     return hooks_for(
@@ -135,30 +135,31 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     """Makes Keras callbacks of any mix of hooks and callbacks.
 
     For `Model.fit(callbacks=...)`, `evaluate` and `predict` of every Keras
-    flavour. Order is kept; what is a callback already passes through untouched;
-    calling it on its own result changes nothing. What `set_role` keeps out of this
-    process has a stand-in there that logs this once; without it callbacks keep to
-    Keras's own rules, in which each process that calls `fit` calls them all. Where
-    Keras 2 is in the process too, a Keras 3 callback gets what Keras 2 asks of it.
+    flavour. The order is kept. Callbacks pass through untouched, so a second call on
+    the result changes nothing. A guest that `set_role` keeps out of this process is
+    replaced by a stand-in, which logs this once. Without `set_role`, Keras's own rule
+    holds: each process that calls `fit` calls all its callbacks. If Keras 2 is
+    imported too, a Keras 3 callback is wrapped so that Keras 2 can call it.
 
-    Beside each checkpoint of a `CheckpointSaverHook` stands what the callbacks of the
-    same call count in, as in a session loop; a `fit` of a model that
-    `hb.checkpoints.restore` has restored from that hook's directory goes on with it.
+    The state of the callbacks is saved beside each checkpoint of a
+    `CheckpointSaverHook` of the same call, as in a session loop. If
+    `hb.checkpoints.restore` has restored a model from that hook's directory, the next
+    `fit` of the model goes on with this state.
 
-    Hooks are called on the thread that called `fit`, `evaluate` or `predict`, and it
-    waits for them: once for each event, as often as
-    `tf.compat.v1.train.SessionRunHook` says, where a run is one call of the model's
-    step function: one batch, or `steps_per_execution` of them.
+    Hooks are called on the thread that called `fit`, `evaluate` or `predict`, which
+    waits for them. They are called once for each event that
+    `tf.compat.v1.train.SessionRunHook` describes; a run is one call of the model's
+    step function: one batch, or `steps_per_execution` batches.
 
-    Under `tf.distribute.ParameterServerStrategy` callbacks with batch methods, which
-    Keras refuses there, are wrapped too. Call this after the strategy was made, or
-    give `max_lag`: otherwise there is nothing to tell that they have to be.
+    Under `tf.distribute.ParameterServerStrategy`, Keras refuses callbacks with batch
+    methods; these are wrapped too. Call this after the strategy was made, or give
+    `max_lag`: otherwise hookbridge cannot know that it has to wrap them.
 
     Args:
       items: one hook or callback, or a list of them.
-      max_lag: under `ParameterServerStrategy`, how many steps may have been scheduled
-        after the one whose `after_run` and `on_train_batch_end` are delivered, and so
-        how many steps late a stop takes effect at most. 0 waits for every step; None
+      max_lag: under `ParameterServerStrategy`, how many later steps may be scheduled
+        already when `after_run` and `on_train_batch_end` of a step are delivered. A
+        stop takes effect at most that many steps late. 0 waits for every step; None
         is 30, or twice the number of workers if that is more. It has no effect under
         other strategies.
 
@@ -167,9 +168,9 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
 
     Raises:
       errors.NotAGuestError: an item is neither a hook nor a callback.
-      errors.RefusedError: a hook needs a host that `fit` cannot be, a guest is both a
-        hook and a callback, or there is a `ParameterServerStrategy` and no Keras but
-        Keras 3.
+      errors.RefusedError: a hook needs something that `fit` cannot offer, a guest is
+        both a hook and a callback, or there is a `ParameterServerStrategy` and Keras 3
+        is the only Keras.
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
     positive("max_lag", max_lag, least=0)

@@ -32,17 +32,17 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
     `fit` calls, one after the other.
 
     Args:
-      hook: the hook, or an object with its five methods.
-      max_lag: under `ParameterServerStrategy`, how many steps may have been
-        scheduled after the one whose `after_run` is called; see `as_callbacks`.
+      hook: the hook, or an object with the five methods of a hook.
+      max_lag: under `ParameterServerStrategy`, how many later steps may be scheduled
+        already when `after_run` of a step is called; see `as_callbacks`.
 
     Raises:
       errors.NotAGuestError: `hook` is not a hook instance.
-      errors.RefusedError: the hook needs a host that `fit` cannot be.
+      errors.RefusedError: the hook needs something that `fit` cannot offer.
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
 
-    # Keras 2: the bridge does not read `logs`, so nothing need be converted.
+    # Keras 2: the bridge does not read `logs`, so Keras need not convert them.
     _supports_tf_logs = True
     _chief_worker_only = False
 
@@ -111,7 +111,7 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
                 run.end(self.states)
 
     def _begin(self, mode: str) -> None:
-        """Tells a run in a v1 graph, which has no other way to know, its loop."""
+        """Tells a run in a v1 graph which loop begins: it cannot know otherwise."""
         begin = getattr(self._run, "begin", None)
         if begin is not None:
             begin(mode)
@@ -125,18 +125,18 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         self._begin("predict")
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Callbacks before this one have begun."""
+        """Keras begins `fit`; callbacks before this one have begun."""
         self._begin("train")
         if self.states is not None:
             self.states.on_train_begin(self._model)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """All callbacks have begun."""
+        """Keras begins an epoch; all callbacks had their `on_train_begin`."""
         if self.states is not None:
             self.states.on_epoch_begin()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """An epoch with logs had steps, of which the hook must have heard."""
+        """An epoch with logs had steps; the hook must have been called for them."""
         self._check(has_stepped=bool(logs))
 
     def on_train_end(self, logs: Any = None) -> None:
@@ -145,7 +145,7 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
         self._end()
 
     def on_test_end(self, logs: Any = None) -> None:
-        """Calls `end` where the loop is `evaluate`, not validation in `fit`."""
+        """Calls the hook's `end` in `evaluate`, not after validation in `fit`."""
         self._check(has_stepped=bool(logs))
         if self._run is not None and self._run.is_mode("test"):
             self._end()

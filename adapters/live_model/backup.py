@@ -1,7 +1,7 @@
 """What `BackupAndRestore` of Keras 3 saves of a session beside the weights.
 
-In `Model.fit` its file holds the optimizer's variables too. In a session these are
-the other variables of the graph: slots, beta powers, a learning rate.
+In `Model.fit` its file holds the optimizer's variables too. In a session their place
+is taken by the other variables of the graph: slots, beta powers, a learning rate.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def paths(callbacks: Iterable[Any]) -> frozenset[str]:
 
 
 def part_of(path: str) -> str:
-    """Where a backup is written before it replaces the last one."""
+    """The path of a new backup until it replaces the last one."""
     return f"{path.removesuffix(_SUFFIX)}.part{_SUFFIX}"
 
 
@@ -71,7 +71,7 @@ def load(path: str, wanted: Sequence[str]) -> dict[str, Any]:
       wanted: names; a warning lists those that the file does not have.
 
     Returns:
-      `{name: array}` for those that it has.
+      `{name: array}` for the names that the file has.
     """
     with h5py.File(path, "r") as file:
         entries = file[_GROUP].values() if _GROUP in file else ()

@@ -30,8 +30,8 @@ def check(model: Any) -> None:
     """Refuses what cannot be the model of a graph.
 
     Raises:
-      errors.RefusedError: a Keras 3 model.
-      errors.InvalidArgumentError: no Keras model at all.
+      errors.RefusedError: it is a Keras 3 model.
+      errors.InvalidArgumentError: it is no Keras model at all.
     """
     keras = keras_of(model)
     if keras is None:
@@ -51,7 +51,7 @@ def check(model: Any) -> None:
 
 
 class Clone:
-    """The clone and the way its weights follow the session.
+    """A clone whose weights follow the session.
 
     It is made when it is first needed: most callbacks never ask for it.
 
@@ -75,7 +75,7 @@ class Clone:
 
     @property
     def reason(self) -> str:
-        """Why there is none; empty if there is one."""
+        """Why there is no clone; empty if there is one."""
         self._make()
         return self._reason or ""
 
@@ -99,7 +99,7 @@ class Clone:
         return self._model
 
     def handed_out(self) -> Any:
-        """The clone whose weights are the session's when they are used."""
+        """The clone; its weights take the session's values when they are used."""
         self._weights.mirrors.of(self._weights.all)
         return self._model
 
@@ -111,7 +111,7 @@ class Clone:
             self._weights.mirrors.of_methods(self._weights.all)
         else:
             self.handed_out()
-        # As it is now: a property may have read the weights.
+        # Read again: a property may have computed `found` from older weights.
         return getattr(self.model, name)
 
     def states(self) -> list[Any]:
@@ -125,7 +125,7 @@ class Clone:
         ]
 
     def __bool__(self) -> bool:
-        """Whether there is a clone; makes it."""
+        """Whether the model can be cloned; makes the clone."""
         return self.model is not None
 
 
@@ -133,7 +133,7 @@ def need(clone: Clone | None, what: str) -> Clone:
     """The clone, for an attribute of the model that only a Keras model has.
 
     Raises:
-      errors.LiveModelError: there is none.
+      errors.LiveModelError: there is no clone.
     """
     if clone:
         return clone
@@ -150,7 +150,7 @@ def need(clone: Clone | None, what: str) -> Clone:
 
 
 def _zeros(make: Any, **options: Any) -> Any:
-    """Makes a variable without its initializer: its value will be the session's."""
+    """Makes a variable of zeros, if its shape is known: the session has its value."""
     shape, dtype = options.get("shape"), options.get("dtype")
     if callable(options.get("initial_value")) and dtype is not None:
         dims = None if shape is None else tf.TensorShape(shape)
@@ -160,7 +160,7 @@ def _zeros(make: Any, **options: Any) -> Any:
 
 
 def _clone(source: Any) -> Any:
-    """Without optimizer and loss: those in the graph are the session's."""
+    """Clones a model without optimizer and loss: these stay in the graph."""
     keras = keras_of(source)
     if getattr(source, "_is_graph_network", False):
         clone = keras.models.clone_model(source)

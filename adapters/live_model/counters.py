@@ -8,7 +8,7 @@ from typing import Any
 from hookbridge import compat
 from hookbridge.adapters.live_model.mirror import eager_variable
 
-# Names that `compile` of Keras takes for a metric, and `keras.metrics.get` does not.
+# Names of metrics that `compile` of Keras accepts and `keras.metrics.get` does not.
 _KERAS_NAMES = {
     "acc": "accuracy",
     "ce": "binary_crossentropy",
@@ -19,12 +19,13 @@ _KERAS_NAMES = {
 class LiveCounters:
     """Counters of training, test and predict batches as eager int64 variables.
 
-    A callback may keep a variable from `set_model` on: all that were handed out are
-    brought up to date before each event.
+    A callback may keep such a variable from `set_model` on, so all variables that were
+    handed out are brought up to date before each event.
 
     Args:
       step: a function that returns the global step.
-      flavours: of the callbacks; those of Keras 3 need its metric objects.
+      flavours: the Keras versions of the callbacks. Keras 3 callbacks need metric
+        objects of Keras 3.
     """
 
     def __init__(self, step: Callable[[], int], flavours: frozenset[str]) -> None:
@@ -34,7 +35,7 @@ class LiveCounters:
         self._values = {"train": 0, "test": 0, "predict": 0}
 
     def count(self, mode: str, batches: int = 1) -> None:
-        """Notes that batches were processed in `mode`; 0 starts from the beginning."""
+        """Notes that batches were processed in `mode`; 0 sets the counter to 0."""
         self._values[mode] = self._values[mode] + batches if batches else 0
 
     def variable(self, mode: str) -> Any:
@@ -73,7 +74,7 @@ class LiveCounters:
 
 
 class _Named:
-    """All that Keras 2 callbacks read of a metric."""
+    """A metric for Keras 2 callbacks, which read only its name."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -29,10 +29,10 @@ class EagerClasses:
         ]
 
     def switch(self, *, quickly: bool = False) -> None:
-        """Switches what a graph has switched back, as making an eager model would.
+        """Switches back what a graph has switched, as making an eager model would.
 
         Args:
-          quickly: not to look whether this Keras has built its first graph.
+          quickly: do not search for versions for graphs that were not found before.
         """
         for versions in self._versions:
             versions.switch(quickly)
@@ -56,13 +56,13 @@ class _Versions:
             return
         for switched in self._graph.__subclasses__():
             if switched.__module__ != self._graph.__module__:
-                # This method of Keras switches, then makes an object, which is not
-                # used and which abstract classes refuse.
+                # `__new__` of Keras switches the bases, then makes an object. The
+                # object is not used; abstract classes refuse to make it.
                 with compat.private("eager_mode")(), contextlib.suppress(TypeError):
                     self._eager.__new__(switched)
 
     def _find(self) -> bool:
-        """Looks for the version for graphs, which is there once it was needed."""
+        """Looks for the version for graphs: Keras imports it when it first needs it."""
         for each in self._eager.__subclasses__():
             if each.__module__.endswith(self._module):
                 self._graph = each

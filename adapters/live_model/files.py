@@ -46,8 +46,9 @@ class ModelFiles:
     ) -> None:
         """Writes the session's weights.
 
-        With a Keras model in the graph in every format of its Keras; with a bare
-        graph HDF5 (`.h5`, or `save_format="h5"`) or a TF1 checkpoint (any other name).
+        With a Keras model in the graph, all formats of its Keras work. A bare graph is
+        written as HDF5 (a name such as `*.h5`, or `save_format="h5"`), otherwise as a
+        TF1 checkpoint.
 
         Raises:
           errors.LiveModelError: an option that has no effect on a bare graph.
@@ -86,10 +87,11 @@ class ModelFiles:
         options: Any = None,
         **others: Any,
     ) -> Any:
-        """Reads weights that `save_weights` wrote into the session.
+        """Sets the session's weights from a file that `save_weights` wrote.
 
-        On a bare graph always by name. With `by_name` a variable that is not in the
-        file stays as it is, with `skip_mismatch` one of another shape too.
+        On a bare graph, variables are always found by name. With `by_name`, a variable
+        that is not in the file keeps its value; with `skip_mismatch`, a variable of
+        another shape keeps its value too.
 
         Raises:
           errors.LiveModelError: an option that has no effect on a bare graph.

@@ -51,7 +51,7 @@ def layer_class(name: str, weights: Mapping[str, Any]) -> str:
 
 
 def layer_paths(layers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The name of each layer within the containers, `{scope: name}`.
+    """The name of each layer in the file's containers, `{scope: name}`.
 
     Args:
       layers: `{scope: {variable name: array}}` in the order of the layers.

@@ -14,11 +14,11 @@ from hookbridge.adapters.live_model.weights import LiveWeights
 
 
 class Link:
-    """Keeps what callbacks hold of the live model and the session the same.
+    """Keeps what callbacks hold of the live model equal to the session.
 
     Args:
       weights: the session's weights.
-      optimizer: of the live model.
+      optimizer: the live model's optimizer.
       counters: the batch counters.
       clone: the clone of the graph's Keras model, or None.
 
@@ -46,15 +46,15 @@ class Link:
         self._clone = clone
 
     def not_cloned(self) -> str:
-        """Why the graph's Keras model has no clone; makes the clone.
+        """Why the graph's Keras model cannot be cloned; makes the clone if it can.
 
-        Empty if there is one, or if there is no Keras model.
+        Empty if there is a clone, or if there is no Keras model.
         """
         return self._clone.reason if self._clone is not None else ""
 
     @contextlib.contextmanager
     def event(self, *, of_batch: bool = False) -> Iterator[None]:
-        """Around an event: callbacks read present values, and what they set counts."""
+        """Around an event: callbacks read and set the session's present values."""
         mirrors = self._weights.mirrors
         self.classes.switch(quickly=of_batch)
         self._counters.sync()
@@ -69,12 +69,12 @@ class Link:
             mirrors.end_event()
 
     def end_run(self) -> None:
-        """Callbacks may keep what they were handed out and read it after the run."""
+        """Gives kept variables their last values: they may be read after the run."""
         with self.event():
             self._weights.mirrors.end_run()
 
     def push(self) -> None:
-        """Brings what callbacks have set into the session."""
+        """Writes the values that callbacks have set to the session."""
         self.rates.push()
         self._weights.mirrors.push()
 

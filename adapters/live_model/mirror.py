@@ -23,37 +23,38 @@ def eager_variable(value: Any, name: str, dtype: Any = None) -> Any:
 
 
 class Owner(Protocol):
-    """Who is told of the use of a mirror."""
+    """The object that is told of each use of a mirror."""
 
     def about_to_use(self, mirror: Mirror) -> None:
-        """Its value is about to be read or assigned."""
+        """The mirror's value is about to be read or assigned."""
 
     def give_away(self, mirror: Mirror) -> Any:
-        """Its value as an array that the owner has no more, or None."""
+        """The mirror's value as an array, which the owner forgets; or None."""
 
     def take_over(self, mirror: Mirror, value: Any) -> bool:
-        """Whether the owner assigns an array instead of the variable."""
+        """Whether the owner takes an array that was to be assigned to the mirror."""
 
 
 class Mirror(watched.Keeper):
     """An eager variable and the variable of a graph whose value it has.
 
-    Whether somebody has assigned to it is told by the memory of its value: TensorFlow
-    never changes a value in place that is held elsewhere too, and this object holds
-    the value that it has set.
+    The memory of its value tells whether somebody has assigned to it: this object
+    holds the value that it has set, and TensorFlow never changes a value in place while
+    somebody else holds it.
 
     Args:
-      variable: of the graph.
+      variable: the variable of the graph.
       eager: the eager variable.
       owner: is told of each use.
 
     Attributes:
-      variable: of the graph.
+      variable: the variable of the graph.
       eager: the eager variable.
-      stamp: what the owner has written here of the age of its value.
-      is_watched: whether each use is told: not where an unknown wrapper is around the
-        variable.
-      is_empty: whether the eager variable has given its memory back.
+      stamp: the owner's note of how old the value is.
+      is_watched: whether the owner is told of each use; false if an unknown wrapper is
+        around the variable.
+      is_empty: whether the eager variable still has an empty value, which takes no
+        memory.
     """
 
     def __init__(self, variable: Any, eager: Any, owner: Owner) -> None:
@@ -69,7 +70,7 @@ class Mirror(watched.Keeper):
         self.is_watched = watched.watch(self._inner, self)
         self.is_empty = False
         if self.is_watched:
-            # Nobody sees it: each use fills it first.
+            # Nobody sees the empty value: each use fills the variable first.
             self._put(tf.zeros([0], self._inner.dtype))
             self.is_empty = True
 
@@ -100,7 +101,7 @@ class Mirror(watched.Keeper):
         return math.prod(self.shape) * int(self.variable.dtype.base_dtype.size)
 
     def set(self, value: Any) -> None:
-        """Gives it the value of the session; in eager mode."""
+        """Sets the session's value; call it in eager mode."""
         self._value = tf.constant(value, self._inner.dtype)
         if self.is_watched:
             self._put(self._value)
@@ -117,11 +118,14 @@ class Mirror(watched.Keeper):
         )
 
     def clear(self) -> None:
-        """Gives it zeros; in eager mode."""
+        """Sets zeros; call it in eager mode."""
         self.set(np.zeros(self.shape, self._inner.dtype.as_numpy_dtype))
 
     def assigned(self) -> Any:
-        """What was assigned to it since the last `set`, or None; in eager mode."""
+        """The value assigned since the last `set` or `assigned`, or None.
+
+        Call it in eager mode.
+        """
         if not self.is_watched:
             present = self.eager.read_value()
         else:
@@ -135,7 +139,7 @@ class Mirror(watched.Keeper):
             now, old = present.numpy(), before.numpy()
         elif np.may_share_memory(now, old):
             return None
-        # A sparse read moves a value too.
+        # New memory may hold the same value: a sparse read moves a value too.
         if np.array_equal(now, old, equal_nan=now.dtype.kind in "fc"):
             return None
         return now
@@ -151,4 +155,4 @@ def _memory(tensor: Any) -> Any:
     try:
         return np.asarray(memoryview(tensor))
     except (TypeError, ValueError):
-        return None  # NumPy has no such dtype, or it is on another device
+        return None  # NumPy has no such dtype, or the value is on another device

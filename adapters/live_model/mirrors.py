@@ -19,7 +19,7 @@ from hookbridge import compat, errors
 from hookbridge.adapters.live_model.mirror import Mirror, eager_variable
 from hookbridge.adapters.session_graph import variables as session_variables
 
-_MOST_BYTES = 2**25  # that one run reads
+_MOST_BYTES = 2**25  # read in one run
 
 
 class Mirrors:
@@ -33,25 +33,25 @@ class Mirrors:
         self._session = session
         self._each: dict[int, Mirror] = {}
         self._provide: Callable[[], None] | None = None
-        # One entry for each event that goes on: whether it is an event of a batch. The
-        # events of a validation may be within another one.
+        # One entry for each open event: whether it is an event of a batch. The events
+        # of a validation may be nested in another event.
         self._events: list[bool] = []
-        self._now = 0  # the event; a mirror with another stamp has an older value
+        self._now = 0  # the event's number; a mirror with another stamp is older
         self._is_over = False
         self._handed_out: dict[int, Mirror] = {}
         self._touched: dict[int, Mirror] = {}  # used since the last `push`
         # Mirrors whose use is not seen: a compiled function has their handles.
         self._captured: dict[int, Mirror] = {}
-        # The same, where only functions of the clone have them, which are called after
-        # their weights were filled in.
+        # The same, but only functions of the clone have the handles. They are called
+        # only after their weights were filled in.
         self._captured_by_clone: dict[int, Mirror] = {}
-        # Those that were used in this event, and in the last one of each kind.
+        # Mirrors used in this event, and in the last event of each kind (batch or not).
         self._used: dict[int, Mirror] = {}
         self._expected: dict[bool, dict[int, Mirror]] = {False: {}, True: {}}
         self._surprises = 0
         self._is_own_call = False
-        # While Keras saves: arrays of the session, and what is read with what. While
-        # it loads: arrays of the file.
+        # While Keras saves: arrays of the session, and which mirrors are read in one
+        # run. While it loads: arrays of the file.
         self._read_arrays: dict[int, Any] = {}
         self._read_with: dict[int, list[Mirror]] = {}
         self._loaded: dict[int, tuple[Mirror, Any]] | None = None
@@ -59,7 +59,7 @@ class Mirrors:
     # --- handing out ---------------------------------------------------------------
 
     def before_first(self, provide: Callable[[], None]) -> None:
-        """Calls a function before the first mirror is made; it may `adopt` some."""
+        """Sets a function to call before the first mirror is made; it may `adopt`."""
         self._provide = provide
 
     def adopt(self, variable: Any, eager: Any) -> None:
@@ -83,7 +83,7 @@ class Mirrors:
         return [m.eager for m in found]
 
     def of_methods(self, variables: Sequence[Any]) -> None:
-        """Fills in the mirrors that methods of the clone will use, now and later."""
+        """Fills the mirrors that methods of the clone use, now and in each event."""
         self._captured.update(self._captured_by_clone)
         self._captured_by_clone = self._captured
         self.fill(variables)
@@ -109,7 +109,7 @@ class Mirrors:
     # --- events --------------------------------------------------------------------
 
     def begin_event(self, *, of_batch: bool) -> None:
-        """From here on a mirror is read from the session when it is used."""
+        """From here on each mirror takes the session's value when it is used."""
         self._events.append(of_batch)
         self._now += 1
         self._used = {}
@@ -118,25 +118,25 @@ class Mirrors:
             self._pull(self._captured.values())
 
     def end_event(self) -> None:
-        """What was used is expected to be used in the next event of this kind."""
+        """The next event of this kind is expected to use the same mirrors."""
         of_batch = self._events.pop()
         if self._used:
             self._expected[of_batch] = self._used
             self._used = {}
 
     def end_run(self) -> None:
-        """Gives what was handed out its last value, for use after the session."""
+        """Gives mirrors that were handed out their last value, for later use."""
         self.push()
         self._pull(self._handed_out.values())
         self._is_over = True
 
     def expire(self, variables: Iterable[Any]) -> None:
-        """Notes that values were written to the session without the mirrors."""
+        """Notes that the session's values were set directly, past their mirrors."""
         keys = map(id, variables)
         self._make_stale([self._each[key] for key in keys if key in self._each])
 
     def push(self) -> None:
-        """Writes the mirrors that were assigned to to the session."""
+        """Writes values that were assigned to mirrors to the session."""
         touched = {**self._touched, **self._captured}
         self._touched = {}
         session = None if self._is_over else self._session()
@@ -154,7 +154,7 @@ class Mirrors:
 
     @contextlib.contextmanager
     def own_call(self) -> Iterator[None]:
-        """Around a call before which the present values were filled in."""
+        """Around a call of the clone whose weights were filled in before."""
         before, self._is_own_call = self._is_own_call, True
         try:
             yield
@@ -178,7 +178,7 @@ class Mirrors:
 
     @contextlib.contextmanager
     def loading(self, variables: Sequence[Any]) -> Iterator[None]:
-        """Around a load by Keras, whose arrays go into the session."""
+        """Around a load by Keras; the arrays go from the file into the session."""
         self._make_stale(self._mirrors(variables))
         loaded = self._loaded = {}
         try:
@@ -225,10 +225,10 @@ class Mirrors:
             (self._captured_by_clone if own else self._captured)[key] = mirror
 
     def _wanted_with(self, mirror: Mirror) -> Collection[Mirror]:
-        """The mirrors to read in one run: reading each by itself would take as many.
+        """The mirrors to read together with this one: a run for each would cost more.
 
-        They are those that the last such event used. Where an event uses another one,
-        and then one more, it is taken to use all.
+        They are the mirrors that the last event of this kind used. At the second
+        mirror that was not expected, all mirrors are read.
         """
         if id(mirror) in self._read_with:
             return self._read_with[id(mirror)]
@@ -246,7 +246,7 @@ class Mirrors:
 
     def _make_stale(self, mirrors: Sequence[Mirror]) -> None:
         """The next use of these mirrors reads the session."""
-        self.push()  # what was assigned to them earlier in this event
+        self.push()  # keeps what was assigned to them earlier in this event
         for mirror in mirrors:
             mirror.stamp = -1
         if self._events:
@@ -254,7 +254,7 @@ class Mirrors:
             self._pull([self._captured[k] for k in keys if k in self._captured])
 
     def _pull(self, mirrors: Iterable[Mirror]) -> None:
-        """Brings the session's values into those mirrors that are older."""
+        """Brings the session's values into those mirrors that have older ones."""
         for group in _groups([m for m in mirrors if self._is_stale(m)]):
             arrays = self._read_arrays
             values = {id(m): arrays.pop(id(m)) for m in group if id(m) in arrays}
@@ -269,7 +269,7 @@ class Mirrors:
                     self._touched.pop(id(mirror), None)
 
     def _read(self, mirrors: Sequence[Mirror]) -> dict[int, Any]:
-        """The session's values; nothing before and after it."""
+        """The session's values; empty before the session and after its end."""
         session = self._session()
         if session is None or not mirrors:
             return {}
@@ -292,9 +292,9 @@ class Mirrors:
 
 
 def _groups(mirrors: Iterable[Mirror]) -> Iterator[list[Mirror]]:
-    """What is read in one run: as many as `_MOST_BYTES` allow, and one at least.
+    """The mirrors to read in each run: up to `_MOST_BYTES`, but at least one mirror.
 
-    A run costs time, and what it has read costs memory until it is passed on.
+    Each run costs time, and the values that it reads cost memory.
     """
     group: list[Mirror] = []
     size = 0

@@ -22,9 +22,9 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     """The stand-in for the model in a session loop: `callback.model`.
 
     Weights are those of the running session, whichever way they are read or set.
-    With a Keras 2 model in the graph everything that Keras does with a model works,
-    on an eager clone that takes the session's weights; with a bare graph the weights
-    are its model variables.
+    With a Keras 2 model in the graph, everything that Keras does with a model works:
+    it runs on an eager clone that takes the session's weights. With a bare graph, the
+    weights are the graph's model variables.
 
     Args:
       weights: the session's weights.
@@ -40,10 +40,10 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
       stop_training: set by callbacks to end training after this step.
       history: the `History` callback, if there is one.
       optimizer: a `LiveOptimizer`.
-      live_link: for the loop.
+      live_link: the `Link`, for the loop.
     """
 
-    # As a trackable object the model has only the session's variables as children.
+    # Attributes are not tracked: `_trackable_children` lists the session's variables.
     _self_setattr_tracking = False
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -55,8 +55,8 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
                 see="model in a session",
             )
         # The `__setattr__` of a trackable object skips a value that `getattr` returns
-        # already; `stop_training` would then be the clone's, which is filled with all
-        # weights each time it is asked.
+        # already. Each read of `stop_training` would then go to the clone, which costs
+        # work for every weight.
         object.__setattr__(self, name, value)
 
     # `isinstance`, `clone_model` and trackers see the class of the graph's model.
@@ -110,7 +110,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
 
     @property
     def weights(self) -> list[Any]:
-        """Eager variables with the session's values; assigning to them sets them."""
+        """Eager variables with the session's values; assigning sets the weights."""
         return self._live_weights.mirrors.of(self._live_weights.all)
 
     variables = weights
@@ -177,12 +177,12 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         The clone evaluates data that are given as arguments, if it is compiled.
 
         Returns:
-          A list in the order of the metrics, or a dict with `return_dict=True`; a
-          single metric by itself.
+          A list in the order of the metrics, or a dict with `return_dict=True`. A
+          single metric comes as a number, not as a list.
 
         Raises:
-          errors.LiveModelError: there is no validation; there are data and the clone
-            is not compiled.
+          errors.LiveModelError: there is no validation, or data were given and the
+            clone is not compiled.
         """
         if args or "x" in kwargs:
             clone = need(self._live_clone, "evaluate")
@@ -297,7 +297,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
                 self._live_test_metrics.append(name)
 
     def __getattr__(self, name: str) -> Any:
-        # Only for what is not defined above.
+        # Python calls this only for names that are not defined above.
         if name.startswith(("__", "_live")) or name == "live_link":
             raise AttributeError(name)
         clone = self.__dict__.get("_live_clone")
@@ -314,9 +314,9 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
 
 
 class _GraphHolder:
-    """What TensorBoard asks a `tf.function` for when it writes its graph."""
+    """The attributes of a `tf.function` that TensorBoard needs to write its graph."""
 
-    # Only its presence is looked at.
+    # TensorBoard only checks that it exists.
     function_spec = "session graph"
 
     def __init__(self, graph: Any) -> None:

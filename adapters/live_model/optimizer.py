@@ -20,13 +20,13 @@ from hookbridge.adapters.session_graph.optimizers import Optimizer, optimizer_of
 def live_optimizer(
     rates: LiveRates, step: Callable[[], int], flavours: frozenset[str]
 ) -> LiveOptimizer:
-    """The live optimizer of a graph; its class has the name of the optimizer's.
+    """The live optimizer of a graph; its class is named as the graph's optimizer's.
 
     Args:
       rates: the learning rates of the graph.
       step: a function that returns the global step.
-      flavours: the Keras versions of the callbacks. The `TensorBoard` of each writes
-        the learning rate of optimizers that are instances of its own class only.
+      flavours: the Keras versions of the callbacks. A `TensorBoard` writes the
+        learning rate only of an instance of its own Keras's `Optimizer`.
     """
     facts = [optimizer_of(live.rate) for live in rates.each]
     single = facts[0] if len(facts) == 1 else Optimizer()
@@ -47,13 +47,13 @@ class LiveOptimizer:
 
     Args:
       rates: the learning rates of the graph.
-      facts: what the graph tells of the optimizer of each.
+      facts: what the graph tells of each rate's optimizer.
       step: a function that returns the global step.
-      poses_as: the class that `isinstance` shall see, or None.
+      poses_as: the class that `isinstance` sees; None for the real one.
 
     Attributes:
       live_rates: the learning rates of the graph.
-      name: of the optimizer.
+      name: the optimizer's name.
     """
 
     def __init__(
@@ -182,10 +182,10 @@ class LiveOptimizer:
                 self._set_iterations(self._step())
 
     def build(self, variables: Any) -> None:
-        """Does nothing: a graph's optimizer has its variables."""
+        """Does nothing: a graph's optimizer has its variables already."""
 
     def get_config(self) -> dict[str, Any]:
-        """What the optimizer in the graph has: name, learning rate and the like."""
+        """Name, learning rate and hyperparameters of the graph's optimizer."""
         if len(self._facts) > 1:
             return {o.name: o.get_config() for o in self.optimizers}
         config: dict[str, Any] = {"name": self.name}
@@ -203,7 +203,8 @@ class LiveOptimizer:
             if live.rate.kind == "schedule" and self._poses_as is not None:
                 return _schedule_class()(live)
         if name in ("learning_rate", "lr"):
-            # The property raised an AttributeError, which would be lost here.
+            # Python comes here only if the property raised an AttributeError: this
+            # raises it once more, in place of the error below.
             return self._rate().variable
         raise errors.LiveModelError(
             f"`model.optimizer.{name}` was asked for, but this callback runs in a "
@@ -215,7 +216,7 @@ class LiveOptimizer:
 
 
 def _shortest(value: Any) -> float:
-    """0.01 for the float32 that is 0.009999999776482582."""
+    """The shortest number: 0.01 for the float32 that is 0.009999999776482582."""
     return float(str(np.asarray(value)[()]))
 
 

@@ -28,8 +28,9 @@ class LiveRate(watched.Keeper):
 
     Attributes:
       rate: where it is in the graph.
-      feeds: the rates that are overridden by feeds, shared with all of a session.
-      fed_by_loop: what the loop itself fed for it in the last step, or None.
+      feeds: `{tensor: value}` of the rates that feeds override, shared by all rates
+        of a session.
+      fed_by_loop: the value that the loop itself fed for it in the last step, or None.
       mirror: the eager variable, or None before it was asked for.
     """
 
@@ -51,7 +52,7 @@ class LiveRate(watched.Keeper):
         """The present value as a numpy scalar.
 
         Raises:
-          errors.LiveModelError: it has none outside a training step.
+          errors.LiveModelError: it has no value outside a training step.
         """
         rate, session = self.rate, self._session()
         if rate.tensor in self.feeds:
@@ -74,8 +75,8 @@ class LiveRate(watched.Keeper):
 
     @property
     def variable(self) -> Any:
-        """An eager `tf.Variable` with the present value; assigning to it sets it."""
-        self.push()  # what was assigned to it earlier in this event
+        """An eager `tf.Variable` with the present value; assigning sets the rate."""
+        self.push()  # keeps what was assigned to it earlier in this event
         if self.mirror is None:
             self._known = self.read()
             self.mirror = eager_variable(self._known, "learning_rate")
@@ -102,7 +103,7 @@ class LiveRate(watched.Keeper):
                 self.mirror.assign(value)
 
     def begin_event(self) -> None:
-        """The mirror is brought up to date when it is used."""
+        """From here on the mirror is brought up to date when it is used."""
         if self.mirror is not None:
             self._is_stale = True
             if self._is_captured:
@@ -132,7 +133,7 @@ class LiveRate(watched.Keeper):
         value = np.asarray(value, self._dtype)
         if rate.kind == "schedule":
             raise TypeError(
-                # Keras's own words, which programs match.
+                # Keras's own words: programs look for them.
                 "This optimizer was created with a `LearningRateSchedule` object as "
                 "its `learning_rate` constructor argument, hence its learning rate is "
                 "not settable. If you need the learning rate to be settable, you "
@@ -171,7 +172,7 @@ class LiveRate(watched.Keeper):
         self._undo = None
 
     def undo_epoch(self) -> None:
-        """The epoch that has begun has not taken place."""
+        """Takes back what was set since `begin_epoch`: the epoch had no step."""
         undo, self._undo = self._undo, None
         if undo is not None:
             undo()

@@ -22,7 +22,7 @@ class LiveRates:
 
     Attributes:
       each: the rates.
-      feeds: those that are overridden by feeds.
+      feeds: `{tensor: value}` of the rates that feeds override.
     """
 
     def __init__(
@@ -32,16 +32,16 @@ class LiveRates:
         self.each = [LiveRate(rate, session) for rate in found]
         self.feeds = OverriddenRates()
         self._share()
-        self._events = 0  # how many are going on: a validation's may be within one
+        self._events = 0  # open events: a validation's may be nested in another
 
     def only(self, index: int) -> LiveRates:
-        """One of them by itself; the events of this object are for it too."""
+        """An object with one of the rates; events of this object reach the rate too."""
         found = LiveRates([], self._session)
         found.each = [self.each[index]]
         return found
 
     def read(self, number: LearningRate) -> Any:
-        """The present value of another number of an optimizer."""
+        """The present value of a hyperparameter of an optimizer."""
         return LiveRate(number, self._session).read()
 
     def _share(self) -> None:
@@ -57,17 +57,17 @@ class LiveRates:
         return self.feeds
 
     def fed_by_loop(self, value: Any) -> None:
-        """The loop itself fed this value for the one rate in the last step."""
+        """Notes what the loop itself fed for the one rate in the last step, or None."""
         self.each[0].fed_by_loop = value
 
     def begin_event(self) -> None:
-        """Brings what was handed out up to date when it is used."""
+        """From here on handed-out variables are brought up to date when used."""
         self._events += 1
         for rate in self.each:
             rate.begin_event()
 
     def push(self) -> None:
-        """Makes the session use what callbacks have assigned."""
+        """Makes the session use the values that callbacks have assigned."""
         for rate in self.each:
             rate.push()
 
@@ -84,7 +84,7 @@ class LiveRates:
             rate.begin_epoch()
 
     def undo_epoch(self) -> None:
-        """The epoch that has begun has not taken place."""
+        """Takes back what was set since `begin_epoch`: the epoch had no step."""
         for rate in self.each:
             rate.undo_epoch()
 
@@ -93,7 +93,7 @@ class LiveRates:
         return {tensor.name: float(value) for tensor, value in self.feeds.items()}
 
     def restore(self, state: Mapping[str, float]) -> None:
-        """Overrides the rates that `state` returned and that the graph still has."""
+        """Overrides again the rates of a `state` that the graph still has."""
         for live in self.each:
             tensor = live.rate.tensor
             if tensor.name in state:
@@ -101,7 +101,7 @@ class LiveRates:
                 self.feeds[tensor] = np.asarray(state[tensor.name], dtype)
 
     def unsaved(self) -> dict[str, LiveRate]:
-        """`{name: rate}` of the one rate if no variable of the session holds it."""
+        """`{name: rate}` of the one rate if no variable holds it, otherwise empty."""
         if len(self.each) != 1:
             return {}
         (live,) = self.each
@@ -114,8 +114,8 @@ class OverriddenRates(dict[Any, Any]):
     """`{tensor: value}` of one session, for the callbacks of all `as_hooks` calls.
 
     A session takes the feed of a tensor from one hook only. That is a hook of the
-    `as_hooks` call that joined last: it is asked after the others, so its feed has what
-    their callbacks set as the step begins.
+    `as_hooks` call that joined last: its `before_run` comes after the others', so its
+    feed has what their callbacks set as the step begins.
     """
 
     def __init__(self) -> None:
@@ -123,10 +123,10 @@ class OverriddenRates(dict[Any, Any]):
         self._stop_last: weakref.WeakMethod[Callable[[], None]] | None = None
 
     def feed_from(self, stop: Callable[[], None]) -> None:
-        """Another run state feeds from now on.
+        """Another run feeds from now on; the last one is told to stop.
 
         Args:
-          stop: a method that is called when one that joined later takes over.
+          stop: a method of the new run, called when a later one takes over.
         """
         last = self._stop_last and self._stop_last()
         if last is not None:
@@ -156,7 +156,7 @@ def check_feeds(rates: OverriddenRates, feed_dict: Mapping[Any, Any] | None) -> 
     """Refuses a step in which the loop feeds what callbacks have set.
 
     Raises:
-      errors.InvalidArgumentError: it does.
+      errors.InvalidArgumentError: the loop does so.
     """
     for tensor in rates:
         if fed_by_loop(tensor, feed_dict) is not None:

@@ -2,7 +2,7 @@
 
 A callback may keep a variable and use it in any later batch. Bringing every variable
 that was ever handed out up to date in each batch would cost a run per step. A watched
-variable tells of its use, so that only the values that are used are read.
+variable tells its keeper of each use, so that only the values that are used are read.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _KEEPER = "_hookbridge_keeper"
 
 
 class Keeper:
-    """Who is told of the use of a variable, and may stand in for its value.
+    """The object that is told of each use of a variable, and may supply its value.
 
-    The variable, which may outlive the session, does not keep it alive.
+    The variable does not keep its keeper alive: it may outlive the session.
     """
 
     def about_to_use(self) -> None:
         """The value is about to be read or assigned."""
 
     def give_away(self) -> Any:
-        """An array that `numpy` returns in the place of the value, or None."""
+        """An array that `numpy` returns instead of the value, or None."""
         return None
 
     def take_over(self, value: Any) -> bool:
@@ -48,15 +48,15 @@ def inner(variable: Any) -> Any:
 def watch(variable: Any, keeper: Keeper) -> bool:
     """Tells a keeper before each use of the value of an eager variable.
 
-    Every use goes through the variable's handle, so the object itself can stay: Keras's
-    layers hold it too.
+    Only the variable's class is changed, since Keras's layers hold the object too. The
+    new class sees every use: each one goes through the variable's handle.
 
     Args:
       variable: an eager variable.
       keeper: its `about_to_use` may assign to the variable, and is then called again.
 
     Returns:
-      Whether it is told: a wrapper around a variable cannot be watched.
+      Whether the keeper is told: a wrapper around a variable cannot be watched.
     """
     plain, watched = _types()
     if type(variable) is plain:
@@ -98,7 +98,7 @@ def _types() -> tuple[type, type]:
 
 
 def refuse_assignment(variable: Any, complaint: str) -> Callable[[Any], None]:
-    """Makes an eager variable one that is only read.
+    """Makes an eager variable read-only.
 
     Args:
       variable: an eager variable.
@@ -106,7 +106,7 @@ def refuse_assignment(variable: Any, complaint: str) -> Callable[[Any], None]:
         `errors.LiveModelError`.
 
     Returns:
-      A function that assigns nevertheless.
+      The variable's own `assign`, which still works.
     """
     assign = variable.assign
 

@@ -42,10 +42,10 @@ def as_h5(path: str, save_format: Any) -> bool:
 
 
 def unsupported(options: Any) -> str:
-    """The first thing in a `tf.train.CheckpointOptions` that has no effect here.
+    """The first part of a `tf.train.CheckpointOptions` that has no effect here.
 
     The process that calls the callback writes the file, in one piece, before the next
-    event. Empty if everything has its effect.
+    event. Empty if every part has its effect.
     """
     for name in ("experimental_write_callbacks", "experimental_sharding_callback"):
         if getattr(options, name, None):
@@ -65,7 +65,7 @@ def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
       others: further keyword arguments.
 
     Raises:
-      errors.LiveModelError: names the first of them.
+      errors.LiveModelError: there is such an option; names the first one.
     """
     names = [name for name, value in others.items() if value is not None]
     if options is not None and (found := unsupported(options)):
@@ -87,9 +87,9 @@ def save(
 
     An HDF5 file has the layout of Keras 2 (one group for each layer, attributes
     `layer_names` and `weight_names`), which every Keras loads into a model with equal
-    layers. In a file `*.weights.h5` Keras looks in other places, and finds there the
-    layers that `keras_layout` knows. A TF1 checkpoint gets a `checkpoint` file beside
-    it, as with `Model.save_weights` of Keras 2.
+    layers. In a file `*.weights.h5` Keras looks in other places: there it finds links
+    to the layers that `keras_layout` knows. A TF1 checkpoint gets a `checkpoint` file
+    beside it, as with `Model.save_weights` of Keras 2.
 
     Args:
       path: file or checkpoint prefix; its folder is made if it is missing.
@@ -98,8 +98,8 @@ def save(
       h5: whether it is an HDF5 file; a TF1 checkpoint otherwise.
 
     Raises:
-      errors.UnwritableError: it exists and `overwrite` is false, or the operating
-        system refuses.
+      errors.UnwritableError: the file exists and `overwrite` is false.
+      OSError: the operating system refuses.
     """
     present = path if h5 else f"{path}.index"
     if not overwrite and os.path.exists(present):
@@ -130,7 +130,7 @@ def load(path: str, names: Sequence[str], *, lenient: bool = False) -> dict[str,
     Raises:
       errors.InvalidArgumentError: a name is missing in the file.
     """
-    # As in Keras 2, the files tell what a name without an ending stands for.
+    # As in Keras 2, the files on disk tell the format of a name without an ending.
     h5 = is_h5(path) or (os.path.isfile(path) and not os.path.exists(f"{path}.index"))
     found = _load_h5(path) if h5 else variables.read_checkpoint(path)
     missing = [n for n in names if n not in found]
@@ -154,7 +154,7 @@ def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
         file.attrs["layer_names"] = [n.encode() for n in layers]
         file.attrs["backend"] = b"tensorflow"
         for layer, entries in layers.items():
-            # A scope may be a part of another one, whose group is there already.
+            # A scope may be part of a longer scope, whose group exists already.
             group = file.require_group(layer)
             group.attrs["weight_names"] = [n.encode() for n in entries]
             for name, value in entries.items():

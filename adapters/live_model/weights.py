@@ -16,9 +16,9 @@ class LiveLayer:
 
     Args:
       name: the scope.
-      weights: graph variables: all of them.
+      weights: all its variables of the graph.
       trainable: those that are trained.
-      owner: the weights that it belongs to.
+      owner: the `LiveWeights` that it belongs to.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class LiveWeights:
 
     def read(self, variables: Sequence[Any]) -> list[Any]:
         """Values of graph variables as numpy arrays."""
-        self.mirrors.push()  # what was assigned to them earlier in this event
+        self.mirrors.push()  # what callbacks assigned earlier in this event
         return session_variables.read(self.session(), variables)
 
     def write(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
@@ -137,7 +137,7 @@ class LiveWeights:
                 f"`set_weights` received {len(values)} arrays; expected "
                 f"{len(variables)}: {', '.join(v.name for v in variables)}."
             )
-        self.mirrors.push()  # later it would overwrite what is set here
+        self.mirrors.push()  # a later push would overwrite what is set here
         session_variables.write(self.session(), zip(variables, values, strict=True))
         self.mirrors.expire(variables)
 

@@ -1,8 +1,8 @@
 """Entries of `logs` that would take data which the step does not take.
 
 A session runs what its fetches need. A tensor that depends on a `get_next()` of its own
-takes a batch from the iterator whenever it is fetched. The training never sees that
-batch, or the data of the entry end before the training does.
+takes a batch from the iterator whenever it is fetched. Either the training never sees
+that batch, or the entry has its own data, which may end before the training's.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class DataPulls:
     def fetched_with(self, source: LogSource, step: Step) -> bool:
         """Whether a step can fetch an entry without taking data of its own.
 
-        If not, the entry belongs to another kind of step: an entry of the
-        discriminator is not fetched in a step of the generator.
+        If not, the entry belongs to another kind of step: for example, a step of the
+        generator does not fetch an entry of the discriminator.
 
         Raises:
-          errors.RefusedError: it belongs to no step at all.
+          errors.RefusedError: the entry belongs to no step at all.
         """
         extra = self._pulls[source.key] - step.ops
         if self._idle_steps and extra and not any(map(_pulls, step.ops)):
@@ -82,7 +82,7 @@ def _pulls_of(tensor: Any) -> frozenset[Any]:
 
 
 def _pulls(op: Any) -> bool:
-    """Whether an op takes data; a function that is given an iterator does."""
+    """Whether an op takes data; a call that is given an iterator counts as such."""
     if op.type.startswith(_DEQUEUES):
         return True
     if op.type in _HARMLESS or op.type in graph_ops.PASSES:

@@ -1,4 +1,4 @@
-"""What an Estimator's `model_fn` returned, while a hook's `begin` is called.
+"""What an Estimator's `model_fn` returned, read while a hook's `begin` is called.
 
 A hook sees only the graph. There the loss of an `EstimatorSpec` is one tensor among
 others, the names of `eval_metric_ops` are in no op, and a saver that the `model_fn`
@@ -22,7 +22,7 @@ _TRAINS = "_train_with_estimator_spec"
 
 
 class Evaluation(NamedTuple):
-    """What an evaluation runs.
+    """The metrics of an evaluation, and the op that updates them.
 
     Attributes:
       values: `{name: tensor}` of `eval_metric_ops`, `"loss"` included.
@@ -54,7 +54,7 @@ def scaffold_saver(graph: Any) -> Any:
 
 
 def collect_saver(graph: Any) -> None:
-    """Puts that saver into the collection `SAVERS`, where others look for it."""
+    """Puts the Scaffold's saver into `SAVERS`, where others look for it."""
     saver = scaffold_saver(graph)
     savers = graph.get_collection_ref(tf.compat.v1.GraphKeys.SAVERS)
     if saver is not None and not savers:
@@ -62,7 +62,7 @@ def collect_saver(graph: Any) -> None:
 
 
 def evaluation(graph: Any) -> Evaluation | None:
-    """What the evaluation whose session is being made runs, or None."""
+    """The metrics of the evaluation whose session is being made, or None."""
     code = compat.private("evaluate_once").__code__
     for frame in _frames():
         if frame.f_code is not code:
@@ -82,7 +82,7 @@ def evaluation(graph: Any) -> Evaluation | None:
 def checkpoint_dir() -> str | None:
     """The directory of the `MonitoredTrainingSession` that is being made, or None.
 
-    Its workers are given it as the chief is, though they write nothing there.
+    Workers are given it too, though they write nothing there.
     """
     for frame in _frames():
         if frame.f_code.co_name == "MonitoredTrainingSession":

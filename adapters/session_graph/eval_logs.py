@@ -18,7 +18,8 @@ def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
     """The entries of an evaluation graph: its streaming metrics, the loss first.
 
     Args:
-      logs: what the user named; what only the training graph has is left out.
+      logs: what the user named; entries that only the training graph has are left
+        out.
       graph: the evaluation graph, not finalized.
     """
     found: dict[str, LogSource] = {}
@@ -37,7 +38,7 @@ def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
     for metric in metrics:
         found.setdefault(metric.key, metric)
     if "loss" not in found:
-        # The user's own session over an evaluation graph: as in training.
+        # The user's own session over an evaluation graph: found as in training.
         loss = log_sources.find_loss(graph)
         if loss is not None:
             found["loss"] = log_sources.resolve("loss", loss, graph)
@@ -61,9 +62,9 @@ def _named_metrics(graph: Any) -> list[LogSource]:
 def _declared_metrics(
     evaluation: estimator_stack.Evaluation, graph: Any
 ) -> list[LogSource]:
-    """What `Estimator.evaluate` returns, in the order in which it was built.
+    """The metrics that `Estimator.evaluate` returns, in the order they were built.
 
-    An Estimator sorts the names; their variables are in the user's order.
+    An Estimator sorts the names, but the variables are in the user's order.
     """
     positions = {op: i for i, op in enumerate(graph.get_operations())}
     collected = graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
@@ -77,7 +78,7 @@ def _declared_metrics(
         if metric is not None and metric.value is value:
             source = metric._replace(key=name)
         elif any(op.type == "NextIteration" for op in reached):
-            source = LogSource(name, value, True, (), value)  # a loop is not copied
+            source = LogSource(name, value, True, (), value)  # a loop cannot be copied
         else:
             source = log_sources.streaming_source(name, value, evaluation.update, graph)
         ordered.append((first, source))

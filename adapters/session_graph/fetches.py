@@ -21,7 +21,7 @@ class StepFetch:
       numbers: the keys of the numbers.
       vector: the tensor that holds all numbers, or the one number itself, or None.
       counted: whether the global step comes last in `vector`.
-      others: the entries that are no numbers.
+      others: the entries that are not in `vector`.
 
     Attributes:
       arguments: the `SessionRunArgs`.
@@ -48,7 +48,7 @@ class StepFetch:
         return self.arguments._replace(feed_dict=dict(feeds))
 
     def count(self, results: Any) -> int | None:
-        """The counter after the step, if it was read with it."""
+        """The counter after the step, or None if the step did not fetch it."""
         if not self._counted:
             return None
         return int((results[0] if self._others else results)[-1])
@@ -119,7 +119,7 @@ class FetchPlan:
     def fetch_of(
         self, step: Step, counter: StepCounter
     ) -> tuple[StepFetch, int | None]:
-        """What a step fetches, and by how much it is known to move the counter.
+        """What a step fetches, and how far it moves the counter (None if unknown).
 
         Raises:
           errors.RefusedError: an entry of `logs` would take data that no step takes.

@@ -26,9 +26,9 @@ class LearningRate(NamedTuple):
         placeholder, with or without default) is overridden by a feed in each
         training step; a "schedule" is computed and cannot be set.
       variable: the variable, or None.
-      default: the value of a constant or of a placeholder's constant default, which
-        is known without a run: under `control_dependencies` (the usual way to run
-        UPDATE_OPS) running the constant itself would need a batch.
+      default: the value of a constant or of a placeholder's constant default, read
+        from the graph without a run. A run may need a batch: the constant may wait for
+        other ops under `control_dependencies` (the usual way to run UPDATE_OPS).
       update: an update op of its optimizer, or None.
     """
 
@@ -93,7 +93,7 @@ def _rate_input(op: Any) -> Any:
 
 
 def classify(tensor: Any, graph: Any) -> LearningRate:
-    """What a learning-rate tensor is, looking through casts and reads."""
+    """Where a learning-rate tensor comes from, looking through casts and reads."""
     origin = tensor
     while origin.op.type in _PASSES and origin.op.inputs:
         if origin.op.type == "PlaceholderWithDefault":
@@ -133,9 +133,9 @@ def _all_variables(graph: Any) -> list[Any]:
 
 
 def _by_name(graph: Any) -> list[LearningRate]:
-    """For optimizers without update ops of their own (those of Keras >= 2.11).
+    """Learning rates of optimizers without own update ops (those of Keras >= 2.11).
 
-    TensorFlow numbers equal names: that of a second one is `learning_rate_1`.
+    TensorFlow numbers equal names: a second learning rate is `learning_rate_1`.
     """
     found = [
         LearningRate(graph.as_graph_element(variable), "variable", variable)

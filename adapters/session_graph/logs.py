@@ -52,13 +52,13 @@ def resolve(key: str, spec: Any, graph: Any) -> LogSource:
     Args:
       key: the name in `logs`.
       spec: tensor, variable, tensor name, `(value, update_op)`, Keras metric, or a
-        function without arguments that returns one of those; it is called on each
-        graph, for what a model_fn makes anew each time.
+        function without arguments that returns one of those. The function is called
+        on each graph: a model_fn makes new tensors each time.
       graph: the graph, not finalized.
 
     Raises:
       errors.UnknownTensorError: a name that the graph does not have.
-      errors.InvalidArgumentError: none of the above.
+      errors.InvalidArgumentError: `spec` is none of those.
     """
     if callable(spec) and not hasattr(spec, "result"):
         spec = without_arguments(f"logs[{key!r}]", spec)()
@@ -97,7 +97,7 @@ def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource
     Args:
       key: the name in `logs`.
       value: reads the metric.
-      update: op that updates it, or a tensor that has its value after that.
+      update: op that updates the metric, or a tensor with the value after the update.
       graph: the graph, not finalized.
     """
     update = graph.as_graph_element(update)
@@ -119,7 +119,7 @@ def tensor_of(given: Any, graph: Any, where: str, expected: str) -> Any:
     """The tensor of a graph that a user gave.
 
     Raises:
-      errors.InvalidArgumentError: it is none.
+      errors.InvalidArgumentError: it is no tensor of the graph.
     """
     try:
         return graph.as_graph_element(given, allow_operation=False)
@@ -133,7 +133,7 @@ def tensor_named(name: str, graph: Any, where: str) -> Any:
     """A tensor by name; `":0"` may be left out.
 
     Raises:
-      errors.UnknownTensorError: there is none; lists the nearest names.
+      errors.UnknownTensorError: there is no such tensor; lists the nearest names.
     """
     try:
         return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
@@ -161,8 +161,8 @@ def find_loss(graph: Any) -> Any:
         return tagged[b"loss"]
     named = _tensor_loss(graph)
     if len(tagged) == 1:
-        # The tag has a number because the name was taken, or because it is one term
-        # of the loss.
+        # A tag has a number if its name was taken. The tensor may be the loss, or only
+        # one term of it: then the tensor "loss:0" depends on it.
         (only,) = tagged.values()
         if named is None or only.op not in graph_ops.ancestors([named.op]):
             return only
@@ -201,7 +201,8 @@ def _tensor_loss(graph: Any) -> Any:
 def find_metric(name: str, graph: Any) -> LogSource | None:
     """A `tf.compat.v1.metrics` metric by its scope, or None.
 
-    Those functions call their outputs `<name>/value` and `<name>/update_op`.
+    The functions of that module name their outputs `<name>/value` and
+    `<name>/update_op`.
     """
     try:
         update = graph.get_tensor_by_name(f"{name}/update_op:0")

@@ -13,7 +13,7 @@ class MetricValues:
     """The variables of streaming metrics.
 
     Args:
-      resets: their initializers; the graph is not finalized.
+      resets: their initializers; their graph must not be finalized yet.
     """
 
     def __init__(self, resets: Sequence[Any]) -> None:
@@ -42,7 +42,7 @@ class MetricValues:
         return {n: np.array(v) for n, v in session.run(self._reads).items()}
 
     def write(self, session: Any, values: Mapping[str, Any]) -> None:
-        """They go on from what `read` returned; those without a value begin anew."""
+        """Sets metrics to what `read` returned; resets those without a value."""
         session.run(self._resets)
         for name in self._writes.keys() & values.keys():
             op, value = self._writes[name], np.asarray(values[name])
@@ -50,5 +50,5 @@ class MetricValues:
             if value.dtype == source.dtype.as_numpy_dtype and (
                 source.shape.is_compatible_with(value.shape)
             ):
-                # Feeding an initializer needs no op that is not there already.
+                # Feeding the initializer needs no new op: the graph is finalized.
                 session.run(op, {source: value})

@@ -24,7 +24,8 @@ def find_writers(graph: Any, counter: Any) -> list[Any]:
             if (tensor.op is own or graph_ops.source_op(tensor) is own) and (
                 tensor.dtype.base_dtype == "resource" or _takes_reference(op, index)
             ):
-                # TensorFlow's own hooks read the global step through a conditional.
+                # Not every call writes: TensorFlow's own hooks read the global step
+                # through a conditional.
                 if op.type not in CALLS or _function_uses(graph, op, own, _may_write):
                     writers.append(op)
                 break
@@ -32,7 +33,7 @@ def find_writers(graph: Any, counter: Any) -> list[Any]:
 
 
 def find_movers(graph: Any, counter: Any, writers: Iterable[Any]) -> list[Any]:
-    """The writers that count a step: no initializers, no restored checkpoints."""
+    """The writers that count a step, not those that initialize or restore."""
     own = graph_ops.handle_op(counter)
     movers = []
     for op in writers:
@@ -64,7 +65,7 @@ def moves_by(mover: Any) -> int | None:
 
 
 def takes_token(op: Any) -> bool:
-    """Whether an op stores a token of `SyncReplicasOptimizer`: the step is over."""
+    """Whether an op stores a token of `SyncReplicasOptimizer`, which ends a step."""
     if op.type not in ("Assign", "AssignVariableOp") or len(op.inputs) < 2:
         return False
     return bool(graph_ops.source_op(op.inputs[1]).type.startswith("QueueDequeue"))
@@ -81,14 +82,14 @@ def _may_write(kind: str | None) -> bool:
 def _function_uses(
     graph: Any, op: Any, own: Any, counts: Callable[[str | None], bool]
 ) -> bool:
-    """Whether a function that an op calls has an op on the counter that counts.
+    """Whether an op calls a function in which a certain op takes the counter.
 
     Args:
       graph: the `tf.Graph`.
       op: one of the types of `CALLS`.
       own: the counter's handle.
-      counts: is given the type of an op that takes the counter; None for a function
-        that the graph does not have.
+      counts: tells from an op's type whether it is such an op. It is given None for a
+        function that the graph does not have.
     """
     library = graph.as_graph_def().library.function
     functions = {f.signature.name: f for f in library}

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-# Ops that hand a tensor on as it is.
+# Ops that pass a tensor on unchanged.
 PASSES = ("Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch")
 
 

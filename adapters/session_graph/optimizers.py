@@ -18,8 +18,8 @@ _CLASSES = {
     "KerasMomentum": "SGD",
 }
 _KERAS_CLASSES = {"GradientDescent": "SGD", "RMSProp": "RMSprop"}
-# Inputs of update ops -> arguments of the optimizers of `tf.compat.v1.train`, and of
-# Keras where they differ.
+# Input of update ops -> argument of the optimizers of `tf.compat.v1.train`, and of
+# those of Keras.
 _ARGUMENTS = {
     "beta1": ("beta1", "beta_1"),
     "beta2": ("beta2", "beta_2"),
@@ -38,8 +38,8 @@ class Optimizer(NamedTuple):
     Attributes:
       class_name: such as `"AdamOptimizer"`; `"Optimizer"` if the graph has no op of it.
       name: the name that it was given or has by default.
-      hyperparameters: what it was constructed with beside the learning rate, where
-        each is read.
+      hyperparameters: `{argument: where its value is read}`, without the learning
+        rate.
     """
 
     class_name: str = "Optimizer"

@@ -13,10 +13,10 @@ from hookbridge.patching import InstanceMethods
 class StepCounter:
     """Tells when the global step can be counted and when it has to be read.
 
-    It is counted if only the one train op of a session in this process moves it, by a
-    constant. Otherwise each step reads it together with what it fetches: in a session
-    on a server, which other workers share, with `SyncReplicasOptimizer`, with several
-    train ops or an increment that is computed.
+    It is counted if only one train op moves it, by a constant, in a session in this
+    process. Otherwise each step fetches it too: in a session on a server, which other
+    workers share, with `SyncReplicasOptimizer`, with several train ops, or with a
+    computed increment.
 
     Args:
       variable: the global step, or None.
@@ -43,7 +43,7 @@ class StepCounter:
 
         Args:
           session: the raw session.
-          member: a hook; a key of the fetches of every step of the loop.
+          member: a hook; it is a key in the fetches of every step of the loop.
         """
         self._member = member
         if session is not self._session:
@@ -79,7 +79,7 @@ class StepCounter:
         return before + 1
 
     def confirmed(self, counted: int, run_context: Any) -> int:
-        """Reads the global step; counts no more if it is not what was counted."""
+        """Reads the global step; stops counting if it differs from `counted`."""
         step = self.read(run_context.session)
         if step != counted:
             # Something else moves it too.
@@ -91,7 +91,7 @@ class StepCounter:
         return step.adds if self.exact else None
 
     def run_seen(self, fetches: Any) -> bool:
-        """Any run is about to start; whether to tell again when it has ended."""
+        """Any run is about to start; returns whether to call again when it ended."""
         if type(fetches) is dict and self._member in fetches:
             return False
         if not self._writes(fetches):
@@ -118,7 +118,7 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
     Session and counter do not keep each other alive.
 
     Returns:
-      Whether it is told: an object without `__dict__` cannot be watched.
+      Whether the counter is told: an object without `__dict__` cannot be watched.
     """
     counting = weakref.ref(counter)
     run_below, make_below = _below(session, "run"), _below(session, "make_callable")
@@ -149,6 +149,6 @@ def _below(session: Any, name: str) -> Any:
     covered = getattr(session, "__dict__", {}).get(name)
     if covered is not None:
         return lambda: covered
-    # The class may change later, and the object must not hold itself.
+    # The class may change later, and the session must not hold itself alive.
     own = weakref.ref(session)
     return lambda: getattr(type(own()), name).__get__(own())

@@ -19,7 +19,7 @@ _PUSHES = ("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 
 
 class Step:
-    """What a run that is a step reaches; one object for each fetch structure.
+    """The ops that a step reaches; one object for each structure of fetches.
 
     Attributes:
       tail: the op after which the counter has its new value, or None if only a
@@ -58,7 +58,7 @@ class StepGraph:
         self.applies = [op for op in ops if graph_ops.is_apply(op)]
         self._tokens = [op for op in ops if step_movers.takes_token(op)]
         self._conditional = any(op.type in ("Switch", "RefSwitch") for op in ops)
-        # The values hold the fetches too, so that their ids stay theirs.
+        # The values hold the fetches too: no other object can then get their ids.
         self._known: dict[Any, tuple[Any, Step | None]] = {}
         self._writes: dict[Any, tuple[Any, bool]] = {}
 
@@ -82,7 +82,7 @@ class StepGraph:
     def writes(self, fetches: Any) -> bool:
         """Whether a run of `fetches` may give the counter another value.
 
-        A run that is no step may: one that initializes or restores variables.
+        A run that is no step may do so too: one that initializes or restores variables.
         """
         key = _key(fetches)
         if key not in self._writes:
@@ -99,7 +99,7 @@ class StepGraph:
         reached = graph_ops.ancestors(self.operations(fetches))
         movers = [op for op in self.movers if op in reached]
         if movers:
-            # With several movers the last one is not known.
+            # With several movers it is not known which one runs last.
             tail = movers[0] if len(movers) == 1 else None
             if tail is not None and not self._unconditional(tail):
                 tail = None
@@ -115,7 +115,7 @@ class StepGraph:
         return None
 
     def _adds(self, tail: Any, reached: frozenset[Any]) -> int | None:
-        # Another thread of this process moves the step.
+        # With pushes or tokens another thread of this process moves the step.
         if tail is None or self.pushes or self._tokens:
             return None
         if any(op in reached for op in self._writers if op is not tail):
@@ -145,7 +145,7 @@ class StepGraph:
 
 
 def _key(fetches: Any) -> Any:
-    """What the answer is remembered by: of unusual structures the elements."""
+    """The key of a remembered answer: for unusual structures, ids of elements."""
     try:
         return structure_key(fetches)
     except UnknownStructureError:

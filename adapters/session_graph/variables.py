@@ -31,8 +31,8 @@ def read(session: Any, variables: Sequence[Any]) -> list[Any]:
 def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
     """Assigns values to variables of a graph that may be finalized.
 
-    As `Variable.load` does, it runs each variable's initializer with the input fed,
-    which needs no new op.
+    Like `Variable.load`, it runs each variable's initializer and feeds its input, which
+    needs no new op.
 
     A worker leaves the variables of a parameter server to the chief: otherwise N
     workers would reduce a learning rate N times.

@@ -3,7 +3,8 @@
 `train_and_evaluate` evaluates in mid-training, with a session and a model of its own.
 The callbacks of that evaluation may be those of the training, wrapped by the same
 `as_hooks` call or by another one. `Model.fit` evaluates on the model that it trains, so
-nothing changes for a callback there. Here the callback is put back into its old state.
+nothing changes for a callback there. Here the callback gets its old model, and what it
+derived from it, back after the evaluation.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ class Lender(Protocol):
     finished: bool
 
     def stop_from_within(self) -> None:
-        """Ends the training; called by an evaluation in its midst."""
+        """Ends the training; called by an evaluation within it."""
 
 
 class BorrowedCallback:
     """What `set_model` and `set_params` of an evaluation change in a callback.
 
-    They change its model and its parameters, and what it derives from them: the writers
-    and step counters of TensorBoard.
+    They change its model, its parameters, and what it derives from them, such as the
+    writers and step counters of TensorBoard.
     """
 
     def __init__(self, callback: Any, lender: Lender) -> None:
@@ -37,7 +38,7 @@ class BorrowedCallback:
         self._changed: list[str] = []
 
     def taken(self) -> None:
-        """After `set_model` and `set_params`."""
+        """Notes what has changed; called after `set_model` and `set_params`."""
         now = vars(self._callback)
         self._changed = [
             name
@@ -50,7 +51,7 @@ class BorrowedCallback:
         self._lender.stop_from_within()
 
     def give_back(self) -> None:
-        """After the evaluation; changes by its events stay."""
+        """Undoes these changes after the evaluation; changes by its events stay."""
         now = vars(self._callback)
         for name in self._changed:
             value = self._before.get(name, _MISSING)
@@ -61,7 +62,7 @@ class BorrowedCallback:
 
 
 def lender_of(callback: Any) -> Lender | None:
-    """The run under way that a callback is in, or None."""
+    """The unfinished run that a callback takes part in, or None."""
     link = getattr(getattr(callback, "model", None), "live_link", None)
     run: Lender | None = link.run() if link is not None and link.run else None
     return run if run is not None and run.started and not run.finished else None

@@ -47,7 +47,7 @@ def _refuse(callback: Any, reason: str, way_out: str) -> errors.RefusedError:
 def check_guest(callback: Any, *, has_model: bool) -> None:
     """Refuses a callback that no session can host, before any graph exists.
 
-    It writes nothing; `check_paths` does.
+    It writes nothing to the disk; `check_paths` does.
 
     Raises:
       errors.RefusedError: for such a callback.
@@ -96,7 +96,7 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
 
 
 def check_paths(callback: Any) -> None:
-    """Refuses a callback that writes to where it cannot; tries it on the disk.
+    """Refuses a callback whose files cannot be written; tries this on the disk.
 
     Raises:
       errors.UnwritableError: for such a callback.
@@ -125,7 +125,7 @@ def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
     """Refuses callbacks on a graph whose variables `tf.distribute` mirrors.
 
     Raises:
-      errors.RefusedError: names the first callback.
+      errors.RefusedError: there is such a variable; names the first callback.
     """
     for variable in variables:
         if isinstance(variable, tf.distribute.DistributedValues):
@@ -144,7 +144,7 @@ def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
 
 
 def _needs_epochs(callback: Any) -> bool:
-    """Whether it acts by epoch, and does not say that it can do without."""
+    """Whether a callback acts by epoch and does not set `epochs_are_optional`."""
     if getattr(callback, "epochs_are_optional", False):
         return False
     return overrides(callback, "on_epoch_begin") or overrides(callback, "on_epoch_end")
@@ -188,12 +188,13 @@ def check_training(
       produced: what the loop puts into `logs`.
       rates: the learning rates of the graph.
       not_cloned: returns why the graph's Keras model has no eager clone; empty if it
-        has, or if there is no model.
+        has one, or if there is no model.
 
     Raises:
       errors.EpochsUndefinedError: it needs epochs and there are none.
       errors.UnknownMetricError: it monitors what the loop does not produce.
-      errors.RefusedError: it sets a learning rate that the graph does not have.
+      errors.RefusedError: it sets a learning rate that it cannot set in this graph, or
+        it saves a whole model that cannot be cloned.
     """
     if config.steps_per_epoch is None and _needs_epochs(callback):
         raise epochs_undefined(callback)

@@ -24,8 +24,8 @@ class SessionConfig:
 
     Attributes:
       callbacks: the objects whose methods are called, in order.
-      logs: a dict, whatever was given.
-      params: a dict, whatever was given.
+      logs: a dict; empty if None was given.
+      params: a dict; empty if None was given.
     """
 
     callbacks: Sequence[Any] = ()
@@ -103,7 +103,7 @@ class SessionConfig:
         return model
 
     def params_for(self, callback: Any) -> dict[str, Any]:
-        """`callback.params`, a dict of its own for each callback."""
+        """`callback.params`; each callback gets a separate dict."""
         is_bar = type(callback).__name__ == "ProgbarLogger"
         params = {
             # Whoever adds a progress bar wants it to print.
@@ -113,11 +113,11 @@ class SessionConfig:
             **self.params,
         }
         if params["epochs"] is None and is_bar:
-            # It compares the number; with one epoch it prints no number.
+            # The bar tests `epochs > 1`, which fails for None; 1 prints no numbers.
             params["epochs"] = 1
         if type(callback).__name__ == "BaseLogger":
-            # Keras averages the metrics itself since TF 2, but the callback fails
-            # without the list of what to average.
+            # Keras averages the metrics itself since TF 2, but `BaseLogger` fails
+            # without a list of metrics to average.
             params.setdefault("metrics", [])
         return params
 

@@ -29,7 +29,7 @@ class Calls:
     def __call__(self, *args: Any) -> None:
         """Calls every method with the same arguments, under eager execution.
 
-        An exception leaves at once, as it does in `Model.fit`.
+        An exception ends the delivery at once, as in `Model.fit`.
         """
         if self.methods:
             with self._eager():

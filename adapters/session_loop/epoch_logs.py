@@ -21,10 +21,10 @@ class EpochLogs:
     """The running values of an epoch, in the order of `sources`.
 
     Args:
-      sources: the entries of `logs`; the graph is not finalized.
+      sources: the entries of `logs`; their graph must not be finalized yet.
 
     Attributes:
-      current: `{key: value}` as far as results were summed up.
+      current: `{key: value}`; results since the last `catch_up` may be missing.
     """
 
     def __init__(self, sources: Sequence[LogSource]) -> None:
@@ -36,8 +36,8 @@ class EpochLogs:
         }
         self._streaming = MetricValues([op for s in sources for op in s.resets])
         self.current: dict[str, Any] = {}
-        # Results of steps that are not in `current` yet: they are summed up when
-        # somebody looks.
+        # Results of steps that are not in `current` yet: adding them up one by one
+        # would cost more.
         self._pending: list[Any] = []
         self._fetch: StepFetch | None = None
 
@@ -62,7 +62,7 @@ class EpochLogs:
     def reset(self, session: Any) -> None:
         """The means begin anew with the next step of the epoch."""
         self.catch_up()
-        # The end of the epoch reports the means of the last step.
+        # If no step follows, the end of the epoch still reports the means so far.
         now = self.current
         self.begin_epoch(session)
         self.current = now
@@ -77,7 +77,7 @@ class EpochLogs:
         return self._streaming.read(session)
 
     def fill(self, session: Any) -> bool:
-        """Brings `current` up to what was kept; whether there is anything."""
+        """Fills `current` from what was restored; returns whether there is any."""
         wanted = {s.key: s.value for s in self._sources if s.streaming}
         found = {
             key: total / count for key, (total, count) in self.sums().items() if count
@@ -102,7 +102,7 @@ class EpochLogs:
         return self.update(fetch.unpack(results))
 
     def catch_up(self) -> None:
-        """Brings `current` up to date."""
+        """Brings `current` up to date with all results that were added."""
         fetch = self._fetch
         if fetch is None or not self._pending:
             return
@@ -120,7 +120,7 @@ class EpochLogs:
         for source in self._sources:
             column, mean = columns.get(source.key), self._means.get(source.key)
             if column is None:
-                continue  # this kind of step does not make it
+                continue  # this kind of step does not fetch it
             self.current[source.key] = (
                 mean.update_all(column, sizes) if mean else float(column[-1])
             )
@@ -132,7 +132,7 @@ class EpochLogs:
         logs = {}
         for source in self._sources:
             if source.key not in fetched:
-                # This kind of step does not make it: it stays as it was.
+                # This kind of step does not fetch it: the value stays as it was.
                 if source.key in self.current:
                     logs[source.key] = self.current[source.key]
                 continue

@@ -13,12 +13,13 @@ class EpochClock:
 
     Attributes:
       number: of the present epoch.
-      start: the global step at which the epoch began, or would have begun.
+      start: the global step at which the epoch begins, even if this run entered it
+        later.
       stop: the global step at which it is over; infinity if it is endless.
       is_open: whether it has begun and not ended.
       batches: how many of its steps had events so far.
-      origin: an epoch and the step at which it began: epochs are counted from there,
-        which shifts when data ends within one.
+      origin: an epoch and the step at which it began: epochs are counted from there.
+        It moves when the data ends within an epoch.
     """
 
     def __init__(self, steps_per_epoch: int | None) -> None:
@@ -46,7 +47,7 @@ class EpochClock:
         self.batches = 0
 
     def is_over(self, step: int) -> bool:
-        """Whether the epoch has had its steps."""
+        """Whether the epoch has had all its steps."""
         return step >= self.stop
 
     def shift(self, step: int) -> None:
@@ -60,7 +61,7 @@ class EpochClock:
 
         Args:
           step: where the session is.
-          origin: from where epochs were counted at that step, if that is known.
+          origin: the `origin` at that step, or None if it is not known.
         """
         if step < self.start:
             self.is_open = False
@@ -73,5 +74,5 @@ class EpochClock:
         self.batches = step - self.start
 
     def falls_short(self, step: int, epochs: int | None) -> bool:
-        """Whether a run that ends at a step leaves some of `epochs` to the next."""
+        """Whether a run that ends at a step leaves some of `epochs` to a later run."""
         return bool(epochs and self._length and self.number_of(step) < epochs)

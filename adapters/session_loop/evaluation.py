@@ -33,7 +33,7 @@ class EvaluationRun(SessionRun):
             learning_rate.find(graph, None),
             None,
         )
-        # Those whose mean over the batches is taken here.
+        # Entries whose mean over the batches is computed here, not in the graph.
         self._plain = [s for s in self._sources if not s.streaming]
         self._logs = EpochLogs(self._sources)
         self._pulls = DataPulls(self._sources, steps.movers, idle_steps=True)

@@ -20,12 +20,12 @@ from hookbridge.adapters.session_loop.validations import as_validation
 class CallbackGroup:
     """Makes the runs of its callbacks: one in each session's first `begin`.
 
-    The same hooks serve one `train` after the other, and `evaluate` in between.
+    The same hooks may serve several `train` calls, with `evaluate` in between.
 
     Raises:
-      errors.RefusedError: a callback cannot be carried into a session loop.
-      errors.EpochsUndefinedError: one needs epochs and there are none.
-      errors.UnwritableError: a callback writes to where it cannot.
+      errors.RefusedError: a callback cannot run in a session loop.
+      errors.EpochsUndefinedError: a callback needs epochs and there are none.
+      errors.UnwritableError: the files of a callback cannot be written.
       errors.InvalidArgumentError: `validation` has a bad value.
     """
 

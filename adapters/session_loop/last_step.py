@@ -15,8 +15,8 @@ v1 = tf.compat.v1
 class LastEpochHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Stops a training at a global step; idle in evaluations and predictions.
 
-    A run that is there already when it begins makes no step, as `fit` that begins
-    behind its last epoch.
+    A run that begins at this step or after it makes no step, like a `fit` that begins
+    after its last epoch.
 
     Args:
       last_step: the global step at the end of the last epoch.
@@ -27,8 +27,8 @@ class LastEpochHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def __init__(self, last_step: int) -> None:
         self.last_step = last_step
-        # One for each session that is open: an evaluation may begin in mid-training
-        # with the same hooks.
+        # One entry for each open session: an evaluation may begin in mid-training with
+        # the same hooks.
         self._runs: list[tuple[Any, Any]] = []
 
     def __repr__(self) -> str:

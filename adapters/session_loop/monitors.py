@@ -13,9 +13,9 @@ from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.lifecycle.overrides import overrides
 from hookbridge.names import nearest
 
-# What stock callbacks add to `logs` themselves.
+# Entries that stock callbacks add to `logs` themselves.
 _ADDED_KEYS = ("lr", "learning_rate")
-# Looks at the loss of each batch and has no `monitor` to name another entry.
+# This callback looks at the loss of each batch; it has no `monitor`.
 _LOSS_ONLY = "TerminateOnNaN"
 
 
@@ -48,7 +48,7 @@ def _uses_monitor(callback: Any) -> str | None:
     if not isinstance(monitor, str) or not name:
         return None
     if name == "ModelCheckpoint" and not callback.save_best_only:
-        return None  # Keras does not look at its default
+        return None  # Keras does not use its `monitor` then
     return monitor
 
 
@@ -66,7 +66,7 @@ def check_monitor(callback: Any, config: SessionConfig, produced: Produced) -> N
         if produced.val_metrics is not None:
             known += [f"val_{n}" for n in produced.val_metrics]
         elif monitor.startswith("val_"):
-            return  # the first validation tells
+            return  # checked after the first validation
     if monitor not in known:
         _missing(config, unknown_metric(callback, monitor, known, produced.validates))
 
@@ -116,7 +116,7 @@ def _missing(config: SessionConfig, error: errors.UnknownMetricError) -> None:
 
 
 def warn_without_loss(config: SessionConfig) -> None:
-    """Says that `logs` has no loss, unless the user named losses of other names."""
+    """Warns that `logs` has no loss, unless the user named losses of other names."""
     if not any("loss" in key for key in config.logs):
         logging.warning(
             "hookbridge: the loss of this training graph was not found, so `logs` of "

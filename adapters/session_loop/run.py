@@ -27,7 +27,7 @@ _NOTHING = {}.get  # type: ignore[var-annotated]
 
 
 class SessionRun:
-    """Run state: made in the first `begin` on a graph, gone with the session.
+    """The state of one run: made in the first `begin` on a graph, for one session.
 
     Args:
       config: what `as_hooks` was given.
@@ -35,7 +35,7 @@ class SessionRun:
 
     Attributes:
       members: the hooks that take part, in the order of the session's hooks.
-      called: the callbacks of those that are called on this worker.
+      called: the callbacks of the members whose role lets them run in this process.
       session: the raw session, or None before there is one.
       step: the global step as far as it is known.
       started: whether training, evaluation or prediction has begun.
@@ -86,7 +86,7 @@ class SessionRun:
             self._borrowed.append(borrowed)
 
     def stop_lenders(self) -> None:
-        """A callback of this evaluation has set `stop_training`."""
+        """Stops the trainings whose callbacks this evaluation has borrowed."""
         for borrowed in self._borrowed:
             borrowed.stop_training()
 
@@ -149,7 +149,7 @@ class SessionRun:
                 borrowed.give_back()
 
     def stop_from_within(self) -> None:
-        """An evaluation within this run asks for its end."""
+        """Called by an evaluation within this run to end this run."""
         self.model.stop_training = True
 
     def reset_metrics(self) -> None:
@@ -162,14 +162,14 @@ class SessionRun:
     # --- for the subclasses -------------------------------------------------
 
     def deliver(self, event: str, *args: Any) -> None:
-        """Calls one event of all callbacks and takes over what they changed."""
+        """Delivers an event to all callbacks; their changes go into the session."""
         calls = self.calls[event]
         if calls:
             with self.model.live_link.event(of_batch="batch" in event):
                 calls(*args)
 
     def begin_once(self, counter: Any, event: str) -> None:
-        """Reads the global step; delivers the event of the begin, the first time."""
+        """Reads the global step; delivers the begin event if it was not yet."""
         if counter is not None:
             self.step = int(self.session.run(counter))
         if not self.started:
@@ -191,8 +191,8 @@ class SessionRun:
     def validates_here(self) -> bool:
         """Whether a validation in mid-training runs in this process.
 
-        It runs only where evaluation results meet, unless a callback of this process
-        has a role in which it sees them everywhere.
+        It does not run on a worker, unless a callback there has the role "all" or
+        "worker": such a callback gets the results on every worker.
         """
         return task_of() != "worker" or any(
             member.role in ("all", "worker") for member in self._active

@@ -17,13 +17,14 @@ _BEGIN, _END = "on_train_batch_begin", "on_train_batch_end"
 
 
 class BatchTimer:
-    """Times the batch methods of callbacks for a few batches, then leaves.
+    """Times the batch methods of callbacks for a few batches, then removes itself.
 
-    Like Keras it leaves out the first batch, and callbacks that are all Keras's own.
+    Like Keras, it ignores the first batch and does nothing if all callbacks are Keras's
+    own.
 
     Args:
-      calls: the calls of each event; those of batches are replaced for the time.
-      left: is called when the timer has put them back.
+      calls: the calls of each event; those of batch events are replaced meanwhile.
+      left: is called when the timer has put the calls back.
     """
 
     def __init__(self, calls: dict[str, Calls], left: Callable[[], None]) -> None:
@@ -71,7 +72,7 @@ class BatchTimer:
 
 
 class _TimedCalls(Calls):
-    """The calls of one event within a timer."""
+    """The calls of one event, made by a timer that measures them."""
 
     __slots__ = ("_plain", "_timer")
 

@@ -43,7 +43,8 @@ class TrainRun(SessionRun):
 
     Attributes:
       metrics: the keys of `logs`.
-      checkpoint_dir: where the job's checkpoints are, as far as a worker knows it.
+      checkpoint_dir: the directory of the job's checkpoints, or None if this process
+        cannot know it.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class TrainRun(SessionRun):
         self.make_model(
             self.metrics, self._rates, validation.run if validation else None
         )
-        # The rates that this group feeds: all of the session, or none.
+        # The rates that this group feeds: all overridden ones of the session, or none.
         self._feeds = self.model.live_link.rates.feeds
         # The one learning rate, if the loop may feed it.
         self._fed_rate = learning_rate.placeholder(self._rates)
@@ -77,8 +78,8 @@ class TrainRun(SessionRun):
         self._adds: int | None = None  # by how much it moves the global step, if known
         # The kind of step that is only counted, since no callback wants its batches.
         self._plain: Step | None = None
-        self._batch_begin = self._batch_end = True  # whether callbacks want them
-        self._without_update = 0  # runs that moved no global step
+        self._batch_begin = self._batch_end = True  # whether any are wanted
+        self._without_update = 0  # runs that did not move the global step
         self._was_at = 0  # the step before a recovery
         self._coord: Any = None
         estimator_stack.collect_saver(graph)
@@ -146,16 +147,16 @@ class TrainRun(SessionRun):
         epochs = self.config.epochs
         over = epochs is not None and self._clock.number_of(self.step) >= epochs
         if over or (self.model.stop_training and not early):
-            # Nothing is left to do, as when `fit` begins behind its last epoch.
+            # Nothing is left to do, as when `fit` begins after its last epoch.
             coord.request_stop()
 
     def _note_calls(self) -> None:
-        """Takes note of which batch events are wanted."""
+        """Notes which batch events the callbacks want."""
         self._batch_begin = bool(self.calls["on_train_batch_begin"])
         self._batch_end = bool(self.calls["on_train_batch_end"])
 
     def _restored(self) -> None:
-        """Follows a callback that restored an earlier run in `on_train_begin`."""
+        """Sets the step if a callback restored an earlier run in `on_train_begin`."""
         epoch = self.model._initial_epoch
         if epoch is not None and self._counter.variable is not None:
             # The BackupAndRestore of Keras 3 knows epochs only.
@@ -272,7 +273,7 @@ class TrainRun(SessionRun):
             run_context.request_stop()
 
     def finish(self) -> None:
-        # At the end of the data a step has begun and not ended.
+        # If the data has ended, the last step began and did not end.
         data_ended = self._phase is _OPEN
         stopped = self.model.stop_training or data_ended or self._phase is _WAIT
         self._phase = _LOOK

@@ -36,7 +36,7 @@ class TrainingEpochs:
     Attributes:
       clock: which epoch a step belongs to.
       logs: the running values of the open epoch.
-      validation: false if there is none.
+      validation: the `ValidationRun`, which is false if there is no validation.
       last_logs: what the last `on_epoch_end` reported.
     """
 
@@ -91,7 +91,7 @@ class TrainingEpochs:
         """Goes on where the session is, after a restart or a recovery.
 
         Args:
-          state: what was saved there, if anything is known.
+          state: the state that was saved there, or None if there is none.
         """
         if state is not None:
             self._run.model.live_link.rates.restore(state.rates)
@@ -111,7 +111,7 @@ class TrainingEpochs:
         moved the global step on into the next one.
 
         Args:
-          step: the one that the state belongs to, within the epoch.
+          step: the global step of the saved state; it is within the epoch.
         """
         run = self._run
         if self.clock.number_of(step) >= self.clock.number_of(run.step):

@@ -15,11 +15,11 @@ def effective(callback: Any) -> Any:
 
     While a graph is the default one, `tf.keras.callbacks.TensorBoard(...)` makes an
     object of `tf.compat.v1.keras`. That object would build its ops in the finalized
-    graph of the session. So an object of the present class takes its place, with the
-    same options: what the same line makes outside of the graph.
+    graph of the session. So it is replaced by an object of the present class with the
+    same options, except that it does not profile.
 
     Raises:
-      errors.RefusedError: a subclass of that class; its methods cannot be moved.
+      errors.RefusedError: it is of a subclass, whose methods cannot be moved.
     """
     kind = type(callback)
     v1 = [b for b in kind.__mro__ if b.__module__.endswith(_V1)]

@@ -38,12 +38,12 @@ class ValidationRun:
 
     @property
     def metric_names(self) -> list[str] | None:
-        """Names of the metrics without prefix, or None if they show only later."""
+        """Names of the metrics without prefix, or None if only a run shows them."""
         names = getattr(self._validation, "metric_names", None)
         return None if names is None else [str(n) for n in names]
 
     def run(self) -> Mapping[str, float]:
-        """Validates once; `on_test_begin`, its batches, `on_test_end`.
+        """Validates once, with all events from `on_test_begin` to `on_test_end`.
 
         Returns:
           `{metric: value}` without prefix.
@@ -62,7 +62,7 @@ class ValidationRun:
 
 
 class _Report:
-    """Makes callback events of a validation's batches."""
+    """Turns each batch of a validation into events of the callbacks."""
 
     def __init__(self, run: Validated) -> None:
         self._run = run

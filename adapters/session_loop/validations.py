@@ -20,7 +20,7 @@ from hookbridge.validation import Validation, ValidationReport
 
 
 class _BatchReporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Tells `report` about each run of an evaluation session.
+    """Reports each run of an evaluation session as a batch.
 
     Attributes:
       metrics: what is fetched, in the order of `logs`.
@@ -87,7 +87,7 @@ class EstimatorValidation:
                 checkpoint_path=path,
                 name=self._spec.name,
             )
-            # An Estimator sorts its result.
+            # An Estimator sorts its result by name; `logs` has its own order.
             order = [key for key in reporter.metrics if key in result]
             return {key: result[key] for key in [*order, *result]}
         finally:
@@ -103,7 +103,8 @@ def _save(session: Any, prefix: str, saver: Any) -> str:
     Args:
       session: the raw session.
       prefix: path of the checkpoint.
-      saver: whose names for the values are to be used; None for the variables' own.
+      saver: the checkpoint gets this saver's names for the values; None stands for
+        the variables' own names.
 
     Returns:
       The prefix.
@@ -119,8 +120,8 @@ def _save(session: Any, prefix: str, saver: Any) -> str:
 def _saved_by(saver: Any, graph: Any) -> dict[str, Any]:
     """`{name in the checkpoint: tensor}` of what a saver writes.
 
-    A saver may have names of its own: those of an object-based checkpoint of Keras
-    are places in the model.
+    A saver may have names of its own: in an object-based checkpoint of Keras they are
+    paths in the model.
     """
     save = graph.as_graph_element(saver.saver_def.save_tensor_name).op
     found: dict[str, Any] = {}

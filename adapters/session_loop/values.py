@@ -14,8 +14,8 @@ import numpy as np
 def as_log_value(value: Any) -> Any:
     """A fetched value as Keras puts it into `logs`.
 
-    Scalars become Python floats, as Keras's own conversion gives; arrays, strings
-    and structures stay what they are.
+    Scalars become Python floats, as in Keras; arrays, strings and structures stay
+    unchanged.
 
     Args:
       value: what `Session.run` returned for a log entry.
@@ -33,8 +33,8 @@ def as_val_logs(result: Mapping[str, Any]) -> dict[str, Any]:
     """The result of a validation as `val_*` entries.
 
     Args:
-      result: `{metric: value}`; a key that has the prefix already keeps it, and the
-        `global_step` that an Estimator adds to its results is left out.
+      result: `{metric: value}`. A key that has the prefix already does not get it
+        twice. The `global_step` that an Estimator adds is left out.
     """
     return {f"val_{key}": value for key, value in as_test_logs(result).items()}
 

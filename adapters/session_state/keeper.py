@@ -21,7 +21,8 @@ class Kept(Protocol):
 
     Attributes:
       called: the callbacks that are called in this process.
-      checkpoint_dir: where the job's checkpoints are, as far as a worker knows it.
+      checkpoint_dir: the directory of the job's checkpoints, or None if this process
+        cannot know it.
     """
 
     graph: Any
@@ -53,10 +54,10 @@ class StateKeeper:
     """Keeps the state of a run's callbacks with the checkpoints of its session.
 
     The state is written before its checkpoint, so that no checkpoint is ever without
-    one. A checkpoint that is saved within a step has the state of the callbacks before
-    their events of that step, and gets the later one when they had them. If they set
-    variables then (`EarlyStopping` that restores the best weights,
-    `ReduceLROnPlateau`), the checkpoint is written once more too.
+    one. If a checkpoint is saved within a step, it first gets the state from before the
+    callbacks' events of that step. After these events it gets the new state. If the
+    callbacks set variables then (`EarlyStopping` that restores the best weights,
+    `ReduceLROnPlateau`), the checkpoint itself is written again too.
 
     A worker writes its own state beside each checkpoint of the chief.
     """
@@ -83,7 +84,7 @@ class StateKeeper:
         self._final: Taken | None = None
 
     def begin(self) -> None:
-        """After `on_train_begin`: restores what is there and follows the savers."""
+        """After `on_train_begin`: restores a saved state and follows the savers."""
         run = self._run
         group, self._session = self._saves.join(self), run.session
         if task_of() == "worker":
@@ -91,7 +92,7 @@ class StateKeeper:
             return
         savers = run.graph.get_collection(tf.compat.v1.GraphKeys.SAVERS)
         if not savers:
-            # A Scaffold makes a saver in the collection unless it is given one.
+            # A Scaffold adds a saver to the collection only if it makes the saver.
             logging.warning(
                 "hookbridge: the saver of this session's Scaffold is not in the "
                 "collection `tf.compat.v1.GraphKeys.SAVERS`, so the state of "
@@ -103,7 +104,8 @@ class StateKeeper:
         self._saver = savers[0]
         self._state = CallbackState(run.called, self._epochs.document, group)
         self._restore()
-        # A saver's hook saves in a new session, before there was anybody to listen.
+        # A `CheckpointSaverHook` saves as a session is created. That may have been
+        # before this object joined.
         first = self._saves.saved_in(run.session)
         if first is not None and not self._state.exists(first):
             self._save([first])
@@ -118,7 +120,7 @@ class StateKeeper:
         self._restore()
 
     def session_is_new(self) -> None:
-        """After a recovery: restores what belongs to the step it went back to."""
+        """After a recovery: restores the state of the step the session went back to."""
         is_behind = self._worker is None or self._run.went_back
         if self._state is None or not is_behind:
             self._session = self._run.session
@@ -126,7 +128,8 @@ class StateKeeper:
             return
         late, self._late = self._late, []
         prefix = self._restore()
-        # A saver's hook saves in a new session, before the callbacks know it.
+        # A `CheckpointSaverHook` saves as a session is created, before the callbacks
+        # know that session.
         self._save([p for p in late if p == prefix or self._of is self._session])
 
     def _restore(self) -> str | None:
@@ -163,7 +166,8 @@ class StateKeeper:
         self._writes = session_variables.writes(session)
         if self._final is not None:
             return
-        # The saver's hook may come before the callbacks of the same step.
+        # The `CheckpointSaverHook` may save before the callbacks had their events of
+        # the same step.
         if self._run.in_step or session is not self._session:
             self._late.append(prefix)
         else:
@@ -187,14 +191,16 @@ class StateKeeper:
     def end(self, cut_short: bool, *, epoch_ended: bool) -> None:
         """After `on_train_end`: saves what had to wait.
 
-        A saver's hook that comes after the callbacks saves in its own `end`; that
-        checkpoint gets the state that the callbacks have now. The savers are let go as
-        the session closes.
+        A `CheckpointSaverHook` that comes after the callbacks saves in its own `end`:
+        that checkpoint gets the state that the callbacks have now. The savers are
+        followed until the session closes.
 
         Args:
-          cut_short: another run goes on from the last checkpoint, which must be that
-            of an uninterrupted run: it stays without what `on_train_end` set.
-          epoch_ended: an epoch has ended with the data since the last step.
+          cut_short: whether another run goes on from the last checkpoint. It must be
+            the same as in an uninterrupted run, so it stays without variables that
+            `on_train_end` set.
+          epoch_ended: whether the data, and with it an epoch, ended since the last
+            step.
         """
         if epoch_ended and self._at == self._run.step:
             self._late = self._last + self._late
@@ -216,7 +222,7 @@ class StateKeeper:
     def _save_what_was_set(self) -> None:
         """Writes the last checkpoint again if variables were set since."""
         if self._of is not self._run.session:
-            return  # it was lost and cannot be saved again
+            return  # its session was lost, so it cannot be written again
         count = session_variables.writes(self._of)
         if self._again is not None and count != self._writes:
             self._writes = count

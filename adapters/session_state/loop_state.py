@@ -1,4 +1,4 @@
-"""What a training run keeps beside a checkpoint next to its callbacks' state."""
+"""The state of a training run itself, saved with the state of its callbacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class LoopState(NamedTuple):
       step: the global step that it was taken at.
       rates: the learning rates that are fed, by the names of their tensors.
       sums: sum and weight of each mean of the open epoch; None if none is open.
-      metrics: what the streaming metrics hold in it, by the names of their variables.
+      metrics: the values of the streaming metrics in the open epoch, by the names of
+        their variables.
       origin: an epoch and the global step at which it began: epochs are counted from
         there.
     """
@@ -25,7 +26,7 @@ class LoopState(NamedTuple):
     origin: tuple[int, int]
 
     def document(self) -> dict[str, Any]:
-        """What `parse` reads."""
+        """The form that is saved; `parse` reads it."""
         sums = self.sums
         return {
             "learning_rates": dict(self.rates),
@@ -36,10 +37,10 @@ class LoopState(NamedTuple):
 
 
 def parse(document: Any, step: int) -> LoopState:
-    """What `document` returned.
+    """The state that `LoopState.document` described.
 
     Args:
-      document: as it was read; missing parts come from files of older versions.
+      document: as it was read; a file of an older version may lack parts.
       step: the global step that it was taken at.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What the savers of a graph do: one follower of saves and restores for all groups."""
+"""Follows the savers of a graph: one object for all groups of callbacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hookbridge.patching import InstanceMethods
 
 
 class Listener(Protocol):
-    """Who wants to know of a graph's saves; called on the thread that saves."""
+    """An object that is told of a graph's saves, on the thread that saves."""
 
     def saving(self, session: Any, prefix: str) -> None:
         """A checkpoint is about to be written."""
@@ -33,8 +33,8 @@ class Listener(Protocol):
 class Saves:
     """Follows the savers of a graph, also the one that a Scaffold is about to make.
 
-    They are those in the collection `SAVERS`: the loop's `CheckpointSaverHook` and
-    whatever restores its session use the first of them.
+    These are the savers in the collection `SAVERS`. The first of them is used by the
+    loop's `CheckpointSaverHook` and by whatever restores the session.
     """
 
     def __init__(self, graph: Any) -> None:
@@ -81,7 +81,7 @@ class Saves:
             prefix = f"{save_path}{step}"
             restored = self._last_restored.get(sess, prefix)
             if sess not in self._known and restored != prefix:
-                # A worker that comes later looks for its state beside this one.
+                # A worker that joins later looks for its state beside the new one.
                 storage.carry_over(restored, prefix)
             for listener in list(self._listeners):
                 listener.saving(sess, prefix)
@@ -102,7 +102,7 @@ class Saves:
     def join(self, listener: Listener) -> int:
         """Tells `listener` from now on; returns how many have joined before.
 
-        Called once the session is there, and with it the savers it is restored by.
+        Called when the session exists, and with it the savers that restore it.
         """
         self._collecting.remove()
         self._listeners.append(listener)
@@ -110,16 +110,16 @@ class Saves:
         return self._number - 1
 
     def know(self, session: Any) -> None:
-        """The callbacks have what belongs to a raw session, and train in it.
+        """Notes that callbacks have the state of a raw session, and train in it.
 
-        What a saver's hook saves before that is the checkpoint that the session was
-        restored from. Its name may be another one: other workers may have moved the
-        global step on while that checkpoint was written.
+        A checkpoint that is saved before that is a copy of the one that the session was
+        restored from. Its name may differ: other workers may have moved the global step
+        on while the old one was written.
         """
         self._known.add(session)
 
     def leave_at_close(self, session: Any, listener: Listener) -> None:
-        """Tells `listener` no more once a raw session is closed."""
+        """Stops telling `listener` when a raw session is closed."""
         close = session.close
 
         @functools.wraps(close)
@@ -134,7 +134,7 @@ class Saves:
         patch.install()
 
     def _let_go(self) -> None:
-        """The savers and the graph are as they were."""
+        """Puts the savers back as they were, and forgets the graph."""
         for patches in self._savers:
             patches.remove()
         graph = self._graph()
@@ -144,8 +144,8 @@ class Saves:
     def restored_from(self, session: Any) -> str | None:
         """Path of the checkpoint a session was restored from, or None.
 
-        A saver lists its last checkpoints only where a session is restored from a
-        directory, not from a file as by `checkpoint_filename_with_path`.
+        A saver itself knows this path only if the session was restored from a
+        directory, not from a file (`checkpoint_filename_with_path`).
         """
         return self._last_restored.get(session)
 

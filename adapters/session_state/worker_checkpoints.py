@@ -11,8 +11,8 @@ import tensorflow as tf
 class WorkerCheckpoints:
     """Follows the directory that the chief saves to.
 
-    Looking costs one `stat` of a file. A directory that is not local is not followed
-    at each step; its newest checkpoint is found all the same.
+    Each look costs one `stat` of a file. A remote directory is not looked at in each
+    step: `new` finds nothing there, `newest` does.
     """
 
     def __init__(self, directory: str) -> None:

@@ -1,5 +1,5 @@
-"""The state of callbacks as files beside a checkpoint; knows neither loop.
+"""The state of callbacks as files beside a checkpoint, for both loops.
 
-Read `files`, then `attributes` (what is state), `codec` (as which JSON), `arrays` and
-`storage`.
+Read `files`, then `attributes` (what is state), `codec` (its form in JSON), `arrays`
+and `storage`.
 """

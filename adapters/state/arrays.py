@@ -1,4 +1,4 @@
-"""Arrays in an `.npz` file: nothing is pickled, and no more is read than there is."""
+"""Arrays in an `.npz` file: without pickle, and never larger than the file."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def to_bytes(arrays: Mapping[str, Any]) -> bytes:
 def from_bytes(data: bytes, keys: Iterable[str]) -> dict[str, Any]:
     """Reads arrays of an `.npz` file that `to_bytes` made.
 
-    A file that somebody else made may claim sizes that it does not have: together the
-    arrays are never larger than the file.
+    A file from elsewhere may claim false sizes: together, the arrays that are read are
+    never larger than the file.
 
     Args:
       data: the file.
@@ -30,7 +30,7 @@ def from_bytes(data: bytes, keys: Iterable[str]) -> dict[str, Any]:
 
     Raises:
       KeyError: one is missing.
-      ValueError: the file is none that `to_bytes` makes.
+      ValueError: `to_bytes` does not make such a file.
     """
     found, left = {}, len(data)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -32,7 +32,7 @@ _STOCK: dict[str, tuple[str, ...]] = {
 _KINDS: dict[str, type] = {"best_weights": list, "history": dict, "epoch": list}
 _NUMBERS = (int, float, np.number)
 _CONTAINERS = (list, tuple, dict, np.ndarray)
-# What the loop sets, not the callback.
+# Attributes that the loop sets, not the callback.
 _NEVER = frozenset({"model", "_model", "params", "validation_data"})
 
 
@@ -42,7 +42,7 @@ def is_stock(callback: Any) -> bool:
 
 
 def counters_of(callback: Any) -> frozenset[str]:
-    """What the Keras class that a callback is or derives from counts in."""
+    """The counters that a callback has from Keras classes, as attribute names."""
     return frozenset(
         name
         for base in type(callback).__mro__
@@ -54,8 +54,8 @@ def counters_of(callback: Any) -> frozenset[str]:
 def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
     """The attributes of a callback that are stored: `{name: (JSON, arrays)}`.
 
-    Those of a Keras class are the ones it counts in; those of a user's class are all
-    that `encode` takes and that are state, see `is_state`.
+    For a Keras class these are its counters. For a user's class these are all that are
+    state (see `is_state`) and that `encode` takes.
 
     Args:
       callback: of any flavour.
@@ -73,15 +73,16 @@ def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
 
 
 def is_state(callback: Any, name: str, value: Any) -> bool:
-    """Whether an attribute of a callback is state and may have a value.
+    """Whether an attribute of a callback is state and may be set to `value`.
 
-    A text, a value of another kind than the present one, and an attribute that is not
-    there are state only where a method other than `__init__` assigns that attribute:
-    paths, commands and other configuration are not.
+    A number or container is state if `value` is of the same kind. Anything else (a
+    text, a value of another kind, an attribute that does not exist yet) is state only
+    if a method other than `__init__` assigns the attribute: paths, commands and other
+    configuration are not state.
 
     Args:
       callback: of any flavour.
-      name: of the attribute.
+      name: the attribute's name.
       value: the present one, or one that was stored.
     """
     if is_stock(callback):
@@ -139,8 +140,8 @@ def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
 def put(callback: Any, name: str, value: Any) -> None:
     """Sets an attribute to what `decode` returned.
 
-    A list or dict that is there is refilled, not replaced: other objects may hold it,
-    and it may have a type of its own.
+    An existing list or dict is refilled, not replaced: other objects may hold it, and
+    its type may be a subclass.
 
     Raises:
       TypeError: the attribute is no state, or the value is not of its kind.

@@ -26,12 +26,12 @@ class NotStorableError(TypeError):
 
 
 def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
-    """A value as JSON, its arrays put aside.
+    """A value as JSON; its arrays go into `arrays`.
 
     Args:
       value: None, bool, number, string, numpy value, or lists, tuples and dicts of
         those.
-      arrays: takes the arrays, by the key that stands in the JSON.
+      arrays: receives the arrays, under the keys that the JSON has for them.
       nested: whether it is part of another value. Top-level containers are refilled
         in place, so their exact type is not stored.
 
@@ -49,7 +49,7 @@ def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
         if value.dtype.isbuiltin != _REGISTERED:
             arrays[key] = value
             return {_ARRAY: key}
-        # An array file would keep the bits and forget what they are.
+        # An `.npz` file would keep the bits but not the dtype.
         arrays[key] = value.view(f"u{value.dtype.itemsize}")
         return {_ARRAY: key, _DTYPE: value.dtype.name}
     if isinstance(value, list):
@@ -70,7 +70,7 @@ def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
 
 
 def _is_number(dtype: Any) -> bool:
-    # Those of ml_dtypes, such as bfloat16, are registered ones.
+    # The dtypes of ml_dtypes, such as bfloat16, are not numpy's own.
     return dtype.kind in "fiubc" or dtype.isbuiltin == _REGISTERED
 
 
@@ -101,7 +101,7 @@ def array_keys(value: Any) -> list[str]:
 
 
 def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
-    """What `encode` was given."""
+    """The value that `encode` was given."""
     if isinstance(value, list):
         return [decode(v, arrays) for v in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What callbacks count in, saved beside each checkpoint and restored with it."""
+"""The state of callbacks, saved beside each checkpoint and restored with it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from absl import logging
 from hookbridge.adapters.state import arrays as array_files
 from hookbridge.adapters.state import attributes, codec, storage
 
-# Version 1 had the arrays in a file without a name of their own.
+# In version 1, the name of the arrays' file did not contain their digest.
 VERSION = 2
-# A state may be this much larger than its checkpoint.
+# The size limit of a state: these bytes, plus so many times its checkpoint's size.
 _MOST_BYTES = 64 * 2**20
 _TIMES_CHECKPOINT = 4
 
@@ -42,8 +42,8 @@ class Restored(NamedTuple):
     """What `CallbackState.restore` has found.
 
     Attributes:
-      step: the global step that the state was taken at. Other workers may have moved
-        the step of its checkpoint on by then.
+      step: the global step that the state was taken at. It may differ from the step
+        of the checkpoint: other workers move the global step meanwhile.
       extra: what `parse` returned.
     """
 
@@ -54,15 +54,15 @@ class Restored(NamedTuple):
 class CallbackState:
     """Keeps the state of callbacks together with a session's checkpoints.
 
-    Beside `model.ckpt-120.index` stands `model.ckpt-120.hookbridge.json`: for each
-    callback the attributes that changed since `on_train_begin`. Numbers and texts are
-    JSON. Arrays (such as the best weights of `EarlyStopping`) are in an `.npz` file
-    whose name has its own digest, so that a JSON file and its arrays always belong
-    together, whenever the process is killed.
+    Beside `model.ckpt-120.index` there is a file `model.ckpt-120.hookbridge.json`. It
+    holds, for each callback, the attributes that changed since `on_train_begin`.
+    Numbers and texts are JSON. Arrays (such as the best weights of `EarlyStopping`) are
+    in an `.npz` file whose name has the digest of its data. So a JSON file and its
+    arrays always belong together, whenever the process is killed.
 
     Args:
       callbacks: those that are called in this process.
-      extra: a function that returns what else belongs to the state, made of what
+      extra: a function that returns what else belongs to the state, of types that
         `codec.encode` takes.
       group: number of the `as_hooks` call among those of the session.
       task: the name of this process in the files' names, such as "worker-1"; empty
@@ -80,8 +80,8 @@ class CallbackState:
         self._extra = extra
         self._group = group
         self._name = storage.name_of(group, task)
-        # A user's callback is saved as far as it differs from this. The counters of
-        # Keras's own are always saved.
+        # Of a user's callback only attributes that differ from this are saved. The
+        # counters of Keras's own callbacks are always saved.
         self._base = [
             {} if attributes.is_stock(c) else copy.deepcopy(attributes.storable(c))
             for c in self._callbacks
@@ -125,7 +125,7 @@ class CallbackState:
         return Taken(json.dumps(document, indent=1).encode(), data)
 
     def write(self, prefix: str, state: Taken) -> None:
-        """Writes a state beside a checkpoint, which need not be there yet.
+        """Writes a state beside a checkpoint, which may not exist yet.
 
         Args:
           prefix: path of the checkpoint without suffix.
@@ -141,7 +141,7 @@ class CallbackState:
         storage.remove_unused(prefix, self._name, keep=arrays)
 
     def ended(self, prefix: str, step: int) -> None:
-        """The callbacks have lived through their run: what it saved is known to them.
+        """Notes that the callbacks already have the state that their run has saved.
 
         Args:
           prefix: path of a checkpoint of the run.
@@ -151,7 +151,7 @@ class CallbackState:
             try:
                 _ENDED[callback] = (os.path.dirname(prefix), step)
             except TypeError:
-                continue  # it cannot be remembered, and is restored as a new object
+                continue  # it cannot be a key, so it is restored like a new object
 
     # --- reading -----------------------------------------------------------------
 
@@ -165,15 +165,15 @@ class CallbackState:
         parse: Callable[[Any, int], Any] = lambda extra, step: None,
         of_task: str | None = None,
     ) -> Restored | None:
-        """Reads the state that stands beside a checkpoint, if there is one.
+        """Restores the state that was saved beside a checkpoint, if there is one.
 
-        A file that cannot be used is reported and left alone: training goes on from
-        the checkpoint with callbacks that begin anew.
+        A file that cannot be used is reported and left alone. Training then goes on
+        from the checkpoint, and callbacks begin anew.
 
         Args:
           prefix: path of the checkpoint without suffix.
-          parse: is given what `extra` returned when it was saved, and the step of
-            then. What it raises says that the file is damaged.
+          parse: called with what `extra` had returned for the state, and with the
+            state's step. It raises an exception if the file is damaged.
           of_task: the process whose state is read, if not this one's.
 
         Returns:
@@ -234,8 +234,9 @@ class CallbackState:
                 next(i for i, c in enumerate(self._callbacks) if c is target)
             ]
             if _ended_at(target) == at:
-                # The object has lived through all that the file tells, and its
-                # `on_train_begin` has counted on. Keras's own have begun anew there.
+                # The object already has what the file holds, and its
+                # `on_train_begin` may have changed it since. Only Keras's own counters
+                # are restored: they began anew there.
                 counters = attributes.counters_of(target)
                 base_only = [n for n in state if n not in counters]
                 for attribute in base_only:
@@ -255,7 +256,7 @@ class CallbackState:
                         e,
                     )
                     continue
-                base.pop(attribute, None)  # to be saved again with the next checkpoint
+                base.pop(attribute, None)  # so that the next checkpoint has it too
 
 
 def _ended_at(callback: Any) -> tuple[str, int] | None:
@@ -275,7 +276,8 @@ def _arrays(document: Any, prefix: str, name: str, most: int) -> dict[str, Any]:
     """The arrays that a document refers to.
 
     Raises:
-      ValueError: they do not belong to it, or it has another version.
+      ValueError: the file of arrays does not belong to the document, or the document's
+        version is unknown.
     """
     if document["version"] not in (1, VERSION):
         raise ValueError(f"it has version {document['version']}, expected {VERSION}")

@@ -49,7 +49,7 @@ def read(path: str, most: int) -> bytes:
 
 
 def write(path: str, data: bytes) -> None:
-    """Writes a file that is, whenever the process is killed, the old or the new one."""
+    """Writes a file. If the process is killed, the old file or the new one is whole."""
     part = f"{path}.part"
     if "://" in path:
         with tf.io.gfile.GFile(part, "wb") as file:
@@ -87,12 +87,12 @@ def others(prefix: str, name: str) -> list[str]:
 def remove_unused(prefix: str, name: str, keep: str) -> None:
     """Removes states whose checkpoints the saver has removed, and old arrays.
 
-    Only files whose whole name is one of a state of this process are removed.
+    A file is removed only if its whole name is that of a state of this process.
 
     Args:
       prefix: path of the present checkpoint without suffix.
-      name: of the states.
-      keep: path of the arrays of the present one; empty if it has none.
+      name: the part of the files' names that `name_of` returned.
+      keep: path of the arrays of the present state; empty if it has none.
     """
     folder, stem = _stem(prefix)
     present = os.path.basename(prefix)
@@ -112,20 +112,20 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
         if is_old:
             try:
                 _gfile().remove(os.path.join(folder, each))
-            except Exception as e:  # another process was faster
+            except Exception as e:  # another process may have removed it
                 _ignore_missing(e)
 
 
 def carry_over(restored: str, saved: str) -> None:
-    """Gives the states of all processes beside a checkpoint to another one.
+    """Copies the states of all processes from one checkpoint to another one.
 
     Args:
-      restored: path of the checkpoint that they stand beside, without suffix.
-      saved: the same of the one that is about to be written.
+      restored: path of the checkpoint that has the states, without suffix.
+      saved: path of the checkpoint that is about to be written, without suffix.
     """
     folder, name = os.path.split(restored)
     names = [each for each in _names(folder) if each.startswith(f"{name}.hookbridge")]
-    # The arrays come before what refers to them.
+    # Arrays first, so that no JSON file is there without its arrays.
     for each in sorted(names, key=lambda each: each.endswith(".json")):
         if each.endswith((".json", ".npz")):
             source = os.path.join(folder, each)
