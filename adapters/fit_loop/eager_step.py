@@ -10,20 +10,20 @@ import tensorflow as tf
 from hookbridge.adapters.fit_loop.modes import PREDICT, Mode
 from hookbridge.adapters.live_session.names import OUTPUTS, StepNames
 
-# The names of outputs where the model has none for them.
+# The prefix of the names of outputs that the model does not name.
 OUTPUT = "output_"
 
 
 def fill_names(model: Any, mode: Mode, names: StepNames) -> None:
-    """Enters the loss, the metrics, the outputs and the output of each layer.
+    """Fills `names` with the loss, the metrics, the outputs and all layers' outputs.
 
-    A layer's output is `<layer>/output:0` and, the same tensor,
+    A layer's output is `<layer>/output:0`; with an activation, the same tensor is also
     `<layer>/<Activation>:0`.
     """
     names.is_eager = True
     any_shape = tf.TensorShape(None)
     names.add_short("loss", tf.float32, any_shape)
-    # Keras 3 keeps the metrics of `compile` in one that no step returns.
+    # Keras 3 keeps the metrics of `compile` in one object; no step returns its name.
     own = [m.name for m in model.metrics if type(m).__name__ != "CompileMetrics"]
     metrics = [*own, *_compiled_metrics(model)]
     for metric in metrics:
@@ -56,7 +56,7 @@ def layers_of(model: Any) -> list[Any]:
 
 
 def output_names(model: Any) -> list[str]:
-    """What the model calls its outputs; empty where it has no names for them."""
+    """The model's names of its outputs; empty if it has none."""
     return [str(name) for name in getattr(model, "output_names", None) or ()]
 
 
@@ -71,7 +71,7 @@ def output_keys(layer: Any) -> list[str]:
 
 
 def _compiled_metrics(model: Any) -> list[str]:
-    """What a step will return before Keras has made its metrics."""
+    """The names that a step will return, for when Keras has not made its metrics."""
     config: dict[str, Any] = getattr(model, "get_compile_config", dict)() or {}
     outputs = output_names(model)
     if len(outputs) < 2:

@@ -13,7 +13,7 @@ from hookbridge.adapters.live_session.global_step import GlobalStep
 
 
 class Hosted(Protocol):
-    """What a `Hosting` asks of its run.
+    """What a `Hosting` needs from its run.
 
     Attributes:
       global_step: the count of steps, once there is one.
@@ -22,7 +22,7 @@ class Hosted(Protocol):
     global_step: GlobalStep | None
 
     def make_step(self, mode: Mode, make: Callable[..., Any]) -> Any:
-        """The step of the loop, made with Keras's own `make`; None to stay out."""
+        """Makes the loop's step with Keras's own `make`; None to take no part."""
 
     def call(self, *args: Any) -> Any:
         """What Keras calls for every step."""
@@ -41,7 +41,7 @@ def pending(model: Any) -> Any:
         return None
     if found.mode is None:
         return found.run
-    found.leave()  # a loop that ended without telling
+    found.leave()  # its loop has ended, but nobody called `leave`
     return None
 
 
@@ -54,7 +54,7 @@ class Hosting:
 
     Attributes:
       mode: the kind of loop; None before it has begun.
-      step: what the run has made for the loop's steps.
+      step: what the run's `make_step` has returned.
       is_over: whether the model has its own methods again.
       is_aside: whether a loop inside this one has the model.
     """
@@ -79,7 +79,7 @@ class Hosting:
         _INNERMOST.take(model, self)
 
     def _maker(self, mode: Mode) -> Callable[..., Any]:
-        """In the place of `model.make_<mode>_function`."""
+        """A replacement for `model.make_<mode>_function`."""
         original = self._makers[mode]
 
         def make(force: bool = False) -> Any:
@@ -91,7 +91,7 @@ class Hosting:
             elif mode is not self.mode:
                 return original(force)  # validation inside this fit
             elif force or getattr(self._model, mode.function) is None:
-                # A callback has changed what a step is, say which layers train.
+                # A callback has changed the step, for example which layers train.
                 setattr(self._model, mode.function, None)
                 self._build_step(mode)
             return self.run.call
@@ -117,13 +117,13 @@ class Hosting:
             setattr(self._model, mode.function, self.run.call)
 
     def _starter(self, name: str) -> Callable[..., Any]:
-        """In the place of a method that starts a loop, or a step, on the model."""
+        """A replacement for a model method that starts a loop or a step."""
         model, original = self._model, getattr(self._model, name)
 
         def start(*args: Any, **kwargs: Any) -> Any:
             is_running = inner_loops.is_running(model)
             if self._is_in_loop and not is_running:
-                # An exception of somebody else ended this run without telling us.
+                # An exception from elsewhere ended the loop; nobody called `leave`.
                 self.leave()
             if self.is_over or (self.mode is None and not is_running):
                 return original(*args, **kwargs)
@@ -165,7 +165,7 @@ class Hosting:
         self.is_over = True
         self._methods.remove()
         if self.mode is not None:
-            # Keras drops it where the step changes, as in `compile`.
+            # Keras drops this function when the step changes, as in `compile`.
             kept = getattr(self.step, "kept", None)
             setattr(self._model, self.mode.function, kept)
         _INNERMOST.give_back(self._model, self)

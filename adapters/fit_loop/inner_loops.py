@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 LOOPS = ("fit", "evaluate", "predict")
-# What starts them. A step on a batch uses the function of the loop, as a loop does.
+# Methods that start a loop, or a single step with the function of a loop.
 STARTERS = (*LOOPS, "train_on_batch", "test_on_batch", "predict_on_batch")
 
 
 def is_running(model: Any) -> bool:
-    """Whether this is called from within a loop of `model`.
+    """Whether the caller runs inside a loop of `model`.
 
-    The stack of frames is asked, since a loop that an exception ends tells nobody.
+    The stack frames are searched, since a loop that ends by an exception tells nobody.
     """
     return any(
         frame.f_code.co_name in LOOPS
@@ -28,11 +28,11 @@ def is_running(model: Any) -> bool:
 
 
 class HasModel(Protocol):
-    """What has the loops of a model.
+    """A run that holds the loops of a model.
 
     Attributes:
       is_over: whether the model has its own methods again.
-      is_aside: whether a loop inside this one has the model.
+      is_aside: whether a loop inside the run's loop holds the model.
     """
 
     is_over: bool
@@ -46,21 +46,21 @@ _Run = TypeVar("_Run", bound=HasModel)
 
 
 class Innermost(Generic[_Run]):
-    """Model -> what has its loops: the innermost run, pending or going on."""
+    """Model -> the run that holds its loops: the innermost one, pending or going on."""
 
     def __init__(self) -> None:
         self._runs: weakref.WeakKeyDictionary[Any, _Run] = weakref.WeakKeyDictionary()
 
     def of(self, model: Any) -> _Run | None:
-        """What has a model, or None."""
+        """The run that holds a model, or None."""
         return self._runs.get(model)
 
     def take(self, model: Any, run: _Run) -> None:
-        """From now on `run` has the model."""
+        """From now on `run` holds the model."""
         self._runs[model] = run
 
     def give_back(self, model: Any, run: _Run) -> None:
-        """`run` has the model no longer."""
+        """From now on `run` does not hold the model."""
         if self._runs.get(model) is run:
             del self._runs[model]
 

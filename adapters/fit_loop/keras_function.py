@@ -12,7 +12,7 @@ _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 
 
 class SameIterator:
-    """A `tf.function` of an iterator whose trace is looked up once per iterator.
+    """A `tf.function` of an iterator, with one look-up of its trace per iterator.
 
     `tf.function` looks it up at each call, which takes as long as a small step. The
     same iterator object always has the same trace.
@@ -27,7 +27,7 @@ class SameIterator:
         self._concrete: Any = None
 
     def knows(self, *args: Any) -> bool:
-        """Whether a call with `args` cannot trace anything."""
+        """Whether a call with `args` is sure not to trace."""
         return len(args) == 1 and self._iterator() is args[0]
 
     def __call__(self, *args: Any) -> Any:
@@ -43,9 +43,9 @@ class SameIterator:
 def traceable(function: Any) -> Any:
     """The `tf.function` inside what Keras made, or None.
 
-    Keras 2 returns a `tf.function`. Keras 3 returns a Python function around a
-    `tf.function` that gives an optional, which is never empty with one step per
-    execution.
+    Keras 2 makes a `tf.function`. Keras 3 makes a Python function around a
+    `tf.function`, which returns an optional. With one step per execution the optional
+    is never empty.
     """
     if hasattr(function, "get_concrete_function"):
         return function

@@ -1,7 +1,7 @@
-"""Which tensors hooks will fetch, as far as it can be told before the step is traced.
+"""Guesses, before the step is traced, which tensors hooks will fetch.
 
-What is told too much costs nothing: the step returns a tensor that nobody takes. What
-is missed costs a second trace of the step.
+A tensor too many costs nothing: the step returns it and nobody takes it. A missing
+tensor costs a second trace of the step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hookbridge.adapters.fit_loop.states import FitStates
 from hookbridge.lifecycle.overrides import overrides
 
 _NAME = re.compile(r"[A-Za-z0-9.][\w./>-]*:\d+")
-# How deep names may be in the attributes of a hook: a list in a dict, say.
+# How many nested containers of a hook's attributes are searched for names.
 _DEPTH = 3
 
 
@@ -28,7 +28,7 @@ def may_fetch_loss(hook: Any) -> bool:
 
 
 def tensor_names(hooks: Iterable[Any]) -> frozenset[str]:
-    """The names of tensors that stand in hooks: in attributes and in their code."""
+    """The tensor names found in the attributes and in the code of hooks."""
     return frozenset(
         text for hook in hooks for text in _texts(hook) if _NAME.fullmatch(text)
     )

@@ -1,4 +1,4 @@
-"""The three loops of a Keras model, and what Keras calls their parts."""
+"""The three loops of a Keras model, and Keras's names for their parts."""
 
 from __future__ import annotations
 

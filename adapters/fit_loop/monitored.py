@@ -15,7 +15,7 @@ from hookbridge.adapters.live_session.session import LiveSession
 
 
 class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """A hook whose `end` is called elsewhere: at the place of its callback."""
+    """A hook without its `end`, which its callback calls."""
 
     def __init__(self, hook: Any) -> None:
         self._hook = hook
@@ -24,7 +24,7 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.after_run = hook.after_run
 
     def begin(self) -> None:
-        """Begins the hook; what it holds is checked on the graph of the run."""
+        """Begins the hook and checks that its tensors are of the run's graph."""
         hook, graph = self._hook, tf.compat.v1.get_default_graph()
         if isinstance(hook, InBegin):
             refusals.check_hook(hook.make(), graph)
@@ -60,8 +60,8 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
         scaffold = self._scaffold
         is_first = self._given is None
         if self._given is None:
-            # The user's own. Those that `finalize` makes find nothing to report,
-            # since Keras has initialised the model.
+            # Only the user's own ops. The ops that `finalize` makes have nothing to
+            # report, since Keras has initialised the model.
             self._given = (scaffold.ready_for_local_init_op, scaffold.ready_op)
         with tf.compat.v1.get_default_graph().finalizing(scaffold):
             scaffold.finalize()
@@ -85,7 +85,7 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
         if ready_op is None:
             return
         value = session.run(ready_op)
-        # As in `SessionManager`: an op, or a number, says that all is well.
+        # As in `SessionManager`: no value (of an op), a number or no names mean ready.
         if value is None or value.dtype == np.int32 or not value.size:
             return
         names = ", ".join(tf.compat.as_text(name) for name in np.ravel(value))
@@ -96,7 +96,7 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
 
 
 def not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:
-    """The error to raise for one of a hook that Keras would swallow."""
+    """The error to raise in place of a hook's error that Keras would swallow."""
     result = errors.LiveSessionError(
         f"A hook raised {type(error).__name__}: {error}. In a MonitoredSession it "
         "escapes the loop, but Keras would take it for the end of the data, so it "

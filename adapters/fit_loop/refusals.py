@@ -72,7 +72,7 @@ def check_hook(hook: Any, graph: Any = None) -> None:
 
 
 def check_class(hook: Any, table: Mapping[str, tuple[str, str]], where: str) -> None:
-    """Refuses a hook whose class, or a base of it, is a TensorFlow class of a table.
+    """Refuses a hook whose class or base class is a TensorFlow class of a table.
 
     Args:
       hook: the hook.
@@ -97,8 +97,8 @@ def check_graph(hook: Any, graph: Any = None) -> None:
 
     Args:
       hook: the hook.
-      graph: the live graph, after `begin`. Without it, elements of graphs that have
-        had a session pass: an earlier loop may have left them, for `begin` to replace.
+      graph: the live graph, after `begin`. Without it, an element passes if its graph
+        has had a session: an earlier loop may have left it, and `begin` replaces it.
 
     Raises:
       errors.RefusedError: for such a hook.
@@ -119,7 +119,7 @@ def check_graph(hook: Any, graph: Any = None) -> None:
 
 
 def _has_had_a_session(graph: Any) -> bool:
-    """Whether a `MonitoredSession` has run on a graph: it asks for variables first."""
+    """Whether a `MonitoredSession` has run on a graph: it leaves its ready op there."""
     return isinstance(graph, tf.Graph) and (
         graph.finalized or bool(graph.get_collection(tf.compat.v1.GraphKeys.READY_OP))
     )

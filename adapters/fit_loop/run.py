@@ -81,12 +81,12 @@ class FitRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended, however it did."""
+        """Whether the run has ended, cleanly or not."""
         return self.hosting.is_over
 
     @property
     def waits(self) -> bool:
-        """Whether it goes on and its hooks have had no event yet."""
+        """Whether the run goes on and its hooks have had no event yet."""
         return self._graph is None and not self.is_over
 
     @property
@@ -95,7 +95,7 @@ class FitRun:
         return self.hosting.is_aside
 
     def is_mode(self, name: str) -> bool:
-        """Whether this run is of that loop: "train", "test" or "predict"."""
+        """Whether `name` is the run's loop: "train", "test" or "predict"."""
         return self.hosting.mode is not None and self.hosting.mode.name == name
 
     def make_step(self, mode: Mode, make: Callable[..., Any]) -> Any:
@@ -148,13 +148,13 @@ class FitRun:
         self._is_stopped = mode is not TRAIN
 
     def _stopped_by(self, error: BaseException) -> Any:
-        """A hook ended the run cleanly by its error; Keras would end the epoch."""
+        """Ends the loop, as a hook's error asked; Keras would end only the epoch."""
         self._stop()
         outputs, self._outputs = self._outputs, None
         if outputs is not None:
             return outputs  # `after_run` raised: the step has been made
         if not self._has_outputs and self.hosting.mode is not PREDICT:
-            # Where there are no logs, Keras 2 blames the input pipeline.
+            # Without logs, Keras 2 blames the input pipeline.
             return self._model.get_metrics_result()
         raise error
 
@@ -235,7 +235,7 @@ class FitRun:
         return StepFeeds(rate, tensors)
 
     def _steps_of_a_call(self, before: int) -> int:
-        """How many steps the call just made has trained."""
+        """How many training steps the last call made."""
         if self.hosting.mode is not TRAIN:
             return 0
         return self.hosting.step.steps_made - before if self._counts else 1

@@ -1,8 +1,8 @@
-"""An error in the place of silence: hooks that were given to a host and never called.
+"""Reports hooks that were given to a host and never called.
 
 Hooks get their events through the function that Keras calls for each step. A host that
-trains without it, such as a loop of the user's own with Keras's `CallbackList`, would
-drop them without a word.
+trains without this function, such as a user's own loop with Keras's `CallbackList`,
+would otherwise ignore the hooks silently.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from hookbridge.adapters.live_session.variables import as_int
 
 
 class Run(Protocol):
-    """What is asked of a run."""
+    """What `Silence` needs from a run."""
 
     @property
     def waits(self) -> bool:
-        """Whether it goes on and its hooks have had no event yet."""
+        """Whether the run goes on and its hooks have had no event yet."""
 
 
 class Silence:
@@ -51,18 +51,18 @@ class Silence:
         if not _watched:
             atexit.register(_at_exit)
         _watched.add(self)
-        # A host that forgets the adapter ends its run too.
+        # The run also ends when the host drops the adapter.
         self._of_adapter = weakref.finalize(adapter, _report, self)
         self._of_adapter.atexit = False
 
     def check(self, *, has_stepped: bool = False) -> None:
-        """At an event that follows a step.
+        """Called at an event that follows a step.
 
         Args:
-          has_stepped: whether the event itself tells that there was a step.
+          has_stepped: whether the event itself proves that a step was made.
 
         Raises:
-          errors.NeverCalledError: there was one and the hook has not been called.
+          errors.NeverCalledError: a step was made and the hook has not been called.
         """
         if self.is_broken(has_stepped=has_stepped):
             self.end()
@@ -80,7 +80,7 @@ class Silence:
         _watched.discard(self)
 
     def say(self) -> None:
-        """Tells on standard error, where nobody can catch an exception."""
+        """Writes to standard error: nobody could catch an exception here."""
         sys.stderr.write(f"hookbridge: NeverCalledError: {self._complaint}\n")
         sys.stderr.flush()
 

@@ -1,7 +1,7 @@
-"""What a Keras model computes in a step and does not return, noted while traced.
+"""Notes, while a Keras step is traced, tensors that the step does not return.
 
-The batch loss, the gradients, the learning rate of a schedule and, in a step that
-runs eagerly, the outputs of layers.
+These are the batch loss, the gradients, the learning rate of a schedule and, in a step
+that runs eagerly, the outputs of layers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hookbridge import patching
 from hookbridge.adapters.fit_loop.eager_step import layers_of, output_keys
 from hookbridge.adapters.live_session.variables import tf_variable
 
-# What the keys of gradients begin with.
+# The prefix of the keys of gradients.
 GRADIENTS = "gradients/"
 # Key of the learning rate that a schedule gives for the step.
 SCHEDULED_RATE = "learning_rate"
@@ -30,10 +30,10 @@ class Spies:
 
     Args:
       model: the Keras model.
-      keys: of the step tensors that the step has to return.
+      keys: the keys of the step tensors that the step has to return.
 
     Attributes:
-      feeds: `{key: tensor}` for tensors whose place a fed value takes.
+      feeds: `{key: fed tensor}`; each takes the place of the step tensor of that key.
     """
 
     def __init__(self, model: Any, keys: Collection[str]) -> None:
@@ -59,7 +59,7 @@ class Spies:
             noted.setdefault("loss", local.compiled_loss)
 
     def scale_of(self, key: str) -> Any:
-        """The factor of the tensor in the step that was watched last, or None."""
+        """The loss scale in the gradient `key` of the last watched step, or None."""
         return self._local.scale if key.startswith(GRADIENTS) else None
 
     @contextlib.contextmanager
@@ -125,7 +125,8 @@ class Spies:
             )
 
     def _spy_layer(self, layer: Any, call: Any) -> Any:
-        # An eager step has no autograph, for which a wrapper would be another function.
+        # A plain wrapper will do: autograph would take it for another function, but
+        # an eager step has no autograph.
         @functools.wraps(call)
         def spy(*args: Any, **kwargs: Any) -> Any:
             output = call(*args, **kwargs)
@@ -137,7 +138,7 @@ class Spies:
         return spy
 
     def _scheduled(self, optimizer: Any) -> contextlib.AbstractContextManager[None]:
-        """A fed learning rate in the place of the schedule's, for one update."""
+        """Replaces the schedule's learning rate by a fed one, for one update."""
         rate = self.feeds.get(SCHEDULED_RATE)
         if rate is None:
             return contextlib.nullcontext()
@@ -164,7 +165,7 @@ class Spies:
                 name = name.split(":")[0].removeprefix(f"{self._model.name}/")
                 self._note(f"{GRADIENTS}{name}", gradient)
         if any(key.startswith(GRADIENTS) for key in (*self._keys, *self.feeds)):
-            # Read before the update, which may change it.
+            # Read now, since the update may change the scale.
             self._local.scale = _loss_scale(optimizer)
         rate = _scheduled_rate(optimizer)
         if rate is not None:

@@ -31,11 +31,11 @@ def _iterations(model: Any) -> int:
 class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Saves and restores the state of the callbacks of one `as_callbacks` call.
 
-    It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored where
-    the model was restored from that hook's directory, as in a session loop. It is
-    written before its checkpoint, so that no checkpoint is without state if the process
-    is killed. This is a hook of the same run: it writes the state again after the
-    callbacks have had their events of the step.
+    It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored if the
+    model was restored from that hook's directory, as in a session loop. It is written
+    before its checkpoint, so that no checkpoint is without state if the process is
+    killed. `before_run` of the next step writes it again: by then the callbacks have
+    had all events of the checkpoint's step.
 
     Args:
       hook: the `CheckpointSaverHook`.
@@ -51,16 +51,16 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._saved: tuple[str, int] | None = None
 
     def on_train_begin(self, model: Any) -> None:
-        """At the hook's place: callbacks before it have begun and are restored."""
+        """Called in the hook's place: the callbacks before it have begun."""
         self._states, self._saved = [], None
         self._from = self._checkpoint(model)
         self._add(self._parts[0])
         self.leave()
-        # The list itself may be the user's, or shared with another hook.
+        # A new list: the old one may be the user's, or shared with another hook.
         self._hook._listeners = [*self._hook._listeners, self._listener]
 
     def on_epoch_begin(self) -> None:
-        """At the hook's place in the first epoch: callbacks after it have begun."""
+        """Called in the hook's place: the callbacks after it have begun too."""
         if len(self._states) == 1:
             self._add(self._parts[1])
 
@@ -80,17 +80,17 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         return (prefix, step) if same else None
 
     def before_run(self, run_context: Any) -> None:
-        """The callbacks have had all events of the checkpoint's step."""
+        """Writes again: the callbacks have had all events of the checkpoint's step."""
         self._write()
         self._saved = None
 
     def saving(self, step: int) -> None:
-        """Before the hook writes a checkpoint."""
+        """Called before the hook writes a checkpoint."""
         self._saved = (f"{self._hook._save_path}-{step}", step)
         self._write()
 
     def saved(self, step: int) -> None:
-        """After the hook has written a checkpoint."""
+        """Called after the hook has written a checkpoint."""
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
         if path:
             self._saved = (path, step)
@@ -102,7 +102,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
                 state.save(*self._saved)
 
     def leave(self) -> None:
-        """After the run, however it ended."""
+        """Takes the listener off the hook."""
         others = [each for each in self._hook._listeners if each is not self._listener]
         self._hook._listeners = others
 

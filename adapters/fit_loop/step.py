@@ -1,6 +1,6 @@
 """Keras's step function, able to return the tensors that hooks fetch.
 
-There is one variant per distinct set of fetches; `tapped_function` tells what it does.
+There is one variant per distinct set of fetches; `tapped_function` makes them.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _BY_KEY = ("loss:", GRADIENTS)
 
 
 class KeptFunction:
-    """Keras's own function on a model between two runs, with what it was traced for.
+    """Keras's own function, as a model keeps it between two runs.
 
     Args:
       function: Keras's function.
-      step: what made it.
+      step: the maker of the function, with its other variants.
     """
 
     def __init__(self, function: Any, step: StepFunction) -> None:
@@ -51,20 +51,20 @@ class KeptFunction:
 class StepFunction:
     """Makes and keeps the variants of one model's step function.
 
-    They outlive a run: the model keeps them with its own function, which Keras drops
-    in `compile`, and the next loop with equal fetches traces nothing.
+    They outlive a run: the model keeps them with its own function until `compile`, so
+    that the next loop with equal fetches traces nothing.
 
     Args:
       model: the Keras model.
       mode: which of its loops.
       make: Keras's own bound `make_<mode>_function`.
-      likely: names of the step tensors that hooks are likely to fetch; the first
-        trace returns those that it has, and serves all variants that need no others.
+      likely: names of the step tensors that hooks are likely to fetch. The first trace
+        returns those that exist; it serves all variants that need no others.
 
     Attributes:
       names: the catalogue of the step, which the first trace fills.
       kept: Keras's own function, for the model to keep between two runs.
-      functions: of session programs that run without a step.
+      functions: cached functions of session programs that run without a step.
     """
 
     def __init__(
@@ -73,7 +73,8 @@ class StepFunction:
         self._model = model
         self._mode = mode
         self._make = make
-        # What replicas or spies compute for a fetch has to be known by its key.
+        # These keys must be known before the trace: replicas sum the loss, and spies
+        # read the loss scale of gradients.
         keys = {name.split(":")[0] for name in likely if name.startswith(_BY_KEY)}
         self._keys = frozenset(keys)
         self._hints = tuple(n for n in sorted(likely) if not n.startswith(_BY_KEY))
@@ -104,7 +105,7 @@ class StepFunction:
         return TappedFunction(self._model, made, tap)
 
     def _returning(self, keys: frozenset[str]) -> TappedFunction:
-        """A function of Keras's whose step returns at least the tensors of `keys`."""
+        """A Keras function whose step returns at least the tensors of `keys`."""
         if keys <= self._likely:
             return self._first
         if keys not in self._tapped:
@@ -120,22 +121,21 @@ class StepFunction:
             return SameIterator(function)
         if self._model.steps_per_execution > 1:
             return function
-        # Keras 3 also asks whether the optional is empty: with one step a call it is
-        # not. The function itself stays Keras's, so that its errors read the same.
+        # Keras 3 also asks whether the optional is empty: with one step per call it is
+        # not. The inner function stays Keras's, so that its errors read the same.
         direct = SameIterator(inner)
         return lambda *args: direct(*args).get_value()
 
     @property
     def steps_made(self) -> int:
-        """A count that each step moves by one, of a model of several steps a call."""
+        """A count that each step raises by one; only for several steps per call."""
         counter = self._counter
         return as_int(self._model._train_counter if counter is None else counter)
 
     def discover(self, *args: Any) -> None:
         """Traces the step without running it and fills the catalogue.
 
-        Variables that the first call of an unbuilt model or optimizer makes exist
-        afterwards.
+        Afterwards the variables of an unbuilt model or optimizer exist.
         """
         specs = tf.nest.map_structure(tf.type_spec_from_value, args)
         if self._specs is not None and self._specs != specs:
@@ -165,7 +165,7 @@ class StepFunction:
           args: what Keras passes to its function.
           program: fetches of hooks.
           feeds: eager tensors for `program.feeds`.
-          tapped: `{placeholder: key}` of step tensors to return besides.
+          tapped: `{placeholder: key}` of step tensors to return as well.
           into_step: which feeds go into the step.
 
         Returns:
@@ -173,7 +173,7 @@ class StepFunction:
           tapped tensors.
 
         Raises:
-          errors.LiveSessionError: a tensor of the step is fed that cannot be.
+          errors.LiveSessionError: a hook feeds a step tensor that cannot be fed.
         """
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._bare(*args), [], {}
@@ -184,7 +184,7 @@ class StepFunction:
         if variant is None:
             self.names.check_fed(into_step.tensors)
             wanted = frozenset(k for k in tapped.values() if not self._is_output(k))
-            if into_step.tensors:  # what is fed is put into the trace
+            if into_step.tensors:  # the trace contains the feeds
                 function = self._make_function(wanted, is_filed=False)
             else:
                 function = self._returning(wanted)
@@ -195,7 +195,7 @@ class StepFunction:
         return variant(args, feeds)  # type: ignore[no-any-return]
 
     def _is_output(self, key: str) -> bool:
-        """Whether the tensor is among what Keras's function returns anyway."""
+        """Whether Keras's function returns the tensor anyway."""
         if key.startswith(OUTPUTS):
             return True
         is_one = self._model.distribute_strategy.num_replicas_in_sync == 1
@@ -203,20 +203,20 @@ class StepFunction:
 
 
 def _untapped(function: Callable[..., Any], is_tapped: bool) -> Any:
-    """A function of Keras's that gives what Keras gets, whatever is tapped in it."""
+    """A Keras function whose result has no tapped tensors."""
     return (lambda *args: split(function(*args))[0]) if is_tapped else function
 
 
 def _needs_counter(model: Any) -> bool:
     """Whether a call makes several steps and Keras does not count them.
 
-    Keras 3 leaves the count to the optimizer. It counts its updates: none if the step
-    does not use it, and not those that a loss scale skips.
+    In Keras 3 only the optimizer counts. It counts updates, not steps: a step may not
+    use the optimizer, and a loss scale may skip an update.
     """
     return not hasattr(model, "_train_counter") and model.steps_per_execution > 1
 
 
 def _counter() -> Any:
-    # A graph of its own keeps it out of the strategy's scope.
+    # A graph of its own keeps the variable out of the strategy's scope.
     with tf.Graph().as_default(), compat.private("eager_mode")():
         return tf.Variable(0, dtype=tf.int64, trainable=False, name="steps_made")

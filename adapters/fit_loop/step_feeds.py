@@ -15,8 +15,8 @@ class StepFeeds(NamedTuple):
     Attributes:
       rate: `(learning-rate variable, index of the feed)`, or None: the variable has
         that value for this step.
-      tensors: `{key of a step tensor: index of the feed}`: what the step computes
-        from the tensor is computed from the fed value.
+      tensors: `{key of a step tensor: index of the feed}`: the step uses the fed
+        value in the tensor's place.
     """
 
     rate: tuple[Any, int] | None = None
@@ -40,9 +40,9 @@ def rate_applied(fed: StepFeeds, feeds: Sequence[Any]) -> Iterator[None]:
 
 
 def restoring_rate(step: Callable[..., Any], variable: Any) -> Callable[..., Any]:
-    """A step that puts the rate back where it fails, or meets the end of the data.
+    """A step that puts the rate back if it fails or the data ends.
 
-    An error ends a compiled step at once, before `rate_applied` puts it back.
+    An error ends a compiled step at once, before `rate_applied` puts the rate back.
     """
 
     def call(args: Any, feeds: Any) -> Any:

@@ -1,10 +1,10 @@
 """Keras's function with a tapped step, and how it is called with what hooks fetch.
 
-What computes nothing, as a fetch of the loss, calls Keras's own function, which returns
-what is fetched besides. Where something is computed and Keras's function can be called
-inside another `tf.function`, both are merged into one call. Elsewhere (steps that run
-eagerly, loops over several steps in Keras 3) the fetches are calls of their own before
-and after the step.
+There are three ways. Fetches that compute nothing, such as the loss, need Keras's
+function only, which returns them as well. Fetches that compute something are merged
+with Keras's function into one `tf.function`. Where Keras's function cannot be called in
+another one (steps that run eagerly, loops over several steps in Keras 3), the fetches
+are calls of their own before and after the step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.resources import compiled
 from hookbridge.adapters.live_session.split_program import SplitProgram
 
-# What calls the step: (what Keras passes, feeds) -> (what Keras expects, the fetched
+# Calls the step: (what Keras passes, feeds) -> (what Keras expects, the fetched
 # tensors, `{placeholder: value}` of the tapped tensors).
 Variant = Callable[[Any, Any], tuple[Any, list[Any], dict[str, Any]]]
 
@@ -35,13 +35,13 @@ def tapped_function(
     tap: StepTap,
     is_filed: bool = False,
 ) -> Any:
-    """A fresh function of Keras's whose step is `tap`.
+    """A new Keras function whose step is `tap`.
 
     Args:
       model: the Keras model.
       mode: which of its loops.
       make: Keras's own bound `make_<mode>_function`.
-      tap: what Keras takes for the step.
+      tap: what Keras calls as the step.
       is_filed: whether the function stays on the model, where Keras files it for
         its loop and TensorBoard.
     """
@@ -59,16 +59,16 @@ def tapped_function(
 
 
 class TappedFunction:
-    """A function of Keras's whose step returns tensors of the step besides.
+    """A Keras function whose step returns tensors of the step as well.
 
     Args:
       model: the Keras model.
       function: Keras's function.
-      tap: what Keras takes for the step.
+      tap: what Keras calls as the step.
 
     Attributes:
       function: Keras's function.
-      tap: what Keras takes for the step.
+      tap: what Keras calls as the step.
       inner: the `tf.function` in it; None where the step runs eagerly.
     """
 
@@ -82,15 +82,15 @@ class TappedFunction:
     def variant(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Variant:
-        """What calls the step with the fetches of a program.
+        """A function that calls the step with the fetches of a program.
 
         Args:
           program: fetches of hooks.
-          tapped: `{placeholder: key}` of step tensors to return besides.
+          tapped: `{placeholder: key}` of step tensors to return as well.
           fed: which feeds go into the step.
 
         Raises:
-          errors.LiveSessionError: a tensor of the step is fed that cannot be.
+          errors.LiveSessionError: a hook feeds a step tensor that cannot be fed.
         """
         model = self._model
         steps = getattr(model, "steps_per_execution", 1) if self._is_optional else 1
@@ -126,7 +126,7 @@ class TappedFunction:
         return lambda *args: split(traced(*args))
 
     def _traced(self, function: SameIterator) -> Callable[..., Any]:
-        """A function that may trace the step only where the step is tapped."""
+        """Calls `function`, with the tap in place whenever the call may trace."""
         tap = self.tap
 
         def call(*args: Any) -> Any:

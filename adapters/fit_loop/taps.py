@@ -33,13 +33,13 @@ class StepTap:
       model: the Keras model.
       mode: which of its steps.
       step: the user's bound step method.
-      keys: of the step tensors to take out.
+      keys: the keys of the step tensors to take out.
       names: a catalogue to fill while the step is traced.
-      hints: names of further tensors to take out, where the step has them.
+      hints: names of further tensors to take out if the step has them.
 
     Attributes:
       counter: a variable that counts the steps made, or None.
-      hinted: the keys of those that the step had when it was traced.
+      hinted: the keys of the hinted tensors that the traced step has.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class StepTap:
         self.counter: Any = None
 
     def feed(self, feeds: Mapping[str, Any]) -> None:
-        """Puts tensors in the place of step tensors in what is traced next.
+        """Replaces step tensors by fed tensors in the next trace.
 
         Args:
           feeds: `{key: tensor}`.
@@ -73,7 +73,7 @@ class StepTap:
 
     @contextlib.contextmanager
     def tracing(self) -> Iterator[None]:
-        """In this context Keras may trace the step, which it looks up on the model."""
+        """Puts the tap on the model: in this context Keras may trace the step."""
         with (
             patching.patched(self._model, **{self._mode.step: self}),
             self._spies.installed(self._names.is_eager),
@@ -199,7 +199,7 @@ def values_of(
     Args:
       tapped: `{placeholder: key}`.
       outputs: what Keras gets from the step.
-      taken: `{key: value}` of what the step returned besides.
+      taken: `{key: value}` of the tapped tensors that the step returned.
       names: the model's names of its outputs.
     """
     found = dict(taken)
@@ -215,7 +215,7 @@ def named_outputs(outputs: Any, names: Sequence[str]) -> dict[str, Any]:
 
     Args:
       outputs: a tensor or a structure of tensors.
-      names: the model's names of its outputs, which count unless it returns a dict.
+      names: the model's names of its outputs; not used if the step returns a dict.
     """
     if isinstance(outputs, Mapping):
         return {str(k): v for k, v in outputs.items() if tf.is_tensor(v) and k}
@@ -233,6 +233,6 @@ def split(result: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _is_first(replica: Any) -> bool:
-    """Whether that is the first replica: a number, or a tensor of one."""
+    """Whether `replica`, a number or a tensor of one, is the first replica."""
     number = tf.get_static_value(replica) if tf.is_tensor(replica) else replica
     return number is None or int(number) == 0

@@ -7,10 +7,10 @@ from typing import Any
 
 
 def end_with_this_batch() -> None:
-    """Lets the running loop average over the batches that there were.
+    """Lets the running loop average over the batches that have run.
 
-    Keras divides the loss by the number of samples or steps that it expected, and
-    makes room for all predictions beforehand.
+    Keras would divide the loss by the number of samples or steps that it expected, and
+    return an array with room for all predictions.
     """
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "model_iteration":

@@ -1,4 +1,4 @@
-"""How the functions that Keras's loop calls come to a run with hooks."""
+"""Redirects the functions that Keras's loop calls to a run with hooks."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 from hookbridge.patching import InstanceMethods
 
-# Gives the session of which a function makes its callable: (function, session).
+# (Keras's function, Keras's session) -> the session that makes the function's callable.
 SessionOf = Callable[[Any, Any], Any]
 
 
 class LoopFunction:
     """The function of one loop of a model, for as long as a run goes on.
 
-    In its first call Keras's function makes a callable of the session, and keeps it.
-    Here it makes the callable of another session.
+    In its first call Keras's function lets its session make a callable, and keeps it.
+    Here another session makes the callable.
 
     Args:
       model: the model.
       mode: `train`, `test` or `predict`.
-      session_of: gives the session of which a function makes its callable.
+      session_of: gives the session that makes the function's callable.
     """
 
     def __init__(self, model: Any, mode: str, session_of: SessionOf) -> None:
@@ -39,7 +39,7 @@ class LoopFunction:
         self._maker = InstanceMethods(model, {make: make_and_adopt})
 
     def install(self) -> None:
-        """From now on, steps of the loop come to the run."""
+        """From now on, the run gets the steps of the loop."""
         self._maker.install()
         self._adopt()
 

@@ -1,4 +1,4 @@
-"""The global step and the saver of a graph, for the time of one run."""
+"""The global step and the saver of a graph during one run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hookbridge import compat
 
 v1 = tf.compat.v1
 
-# What the run, its hooks and their scaffolds file on the graph.
+# The collections to which the run, its hooks and their scaffolds add.
 _OWN = (
     v1.GraphKeys.GLOBAL_STEP,
     v1.GraphKeys.SAVERS,
@@ -25,7 +25,7 @@ _OWN = (
     compat.private("global_step_read_key"),
 )
 
-# Graph -> (ids of what is saved, saver) of the last one made.
+# Graph -> the last saver made for it: (ids of the saved objects, saver).
 _SAVERS: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
 
 # Graph -> the step of models that were never trained.
@@ -46,7 +46,7 @@ class GraphCollections:
         self._graph.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
 
     def add_saver(self, step: Any) -> None:
-        """Adds a saver of all variables, hooks' ones included."""
+        """Adds a saver of all variables, including those of hooks."""
         saved = [
             *v1.global_variables(),
             *self._graph.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS),
@@ -61,7 +61,7 @@ class GraphCollections:
         self._graph.add_to_collection(v1.GraphKeys.SAVERS, known[1])
 
     def leave(self) -> None:
-        """Puts back what was there."""
+        """Puts the collections back as they were before the run."""
         self._mine = {key: self._graph.get_collection(key) for key in _OWN}
         self._set(self._before)
 
@@ -77,11 +77,11 @@ class GraphCollections:
 
 
 def _saved_step(step: Any) -> Any:
-    """Saves the step under the name that a session loop looks for when it goes on."""
+    """Saves the step under the name by which a session loop restores it."""
     saveable_object = compat.private("saveable_object")
 
     class SavedStep(saveable_object.SaveableObject):  # type: ignore[misc, name-defined]
-        """The step a second time, beside its own name."""
+        """The step, saved a second time: it is saved under its own name too."""
 
         def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
             return v1.assign(step, restored_tensors[0])
@@ -94,8 +94,8 @@ def _saved_step(step: Any) -> Any:
 def step_of(model: Any, session: Any) -> Any:
     """The variable that counts the steps of a model: its optimizer's.
 
-    A model that was never trained has none. Then it is the graph's own global step, or
-    a variable that nobody else knows.
+    A model that was never trained has none. Then the step is the graph's own global
+    step, or a new variable in no collection.
     """
     optimizer = getattr(model, "optimizer", None)
     made = getattr(optimizer, "_iterations", None)

@@ -1,4 +1,4 @@
-"""Variables that hooks make in `begin`, which are new in each run of a graph."""
+"""Variables that hooks make in `begin`; each run on a graph begins with new values."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _LEFT: weakref.WeakKeyDictionary[Any, dict[str, tuple[Any, list[str]]]] = (
 
 
 class HookVariables:
-    """Keeps `get_variable` of hooks apart from run to run.
+    """Lets hooks call `get_variable` with the same name in every run.
 
-    The graph outlives the run: without this, the second `fit` with a hook would make
-    a variable that is there already.
+    The graph outlives the run: without this, the second `fit` with a hook would fail,
+    since the variable exists already.
     """
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
         self._made: dict[str, Any] = {}
         self._added: dict[str, list[Any]] = {}
-        # They are initialised again, although they have values.
+        # Variables of earlier runs: to be initialised again, although they have values.
         self.again: list[Any] = []
 
     @contextlib.contextmanager
     def made(self) -> Iterator[None]:
-        """Around `begin` of all hooks."""
+        """A context for `begin` of all hooks."""
         before = self._collections()
         scope = v1.get_variable_scope()
         with v1.variable_scope(
@@ -64,7 +64,7 @@ class HookVariables:
         return variable
 
     def leave(self) -> None:
-        """Takes what hooks filed on the graph off it."""
+        """Removes from the graph's collections what hooks have added."""
         left = _LEFT.setdefault(self._graph, {})
         for name, variable in self._made.items():
             keys = [k for k, new in self._added.items() if _has(new, variable)]

@@ -18,7 +18,7 @@ def is_graph_model(model: Any) -> bool:
 
 
 def check_model(model: Any, hook: Any) -> None:
-    """Refuses a model whose steps are no runs of one session.
+    """Refuses a model whose steps are not runs of one session.
 
     Raises:
       errors.RefusedError: for such a model.

@@ -27,7 +27,7 @@ v1 = tf.compat.v1
 
 
 class MonitoredHooks:
-    """What hooks find on the graph and in the session, for as long as the run goes on.
+    """The hooks of one run, with what they need on the graph while the run goes on.
 
     Args:
       model: the Keras model.
@@ -46,11 +46,11 @@ class MonitoredHooks:
         self._monitored: Any = None
 
     def start(self, mode: str, step: StepCall) -> None:
-        """`begin` and `after_create_session`.
+        """Calls `begin` and `after_create_session`.
 
         Args:
           mode: `train`, `test` or `predict`.
-          step: the first one, which has not run.
+          step: the first step, which has not run yet.
         """
         session, graph, model = self._session, self._graph, self._model
         counter = step_of(model, session)
@@ -86,7 +86,7 @@ class MonitoredHooks:
 
     @contextlib.contextmanager
     def _final(self) -> Iterator[None]:
-        """Hooks see a final graph; Keras adds to it between steps."""
+        """A context with a final graph, for hooks; Keras adds to it between steps."""
         graph = self._graph
         was_final = graph.finalized
         graph.finalize()
@@ -126,13 +126,13 @@ class MonitoredHooks:
             self._monitored.close()
 
     def fail(self) -> None:
-        """Closes it in the handler of an exception, without any `end`."""
+        """Closes the session in the handler of an exception, without any `end`."""
         if self._monitored is not None:
             with self._final():
                 self._monitored.__exit__(*sys.exc_info())
 
     def step_aside(self) -> None:
-        """Takes from the graph what hooks look for; see `come_back`."""
+        """Takes from the graph what hooks look for, until `come_back`."""
         self._collections.leave()
 
     def come_back(self) -> None:
@@ -140,5 +140,5 @@ class MonitoredHooks:
         self._collections.enter_again()
 
     def leave(self) -> None:
-        """Takes off the graph what hooks filed there in `begin`."""
+        """Removes from the graph's collections what hooks added in `begin`."""
         self._variables.leave()

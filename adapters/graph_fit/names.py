@@ -1,4 +1,4 @@
-"""What hooks may call the tensors of a model in a v1 graph."""
+"""The names by which hooks find the tensors of a model in a v1 graph."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ v1 = tf.compat.v1
 class GraphNames:
     """The names that hookbridge promises, beside those of the graph.
 
-    An operation of the graph comes first, then `loss:0`, the metrics,
-    `learning_rate:0` and `global_step:0`, then the name without what Keras appended
-    to it.
+    They are tried in this order: the names of the graph; `loss:0`, the metrics,
+    `learning_rate:0`, `global_step:0` and, in training, the gradients; the names of the
+    graph without what Keras made up.
 
     Args:
       model: the model.
@@ -33,12 +33,12 @@ class GraphNames:
         self._model = model
         self._graph = graph
         self._aliases = {f"{name}:0": tensor for name, tensor in aliases.items()}
-        # Bound to the class: an outer run may have installed its own.
+        # The class's own method: an outer run may have replaced it on the instance.
         self._lookup = type(graph).as_graph_element.__get__(graph)
         self._values: dict[str, Any] | None = None
 
     def installed(self) -> contextlib.AbstractContextManager[None]:
-        """Names mean for the graph what they mean here."""
+        """A context in which the graph looks names up with `find`."""
         return patched(self._graph, as_graph_element=self.find)
 
     def find(
@@ -70,7 +70,7 @@ class GraphNames:
         return self._value(found) if isinstance(obj, str) else found
 
     def _value(self, found: Any) -> Any:
-        """A variable's own name means its value."""
+        """For the handle of a variable, its value; anything else as it is."""
         if not isinstance(found, tf.Tensor) or found.dtype != tf.resource:
             return found
         if self._values is None or found.name not in self._values:

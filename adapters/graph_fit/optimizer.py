@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def learning_rate(model: Any) -> Any:
-    """The variable that is the learning rate; a schedule; or None."""
+    """The learning rate: a variable, a schedule or None."""
     optimizer = getattr(model, "optimizer", None)
     rate = getattr(optimizer, "learning_rate", None)
     return getattr(optimizer, "lr", None) if rate is None else rate
@@ -17,7 +17,7 @@ def learning_rate(model: Any) -> Any:
 def rate_tensor(model: Any, counter: Any) -> Any:
     """The tensor that `learning_rate:0` means, or None.
 
-    What a schedule gives is computed for hooks alone: they can fetch it, not feed it.
+    The value of a schedule is computed for hooks alone: they can fetch it, not feed it.
     """
     rate = learning_rate(model)
     if callable(rate) and not isinstance(rate, tf.Variable):

@@ -1,7 +1,7 @@
 """One run of `fit`, `evaluate` or `predict` with hooks, in a v1 graph.
 
-The hooks are driven by TensorFlow's own `MonitoredSession`, over Keras's session:
-each execution of Keras's function is one of its runs.
+TensorFlow's own `MonitoredSession` drives the hooks, over Keras's session. Each
+execution of Keras's function is one `run` of the `MonitoredSession`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class GraphFitRun:
         return run
 
     def begin(self, mode: str) -> None:
-        """The loop begins: `train`, `test` or `predict`."""
+        """Called when the loop begins: `train`, `test` or `predict`."""
         if self._mode is None:
             self._mode = mode
             self._function = LoopFunction(self._model, mode, self._session_of)
@@ -69,12 +69,12 @@ class GraphFitRun:
             self._starters.install()
 
     def _starter(self, name: str) -> Callable[..., Any]:
-        """Takes the place of a method that starts a loop, or a step, on the model."""
+        """A replacement for a model method that starts a loop or a step."""
         model, original = self._model, getattr(self._model, name)
 
         def start(*args: Any, **kwargs: Any) -> Any:
             if not inner_loops.is_running(model):
-                # An exception of somebody else ended this run without telling us.
+                # An exception from elsewhere ended the loop; nobody called `leave`.
                 self.leave()
             caller = str(sys._getframe(1).f_globals.get("__name__"))
             # A loop over a generator makes its predictions by `predict_on_batch`.
@@ -104,7 +104,7 @@ class GraphFitRun:
                     self._driven.come_back()
 
     def _session_of(self, function: Any, session: Any) -> KerasSession:
-        """The session of which Keras's function makes its callable."""
+        """The session that makes the callable of Keras's function."""
         mine = self._session
         if mine is None or mine.native is not session:
             mine = self._session = KerasSession(session)
@@ -165,23 +165,23 @@ class GraphFitRun:
         averages.end_with_this_batch()
 
     def _stopped_by(self, error: BaseException, step: StepCall) -> Any:
-        """A hook ended the run cleanly by its error."""
+        """Ends the loop, as a hook's error asked."""
         self._stop()
         outputs = step.take_outputs()
         if outputs is not None:
             return outputs  # the step was made: `after_run` raised
         if self._mode == "predict":
             raise error
-        # Keras has no way to leave the loop before a step but to get its outputs.
+        # Keras cannot leave its loop before a step without outputs of that step.
         return self._last or [0.0] * len(self._model.metrics_names)
 
     @property
     def waits(self) -> bool:
-        """Whether it goes on and its hooks have had no event yet."""
+        """Whether the run goes on and its hooks have had no event yet."""
         return self._driven is None and not self.is_over
 
     def is_mode(self, name: str) -> bool:
-        """Whether this run is of that loop."""
+        """Whether `name` is the run's loop: `train`, `test` or `predict`."""
         return self._mode == name
 
     def end(self, hook: Any) -> None:

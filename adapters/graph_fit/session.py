@@ -11,16 +11,16 @@ from hookbridge import errors
 
 
 class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
-    """A second handle of a session: the same session, which stays open.
+    """A second handle of Keras's session; closing the handle does nothing.
 
-    Keras makes its callables from it, so that they come to the run with hooks. What
-    hooks run is an ordinary run. Only the step is not: `MonitoredSession` asks for it
-    by `StepCall.fetches`.
+    Keras lets it make callables, so that each step goes to the run with hooks. A hook's
+    `run` is an ordinary run of the session. Only the step is not: `MonitoredSession`
+    asks for it by `StepCall.fetches`.
 
     Attributes:
       native: Keras's session.
-      make_step: makes what Keras calls in each step, of a `CallableOptions`.
-      step: the `StepCall` that goes on.
+      make_step: makes, from a `CallableOptions`, what Keras calls in each step.
+      step: the current `StepCall`.
     """
 
     def __init__(self, session: Any) -> None:
@@ -59,7 +59,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
                     "`SessionRunArgs(fetches)`.",
                     see="v1 graph in fit",
                 ) from e
-        # A tensor of the step outside a step: on the last batch.
+        # A tensor of the step, fetched outside a step, is computed on the last batch.
         feeds = {**step.last_feeds, **(feed_dict or {})}
         return self.native.run(fetches, feeds, options, run_metadata)
 
@@ -67,7 +67,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         """Does nothing: the model lives in the session."""
 
     def __eq__(self, other: Any) -> bool:
-        # Keras makes a callable anew where the session is another one.
+        # Keras compares sessions: for an unequal one it would make a new callable.
         return other is self or other is self.native
 
     def __hash__(self) -> int:

@@ -14,13 +14,13 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
     """Gives `MonitoredSession` Keras's session; called again in recovery.
 
     Variables of the model keep their values; those that hooks made in `begin` get
-    their first one.
+    their initial values.
 
     Args:
       session: the session.
-      scaffold: that of a hook, or None.
-      again: variables that are initialised again.
-      add_saver: files the saver on the graph.
+      scaffold: the scaffold of a hook, or None.
+      again: variables to initialise again.
+      add_saver: adds the saver to its collection of the graph.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
         return self._session
 
     def _run_scaffold(self, scaffold: Any) -> None:
-        # Before `finalize`, which makes the rest: to initialise everything, and so
-        # the model, anew.
+        # Only the user's own ops run: those that `finalize` makes initialise
+        # everything, so they would reset the model.
         given = (scaffold.init_op, scaffold.local_init_op)
         scaffold.finalize()
         if given[0] is not None:
@@ -61,7 +61,7 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
 
 
 def initialise(session: Any, again: Sequence[Any]) -> None:
-    """Initialises what is not initialised; Keras initialises its own variables."""
+    """Initialises what has no value, and `again`; leaves Keras's variables to Keras."""
     graph = session.graph
     variables = [
         v

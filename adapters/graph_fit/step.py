@@ -15,12 +15,12 @@ from hookbridge.adapters.live_session import feeds as live_feeds
 class StepCall:
     """What Keras calls in each step.
 
-    One callable of the session per set of fetches, feeds and options of hooks.
+    There is one callable of the session per set of fetches, feeds and options of hooks.
 
     Args:
       session: Keras's session.
       options: the `CallableOptions` by which Keras would make its callable.
-      fetches: what `original_args.fetches` is.
+      fetches: what hooks get as `original_args.fetches`.
       rate: the learning rate: a variable, a schedule or None.
     """
 
@@ -32,7 +32,7 @@ class StepCall:
         self._rate = rate
         tensor = self._graph.get_tensor_by_name
         self.placeholders = [tensor(name) for name in options.feed]
-        # The placeholders in whose place a dataset's elements are taken.
+        # The placeholders whose values come from a dataset.
         connected = (c.to_tensor for c in options.tensor_connection)
         self.from_dataset = {name.partition(":")[0] for name in connected}
         self._own = frozenset(options.feed)
@@ -43,7 +43,7 @@ class StepCall:
         self.data_ended = False
 
     def feed_dict(self, values: Sequence[Any]) -> dict[Any, Any]:
-        """What the loop feeds, as a session loop would."""
+        """The feeds of the loop, as a session loop would give them."""
         self.last_feeds = dict(zip(self.placeholders, values, strict=True))
         return self.last_feeds
 
@@ -85,7 +85,7 @@ class StepCall:
         return {"caller": self._outputs, **plan.build_results(values, fed)}
 
     def take_outputs(self) -> Any:
-        """What Keras expects of the last execution; None where nobody has run it."""
+        """What Keras expects of the last execution; None if none, or taken already."""
         outputs, self._outputs = self._outputs, None
         return outputs
 
@@ -102,7 +102,7 @@ class StepCall:
         return feeds
 
     def _same(self, tensor: Any) -> list[Any]:
-        """What a feed of `tensor` feeds: of the learning rate, all that reads it.
+        """The tensors to feed for `tensor`: for the learning rate, all reads of it.
 
         Raises:
           errors.LiveSessionError: it is the learning rate of a schedule.
@@ -128,7 +128,7 @@ class _Plan:
     def __init__(
         self, graph: Any, options: Any, wanted: Any, fed: Mapping[str, Any]
     ) -> None:
-        # Plans are found by the ids of what is fetched: keep it alive.
+        # Keeps the fetched objects alive, since plans are found by their ids.
         self._wanted = wanted
         self._mapper = compat.private("FetchMapper").for_fetch(wanted)
         self.own = len(options.fetch)
@@ -137,13 +137,14 @@ class _Plan:
         self.options.CopyFrom(options)
         self.options.ClearField("feed")
         self.options.feed.extend(self._feeds)
-        # A fed tensor is not taken from where Keras takes it.
+        # A fed tensor is disconnected from the dataset.
         sources = {c.to_tensor: c.from_tensor for c in options.tensor_connection}
         del self.options.tensor_connection[:]
         for connection in options.tensor_connection:
             if connection.to_tensor not in fed:
                 self.options.tensor_connection.add().CopyFrom(connection)
-        # Where each unique fetch of the hooks is: an index, a fed name, or nothing.
+        # Where each unique fetch of the hooks is found: the index of a result, the
+        # name of a feed, or None for an operation.
         self._places: list[int | str | None] = []
         for fetch in self._mapper.unique_fetches():
             self._places.append(self._place(graph, fetch, fed, sources))

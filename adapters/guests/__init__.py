@@ -1,6 +1,6 @@
-"""What an item is, where it writes, and which process calls it.
+"""What kind a guest is, where it writes, and which processes call it.
 
 Read `kinds`, `roles`, `skipped`, `in_begin`; then `any_flavour`, `foreign`, `paths`,
-`outside` and `watchers`. Which events a guest overrides is
-`hookbridge.lifecycle.overrides`.
+`outside` and `watchers`. `hookbridge.lifecycle.overrides` tells which events a guest
+overrides.
 """

@@ -10,7 +10,7 @@ from hookbridge import compat, errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.lifecycle.overrides import wants_batches
 
-# Class name -> what it needs, and the way out.
+# Class name -> (reason, way out).
 _REFUSED = {
     "SwapEMAWeights": (
         "it swaps the moving averages of a Keras 3 optimizer",
@@ -20,7 +20,7 @@ _REFUSED = {
 
 
 class ForeignCallback(kinds.Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
-    """The callback itself, with what Keras 2 asks of callbacks besides."""
+    """A proxy of the callback, with the methods that only Keras 2 calls."""
 
     @property
     def guest(self) -> Any:
@@ -31,7 +31,7 @@ class ForeignCallback(kinds.Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,ty
         """Called by Keras before training.
 
         Raises:
-          errors.RefusedError: the callback needs a Keras 3 model, and this is none.
+          errors.RefusedError: the callback needs a Keras 3 model; this is another.
         """
         reason = _REFUSED.get(kinds.stock_name(self.guest))
         if reason is not None and hasattr(model, "_train_counter"):
@@ -61,5 +61,5 @@ def is_foreign(callback: Any) -> bool:
 
 
 def for_every_keras(callback: Any) -> Any:
-    """The callback, such that each Keras in this process can call it."""
+    """The callback, wrapped if some Keras in this process could not call it."""
     return ForeignCallback(callback) if is_foreign(callback) else callback

@@ -1,4 +1,4 @@
-"""A hook that is made when its graph is there."""
+"""A hook that is made when the graph of its run exists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hookbridge.adapters.guests import kinds
 class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Makes a hook in `begin`, on the graph of the run, and passes on all events.
 
-    Its attributes are those of the hook that it has made last.
+    Its attributes are those of the hook that it made last.
 
     Args:
       make: a function without arguments that returns a new hook.
@@ -77,7 +77,7 @@ def _name(make: Any) -> str:
 
 
 def in_begin(make: Callable[[], Any]) -> Any:
-    """A hook that `make` makes once the graph of the run is there.
+    """A hook that `make` makes once the graph of the run exists.
 
     For hooks whose constructor takes tensors or operations, in hosts that have a
     graph of their own:
@@ -88,19 +88,19 @@ def in_begin(make: Callable[[], Any]) -> Any:
 
         model.fit(x, y, callbacks=hb.as_callbacks(hb.in_begin(final_loss)))
 
-    It works in every host, and makes a new hook in every run. What the made hook has,
-    such as `final_ops_values`, is read from the returned one.
+    It works in every host, and makes a new hook in every run. The attributes of the
+    made hook, such as `final_ops_values`, can be read from the returned one.
 
     Args:
       make: a function without arguments that returns a hook. It is called once in
-        each run, in `begin`, on the thread of the loop, with the run's graph as the
-        default graph, which may still grow.
+        each run, in `begin`, on the thread of the loop. The run's graph is then the
+        default graph, and `make` may add to it.
 
     Returns:
       A `SessionRunHook`.
 
     Raises:
-      errors.InvalidArgumentError: `make` is no function, for example a hook.
+      errors.InvalidArgumentError: `make` is not a function but, for example, a hook.
       errors.NotAGuestError: in `begin`, `make` has returned something else.
     """
     if not callable(make) or kinds.is_hook(make):

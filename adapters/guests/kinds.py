@@ -12,7 +12,7 @@ from hookbridge import compat, errors
 Flavour = Literal["keras2", "keras3"]
 KERAS = ("keras", "tf_keras")
 HOOK_METHODS = ("begin", "after_create_session", "before_run", "after_run", "end")
-# The methods every Keras flavour calls on every callback whatever it overrides.
+# Every Keras flavour calls these on every callback, whether it overrides them or not.
 CALLBACK_METHODS = (
     "set_params",
     "set_model",
@@ -30,7 +30,7 @@ def _has_all(item: Any, methods: Iterable[str]) -> bool:
 def is_callback(item: Any) -> bool:
     """Whether `item` is a Keras callback instance of any flavour.
 
-    A callback of one Keras is no instance of another Keras's base class, so an
+    A callback of one Keras is not an instance of another Keras's base class. So an
     object with the methods that every `CallbackList` calls counts too.
     """
     if inspect.isclass(item):
@@ -68,7 +68,7 @@ def is_of_keras(cls: type) -> bool:
 
 
 def keras_behind(item: Any) -> Any:
-    """The Keras that an object's class is of, or derives from; None without one."""
+    """The Keras module that an object's class is or derives from; None without one."""
     for base in type(item).__mro__:
         if is_of_keras(base):
             return importlib.import_module(base.__module__.partition(".")[0])
@@ -92,7 +92,7 @@ def check_kind(guest: Any) -> None:
     """Refuses a guest that is a hook and a callback at once.
 
     Raises:
-      errors.RefusedError: it is both; either host would call one half of it only.
+      errors.RefusedError: it is both; each host would call only one half of it.
     """
     import tensorflow as tf
 
@@ -120,7 +120,7 @@ class Wrapper:
 
 
 def unwrapped(item: Any) -> Any:
-    """The guest that a user gave, out of everything that it was wrapped in."""
+    """The guest that a user gave, without its wrappers."""
     while isinstance(item, Wrapper):
         item = item.guest
     return item
@@ -130,7 +130,7 @@ def flatten(items: Any) -> list[Any]:
     """One guest, a (nested) list of guests or a `CallbackList` as a flat list.
 
     Args:
-      items: those; None is no guest at all, but not within a list.
+      items: the guests; None means no guest, but is refused within a list.
 
     Raises:
       errors.NotAGuestError: something in `items` is neither hook nor callback.
@@ -178,5 +178,5 @@ def _complaint(item: Any) -> str:
 
 
 def name_of(guest: Any) -> str:
-    """How messages and reports name a guest: its class."""
+    """The name of a guest in messages and reports: its class."""
     return type(guest).__name__

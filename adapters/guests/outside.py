@@ -1,4 +1,4 @@
-"""Eager variables that guests hold themselves, and that no step of a session changes.
+"""Finds eager variables that guests hold and that a session does not train.
 
 A `tf.train.Checkpoint(model=...)` of an eager model, made outside the loop, saves that
 model. The session trains the variables of its graph, so the guest saves untrained ones.
@@ -18,16 +18,16 @@ from hookbridge import compat
 from hookbridge.adapters.guests import kinds
 
 _DEPTH = 8
-_MOST = 5000  # objects looked at; a guest may hold a data set
+_MOST = 5000  # objects to look at; a guest may hold a data set
 _COUNTERS = ("iter", "iteration", "iterations", "global_step")
 
 
 class _Held(NamedTuple):
-    """An eager variable that looks like one that is trained.
+    """An eager variable that looks like a trained variable of the graph.
 
     Attributes:
       callback: the guest that holds it.
-      place: where, such as `".checkpoint.model"`.
+      place: its place in the guest, such as `".checkpoint.model"`.
       variable: the variable.
       before: a checksum of its value.
     """
@@ -39,12 +39,12 @@ class _Held(NamedTuple):
 
 
 class OutsideVariables:
-    """What callbacks hold as training begins that looks like variables of the graph.
+    """Eager variables in callbacks, as training begins, that look like trained ones.
 
     Args:
       callbacks: the guests.
       variables: the trained variables of the graph.
-      follows: whether an eager variable follows the session.
+      follows: tells whether an eager variable follows the session.
     """
 
     def __init__(
@@ -58,7 +58,8 @@ class OutsideVariables:
             _Held(callback, place, variable, _checksum(variable))
             for callback in callbacks
             for place, variable in _reachable(callback)
-            # First: any look at a variable that follows the session would be a use.
+            # This check comes first: to look at a variable that follows the session
+            # would count as a use.
             if not follows(variable)
             and _is_eager(variable)
             and _looks_like(variable, trained)
@@ -106,12 +107,12 @@ def _checksum(variable: Any) -> int:
 
 
 def _reachable(callback: Any) -> Iterator[tuple[str, Any]]:
-    """The variables that an object holds, and where, the nearest first."""
+    """The variables that an object holds, with their places; the nearest first."""
     todo: list[tuple[str, Any, int]] = [("", callback, 0)]
     seen: set[int] = set()
     for place, item, depth in todo:
         ours = type(item).__module__.partition(".")[0] == "hookbridge"
-        # A live model is asked for nothing, not even its class: it would be cloned.
+        # Nothing is read from a live model, not even its class: that would clone it.
         if id(item) in seen or (ours and depth) or isinstance(item, type):
             continue
         seen.add(id(item))

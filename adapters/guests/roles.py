@@ -31,19 +31,19 @@ _WRITERS = (
     "ProgbarLogger",
     "SidecarEvaluatorModelExport",
 )
-# Delivered once, on the chief, which alone validates.
+# Delivered only on the chief, since only the chief validates.
 _ONCE = ("on_train_end", "on_test_begin", "on_test_end")
 _ONCE_BATCH = ("on_test_batch_begin", "on_test_batch_end")
 _MARK = "_hookbridge_role"
 
 
 def default_role(guest: Any) -> Role:
-    """Where a guest runs unless told otherwise.
+    """Where a guest runs without `set_role`.
 
-    A hook runs in every process that it is given to, as in TensorFlow. On the chief
-    run: Keras callbacks that write, callbacks with Keras's own mark
-    `_chief_worker_only`, and callbacks that monitor a `val_*` value, which the chief
-    alone has. All others are split as in ElasticDL's design: batch and epoch events on
+    A hook runs in every process that it is given to, as in TensorFlow. These run on the
+    chief: Keras callbacks that write, callbacks with Keras's own mark
+    `_chief_worker_only`, and callbacks that monitor a `val_*` value, which only the
+    chief has. All others are split as in ElasticDL's design: batch and epoch events on
     every worker, `on_test_*` and `on_train_end` on the chief.
 
     Args:
@@ -60,13 +60,13 @@ def default_role(guest: Any) -> Role:
 
 
 def set_role(guest: Any, role: Role) -> Any:
-    """Says which processes of a cluster call a guest.
+    """Sets which processes of a cluster call a guest.
 
-    Takes effect where the guest is converted, by `as_hooks`, `as_callbacks` or a
-    loop of `hookbridge.loops`. In a job of one process every guest is called.
+    The role takes effect when the guest is converted, by `as_hooks`, `as_callbacks` or
+    a loop of `hookbridge.loops`. In a job of one process every guest is called.
 
     Args:
-      guest: a hook or callback, which is marked and otherwise left as it is.
+      guest: a hook or callback; it gets a mark and is otherwise unchanged.
       role: `"chief"`: the chief, and an evaluator for what is given to it;
         `"worker"`: the chief and every worker; `"evaluator"`: the evaluator;
         `"all"`: every process; `"split"`, for callbacks: every worker, but the
@@ -105,7 +105,7 @@ def role_of(guest: Any) -> Role:
 def role_in_fit(guest: Any) -> Role:
     """Where `fit`, `evaluate` and `predict` call a guest.
 
-    Keras's own rules know no chief: each process that calls `fit` calls all its
+    Keras itself has no rule about a chief: each process that calls `fit` calls all its
     callbacks, unless `set_role` says otherwise. Nothing is split: each process runs
     the whole `fit` with its validation.
     """
@@ -114,10 +114,10 @@ def role_in_fit(guest: Any) -> Role:
 
 
 def check_role(role: Any) -> Role:
-    """The role, if it is one.
+    """Returns `role` if it is a role.
 
     Raises:
-      errors.InvalidArgumentError: it is none.
+      errors.InvalidArgumentError: it is not one.
     """
     for known in ROLES:
         if role == known:
@@ -128,7 +128,7 @@ def check_role(role: Any) -> Role:
 
 
 def runs_here(role: Role) -> bool:
-    """Whether a guest of this role is called in this process at all.
+    """Whether this process calls a guest of this role.
 
     Raises:
       errors.InvalidArgumentError: `TF_CONFIG` is malformed.
@@ -142,7 +142,7 @@ def runs_here(role: Role) -> bool:
 
 
 def delivers(role: Role, event: str) -> bool:
-    """Whether a guest that runs here gets this event here."""
+    """Whether a guest that this process calls gets this event here."""
     if role != "split" or event not in (*_ONCE, *_ONCE_BATCH):
         return True
     return task_of() != "worker"

@@ -1,4 +1,4 @@
-"""What takes the place of a guest in a process where its role does not let it run."""
+"""Replacements for guests whose role does not let them run in this process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SkippedCallback(_Skipped, any_flavour.AnyFlavour):
       role: where it runs.
     """
 
-    # Keras 2: no method reads `logs`, so nothing need be converted.
+    # Keras 2: no method reads `logs`, so Keras need not convert them.
     _supports_tf_logs = True
     _chief_worker_only = False
 
@@ -68,7 +68,7 @@ class SkippedCallback(_Skipped, any_flavour.AnyFlavour):
 
 
 def hook_unless_skipped(hook: Any) -> Any:
-    """The hook itself where it runs, as `set_role` said, or what takes its place."""
+    """The hook itself, or a `SkippedHook` if `set_role` excludes this process."""
     role = roles.given_role(hook)
     if role is None or roles.runs_here(role):
         return hook
@@ -76,6 +76,6 @@ def hook_unless_skipped(hook: Any) -> Any:
 
 
 def callback_unless_skipped(callback: Any) -> Any:
-    """The callback itself where `fit` calls it, or what takes its place."""
+    """The callback itself, or a `SkippedCallback` if `fit` must not call it here."""
     role = roles.role_in_fit(callback)
     return callback if roles.runs_here(role) else SkippedCallback(callback, role)

@@ -1,7 +1,7 @@
-"""Who wants to know where a guest goes: a profile.
+"""Tells a watcher, such as a profile, how a guest is used.
 
-The converters tell of each wrapper, and the wrappers of each run that they join. A
-guest that nobody watches costs one look.
+The converters report each wrapper, and the wrappers report each run that they join.
+Without a watcher, a report costs one look at an attribute.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MARK = "_hookbridge_watcher"
 
 
 class Watcher(Protocol):
-    """What is told."""
+    """Gets the reports about a guest."""
 
     def wrapped(self, wrapper: Any) -> None:
         """A guest has been wrapped for the other loop."""
@@ -24,7 +24,7 @@ class Watcher(Protocol):
 
 
 def watch(guest: Any, watcher: Watcher) -> None:
-    """From here on the watcher is told of a guest."""
+    """From now on the watcher gets reports about a guest."""
     if hasattr(guest, "__dict__"):
         vars(guest)[_MARK] = watcher
 
@@ -36,14 +36,14 @@ def unwatch(guest: Any) -> None:
 
 
 def tell_wrapped(item: Any) -> None:
-    """Tells of what a converter has made of a guest."""
+    """Reports the wrapper that a converter has made, if it has made one."""
     watcher = getattr(kinds.unwrapped(item), _MARK, None)
     if watcher is not None and isinstance(item, kinds.Wrapper):
         watcher.wrapped(item)
 
 
 def tell_joined(guest: Any, run: Any) -> None:
-    """Tells of the run that a guest takes part in."""
+    """Reports the run that a guest takes part in."""
     watcher = getattr(guest, _MARK, None)
     if watcher is not None:
         watcher.joined(run)

@@ -46,14 +46,14 @@ class Closure:
         self.written: set[str] = set()
         self.iterators: set[str] = set()
         self.runs_step = False
-        # Not recursive: graphs are deeper than Python's stack.
+        # Not recursive: graphs can be deeper than Python's stack.
         stack = list(roots)
         while stack:
             op = stack.pop()
             if op.name in ops or self_assigns.get(op.name, "") not in ("", *fed):
-                # The initializer of a variable of the model writes the value that
-                # is there; it is an assignment only with a fed value
-                # (`Variable.load`).
+                # The initializer of a model variable writes the value that the variable
+                # has, so it is left out. Only a fed value (`Variable.load`) makes it an
+                # assignment.
                 continue
             if op.name == step_op_name:
                 self.runs_step = True

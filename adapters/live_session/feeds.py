@@ -1,4 +1,4 @@
-"""What hooks feed, checked as `Session.run` checks it."""
+"""The feeds of hooks, checked as `Session.run` checks them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def dense(graph: Any, key: Any, value: Any) -> list[tuple[Any, Any]]:
     """One entry of a `feed_dict` as `(tensor, value)`: several for a sparse tensor.
 
     Raises:
-      TypeError: the key is no tensor of the graph, nor the name of one.
+      TypeError: the key is neither a tensor of the graph nor the name of one.
     """
     if isinstance(key, tf.SparseTensor):
         parts = [key.indices, key.values, key.dense_shape]

@@ -19,7 +19,7 @@ class _Last(NamedTuple):
     optimizer: Any  # a weak reference, or None
 
 
-# One variable per model: what was traced for it in one run serves the next.
+# One variable per model, so that functions traced with it in one run serve the next.
 _VARIABLES: weakref.WeakKeyDictionary[Any, ModelVariable] = weakref.WeakKeyDictionary()
 _LAST: weakref.WeakKeyDictionary[Any, _Last] = weakref.WeakKeyDictionary()
 
@@ -29,8 +29,8 @@ def note_restored(model: Any, value: int | None) -> None:
 
     Args:
       model: the Keras model, with the optimizer's `iterations` restored too.
-      value: the global step; None where the checkpoint has none and `iterations`
-        has to do.
+      value: the global step; None if the checkpoint has none, and then `iterations`
+        is used.
     """
     _LAST.pop(model, None)
     if value is not None:
@@ -56,7 +56,7 @@ def _count(model: Any) -> int:
     if last is None or last.optimizer != _optimizer_reference(model):
         return iterations
     moved = iterations - last.iterations
-    # `iterations` goes back where a checkpoint was restored.
+    # `iterations` is smaller than before when a checkpoint was restored.
     return last.value + moved if moved >= 0 else iterations
 
 
@@ -92,7 +92,7 @@ class GlobalStep:
         self.value += steps
 
     def push(self) -> None:
-        """Writes the count to the variable if it is behind."""
+        """Writes the count to the variable if the variable is behind."""
         if self._pushed != self.value:
             self.variable.eager.assign(self.value)
             self._pushed = self.value

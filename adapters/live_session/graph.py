@@ -38,18 +38,18 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
       names: the catalogue of the traced step.
       variables: the model's variables.
       global_step: the variable that counts completed steps.
-      learning_rate: the optimizer's learning-rate variable, or None where it has
-        none (a schedule, or no optimizer).
+      learning_rate: the optimizer's learning-rate variable, or None if there is none
+        (a schedule, or no optimizer).
 
     Attributes:
       handles: `{placeholder of a handle: ModelVariable}`.
-      values: `{tensor of a handle: tensor of the variable's value}`, since the name
-        `<variable>:0` means the value.
+      values: `{name of a handle's tensor: tensor of the variable's value}`, since the
+        name `<variable>:0` means the value.
       self_assigns: `{initializer of a variable: the tensor that it assigns}`.
       step_tensors: `{placeholder: StepTensor}`.
       tapped: `{placeholder: key}` of the step tensors that each step has to return.
       loop_fetches: `{name: tensor}`, what a session loop would fetch in each step.
-      saver: the saver of the run, where it is the default one; otherwise None.
+      saver: the saver of the run if it is the default one; otherwise None.
       step_op: the operation that stands for the step.
       global_step_name: the placeholder of the global step's handle.
       global_step_tensors: names of the tensors whose value is the global step.
@@ -78,8 +78,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         with self.as_default():
             step = self._variables.make(global_step)
             self.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
-            # Otherwise TensorFlow's read has a conditional for a variable that is not
-            # initialised, which takes longer than all the rest of this graph.
+            # TensorFlow's own read has a conditional for an uninitialised variable; to
+            # build it takes longer than all the rest of this graph.
             with self.name_scope("global_step/"):
                 copy = step.read_value() + 0
             self.add_to_collection(compat.private("global_step_read_key"), copy)
@@ -103,9 +103,9 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def growing(self) -> Iterator[None]:
-        """In this context ops are added, whatever the caller's own contexts are.
+        """A context for adding ops; the caller's own contexts have no effect in it.
 
-        The graph may be final: a new op changes nothing that a session has run.
+        It works on a final graph too: a new op changes nothing that a session has run.
         """
         finalized = self.finalized
         if finalized:
@@ -124,11 +124,10 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def finalizing(self, scaffold: Any) -> Iterator[None]:
-        """In this context a scaffold adds what prepares a session.
+        """A context in which a scaffold adds the ops that prepare a session.
 
-        The variables of the model need no preparation, since Keras has initialised
-        them. So they are left out of what the scaffold makes by default; a default
-        saver saves them all the same.
+        Keras has initialised the variables of the model. So the ops that the scaffold
+        makes by default leave them out; only a default saver includes them.
         """
         is_stock = type(scaffold).finalize is v1.train.Scaffold.finalize
         if self.finalized or not is_stock or self._hooks_have_variables():
@@ -142,7 +141,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def hiding_variables(self) -> Iterator[None]:
-        """In this context the collections hold those variables only that are made."""
+        """A context in which looking at collections makes no variables."""
         before, self._hides_variables = self._hides_variables, True
         try:
             yield
@@ -151,7 +150,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     def _hooks_have_variables(self) -> bool:
         if self._variables.are_made:
-            return True  # or may have: somebody has looked
+            return True  # hooks may have added to the collections they looked at
         keys = (*COLLECTIONS, v1.GraphKeys.SAVEABLE_OBJECTS)
         return any(super(LiveGraph, self).get_collection(key) for key in keys)
 
@@ -159,7 +158,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         """What a checkpoint of the model holds: `{name: variable}`."""
         return self._variables.saved()
 
-    # What lists variables, or everything, makes them first.
+    # A method that lists variables, or all ops, makes the variables first.
 
     def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
         """As in `tf.Graph`."""
@@ -172,7 +171,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         return super().get_collection_ref(name)  # type: ignore[no-any-return]
 
     def get_all_collection_keys(self) -> list[str]:
-        """As in `tf.Graph`, which exports a graph by them: those that are in use."""
+        """As in `tf.Graph`, which exports a graph by its keys: only those in use."""
         keys = super().get_all_collection_keys()
         return [k for k in keys if k not in COLLECTIONS or self._variables.are_made]
 
@@ -215,13 +214,13 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         )
 
     def tap(self, *placeholders: str) -> None:
-        """Lets each step return these, if they are step tensors, from now on."""
+        """From now on, each step returns the step tensors among `placeholders`."""
         for name in placeholders:
             if name in self.step_tensors:
                 self.tapped[name] = self.step_tensors[name].key
 
     def _make_op(self, name: str) -> bool:
-        """Makes what has an op of that name and is made on demand, if anything has."""
+        """Makes the variable or saver ops with that name; returns whether it did."""
         if self._variables.make_op(name):
             return True
         return self.saver is not None and self.saver.make_op(self, name)

@@ -1,4 +1,4 @@
-"""The variables of a live graph, made in it when somebody looks at them.
+"""The variables of a live graph, which are made when somebody looks at them.
 
 The handle of such a graph variable is a placeholder. Savers, summaries and hooks
 build ops on it as on any v1 variable; when the ops run, the handle of the eager
@@ -26,7 +26,7 @@ COLLECTIONS = (
     v1.GraphKeys.TRAINABLE_VARIABLES,
     v1.GraphKeys.LOCAL_VARIABLES,
 )
-# What a variable consists of, after its name: the handle and the ops on it.
+# The suffixes of a variable's ops: the handle itself, and the ops on it.
 _READ, _VALUE = "/Read/ReadVariableOp", "/current_value"
 _ASSIGN, _INITIALIZED = "/Assign", "/IsInitialized"
 _PARTS = ("", _READ, _VALUE, _ASSIGN, _INITIALIZED)
@@ -40,13 +40,13 @@ class GraphVariables:
       variables: the model's variables, in the order of the collections.
 
     Attributes:
-      handles: see `LiveGraph`, as `values` and `self_assigns`.
+      handles: see `LiveGraph`; so are `values` and `self_assigns`.
       are_made: whether all of them are in the graph and in its collections.
     """
 
     def __init__(self, graph: Any, variables: Sequence[ModelVariable]) -> None:
         self._graph = graph
-        # Nothing else in the graph can take these names.
+        # `unique_name` reserves the names, so no other op can take them.
         self._known = {graph.unique_name(v.name): v for v in variables}
         self._made: dict[str, Any] = {}
         self.handles: dict[str, ModelVariable] = {}
@@ -59,7 +59,7 @@ class GraphVariables:
         return {n: v for n, v in self._known.items() if not v.local}
 
     def make(self, variable: ModelVariable) -> Any:
-        """The graph variable of a variable of the model."""
+        """The graph variable for a variable of the model."""
         name = next(n for n, known in self._known.items() if known is variable)
         if name not in self._made:
             self._add([name])
@@ -77,13 +77,14 @@ class GraphVariables:
         return False
 
     def make_all(self) -> None:
-        """Makes what has not been made, and fills the collections."""
+        """Makes the variables that are not made yet, and fills the collections."""
         if self.are_made:
             return
         self.are_made = True
         self._add([name for name in self._known if name not in self._made])
         for key in COLLECTIONS:
-            # Before what hooks have added: the order does not tell who looked when.
+            # In front of what hooks have added, so that the order does not depend on
+            # when somebody first looked.
             self._graph.get_collection_ref(key)[:0] = [
                 self._made[name]
                 for name, variable in self._known.items()
@@ -91,7 +92,7 @@ class GraphVariables:
             ]
 
     def _add(self, names: Sequence[str]) -> None:
-        # An import takes a quarter of the time that building op by op takes.
+        # An import takes a quarter of the time of building op by op.
         definition = v1.GraphDef(versions=self._graph.graph_def_versions)
         for name in names:
             dtype = components(self._known[name].eager)[0].dtype

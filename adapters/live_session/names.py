@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from hookbridge import errors
 from hookbridge.names import nearest
 
-# What Keras appends to the name of a scope that is taken.
+# Keras appends this to the name of a scope if the name is taken.
 _SUFFIX = re.compile(r"_\d+$")
 # The scope of Keras 2's loop over several steps per execution.
 _LOOP = re.compile(r"while(_\d+)?$")
 
 
-# What the keys of a prediction's outputs begin with.
+# The prefix of the keys of a prediction's outputs.
 OUTPUTS = "outputs/"
 
 
@@ -23,8 +23,8 @@ class StepTensor(NamedTuple):
     """A tensor of the step that can be fetched.
 
     Attributes:
-      key: what identifies it: a short key such as `loss`, or the tensor's name in
-        the graph of the step.
+      key: its identity: a short key such as `loss`, or the tensor's name in the graph
+        of the step.
       dtype: its dtype.
       shape: its static shape, possibly unknown.
     """
@@ -41,7 +41,7 @@ class StepNames:
     metric, `gradients/<variable>:0`); the tensor's name in the step; that name
     without what Keras made up; the same without the number at its end. The first
     tensor in the order of the trace wins, so that a layer's forward output comes
-    before what the gradient makes of it.
+    before tensors of the gradient computation.
 
     Args:
       model_name: the name of the Keras model.
@@ -66,7 +66,7 @@ class StepNames:
 
     @property
     def is_filled(self) -> bool:
-        """Whether a trace has been entered."""
+        """Whether the tensors of a trace have been entered."""
         return bool(self._traced)
 
     def add_short(self, key: str, dtype: Any, shape: Any) -> None:
@@ -88,9 +88,9 @@ class StepNames:
     def _plain_name(self, name: str) -> str:
         """A tensor's name without what Keras made up.
 
-        `"digits_1/hidden_1/Relu:0"` of the model `digits` is `"hidden/Relu:0"`: the
-        scope of the model goes, and so does the `_N` that Keras appends to the
-        scope of a layer whose name was used before.
+        `"digits_1/hidden_1/Relu:0"` of the model `digits` becomes `"hidden/Relu:0"`:
+        this drops the scope of the model, and the `_N` that Keras appends to the scope
+        of a layer whose name was used before.
         """
         op, _, index = name.partition(":")
         *scopes, last = op.split("/")
@@ -120,7 +120,7 @@ class StepNames:
     def find_again(self, key: str, tensors: Iterable[Any]) -> str | None:
         """The name that the step tensor `key` has in another trace of the step.
 
-        Scopes are numbered anew in each function, the body of a loop included.
+        Each function numbers its scopes anew; so does the body of a loop.
         """
         other = StepNames(self._model_name, self._layers)
         other.add_traced(tensors)
@@ -128,7 +128,7 @@ class StepNames:
         return None if found is None else found.key
 
     def check_fed(self, keys: Iterable[str]) -> None:
-        """Refuses feeds of what the step does not compute with.
+        """Refuses feeds of tensors that the step cannot use.
 
         Raises:
           errors.LiveSessionError: for such a feed.

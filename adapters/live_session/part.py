@@ -1,4 +1,4 @@
-"""Ops of the live graph, cut out and put into a `tf.function`."""
+"""Copies ops of the live graph into a `tf.function`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def _graph_def(
 ) -> tuple[Any, bool]:
     """The GraphDef of `ops` alone; inputs from other ops are left open.
 
-    The flag says whether it has resources of this session.
+    The flag says whether the ops have resources of this session.
 
     Args:
       graph: the graph of the ops.
-      ops: what to take from it.
+      ops: the ops to take from it.
       resources: places variables, queues and tables of the ops.
     """
     result = v1.GraphDef()
@@ -37,8 +37,8 @@ def _graph_def(
     for op in ops:
         node = result.node.add()
         node.CopyFrom(op.node_def)
-        # The import fails at a colocation with an op that is not in the part; and
-        # the runtime places ops by their resource handles anyway.
+        # A colocation with an op outside the part would make the import fail. The
+        # runtime places ops by their resource handles anyway.
         node.attr.pop("_class", None)
         has_resources = resources.place(node) or has_resources
         needs_library = needs_library or _function_names(node)
@@ -76,8 +76,8 @@ class Part:
             t.name for op in ops for t in op.outputs
         }
         self._graph_def, self.has_resources = _graph_def(graph, ops, resources)
-        # Control inputs from outside the part come from ops that ran before it: a
-        # function runs stateful ops in the order in which they were built.
+        # Control inputs from outside the part are dropped: those ops run before it, as
+        # a function runs stateful ops in the order in which they were built.
         for node in self._graph_def.node:
             kept = [
                 i
@@ -88,7 +88,7 @@ class Part:
             node.input.extend(kept)
 
     def key(self) -> Any:
-        """Equal for parts that build the same."""
+        """Equal for parts that build the same ops and outputs."""
         return self._graph_def.SerializeToString(deterministic=True), *self._outputs
 
     def build(self, values: Mapping[str, Any], fed: Iterable[str]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class Part:
 
         Args:
           values: `{tensor name: tensor}` of all inputs from outside.
-          fed: names of fed tensors; they replace tensors of this part too.
+          fed: names of fed tensors; a fed value also replaces a tensor of this part.
 
         Returns:
           `{name: tensor or op}` of its outputs.

@@ -19,17 +19,17 @@ class Plan:
 
     Args:
       graph: the live graph.
-      fetches: what `run` was given.
+      fetches: the fetches given to `run`.
       feeds: the fed tensors.
       resources: the variables, queues and so on of hooks in this session.
 
     Attributes:
-      program: what has to be executed.
+      program: the program to execute.
       reads_step: whether it reads the variable of the global step.
       writes_step: whether it writes that variable.
       written: the variables that it writes.
-      aggregated: the variables it uses whose replicas differ.
-      is_plain_step: whether it is a step with fetches and needs nothing around it.
+      aggregated: those variables it uses whose replicas differ.
+      is_plain_step: whether it runs a step and needs no work on variables around it.
     """
 
     def __init__(
@@ -39,14 +39,14 @@ class Plan:
         feeds: Sequence[Any],
         resources: SessionResources,
     ) -> None:
-        # Plans are found by the ids of what is fetched: keep it alive.
+        # Keeps the fetched objects alive, since plans are found by their ids.
         self._given = fetches
         with graph.as_default():
             self._mapper = compat.private("FetchMapper").for_fetch(fetches)
         self._fetches = [_value_of(graph, f) for f in self._mapper.unique_fetches()]
         self._fed = {t.name for t in feeds}
         steps = graph.global_step_tensors - self._fed
-        # The global step is known without running anything.
+        # The session knows the global step, so fetching it runs nothing.
         needed = [f for f in self._fetches if f.name not in steps]
         self.program = SessionProgram(graph, needed, feeds, resources)
         closure = self.program.closure
@@ -89,7 +89,7 @@ class Plan:
 
 
 def _value_of(graph: LiveGraph, fetch: Any) -> Any:
-    """What gives the value of a fetched element: itself, except for a variable."""
+    """The element to fetch: for a variable its value, otherwise `fetch` itself."""
     if fetch.graph is not graph:
         raise ValueError(f"{fetch} is not an element of this graph.")
     fetch = graph.values.get(fetch.name, fetch)

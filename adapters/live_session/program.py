@@ -21,14 +21,15 @@ from hookbridge.adapters.live_session.resources import SessionResources, compile
 
 v1 = tf.compat.v1
 
-# Hooks that fetch something else in every run would fill the memory.
+# The limit is for hooks that fetch something else in every run: they would fill the
+# memory.
 _MOST = 64
 
 
 class FunctionCache:
-    """The functions used last, by what they depend on.
+    """The functions added last, by what they depend on.
 
-    It is kept with a model, so that no later run traces them again.
+    A cache that is kept with a model spares later runs the traces.
     """
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class FunctionCache:
         """Keeps a function.
 
         Args:
-          key: what it depends on.
+          key: identifies what the function depends on.
           function: the function.
           keep: the objects whose ids are in the key.
         """
@@ -64,9 +65,9 @@ class SessionProgram:
     Attributes:
       tensors: the fetched tensors that are not fed.
       closure: the ops that they need.
-      is_of_session: whether it uses variables, queues and so on of hooks, so that no
-        other session can do the same.
-      own_functions: what is traced for such a program.
+      is_of_session: whether it uses variables, queues and so on of hooks, so that its
+        functions are of no use in another session.
+      own_functions: the functions traced for such a program.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class SessionProgram:
         )
         self._concrete: Any = None
         self.own_functions = FunctionCache()
-        # Resources of hooks are gone with the session.
+        # Resources of hooks end with the session.
         self.is_of_session = bool(
             self.closure.iterators
             or self._before.has_resources
@@ -149,7 +150,7 @@ class SessionProgram:
         return {f"{n}:0": function_graph.capture(h) for n, h in handles.items()}
 
     def build_before(self, feed_values: Sequence[Any]) -> dict[str, Any]:
-        """Builds what runs before the step; returns `{tensor name: value}`."""
+        """Builds the ops that run before the step; returns `{tensor name: value}`."""
         values = self.handles()
         values.update(zip((t.name for t in self.feeds), feed_values, strict=True))
         values.update(self._before.build(values, self.fed))
@@ -158,7 +159,7 @@ class SessionProgram:
     def build_after(
         self, values: dict[str, Any], step_values: Mapping[str, Any]
     ) -> list[Any]:
-        """Builds what runs after the step; returns the fetched tensors."""
+        """Builds the ops that run after the step; returns the fetched tensors."""
         values = dict(values)
         values.update({f"{name}:0": v for name, v in step_values.items()})
         values.update(self._after.build(values, self.fed))
@@ -175,7 +176,7 @@ class SessionProgram:
         Args:
           feed_values: eager tensors, one for each of `feeds`.
           step_values: `{placeholder: value}` of the step tensors, from the last step.
-          functions: where the traced function is kept, and looked for.
+          functions: the cache of the traced function.
 
         Returns:
           Eager tensors, one for each of `tensors`.

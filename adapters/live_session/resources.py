@@ -1,8 +1,8 @@
 """Variables, queues, tables and iterators that hooks make in the live graph.
 
-The runtime keeps such resources by name for the whole process. Those of a session
-are new in each session, shared by its runs and gone with it: therefore each live
-session puts them into a container of its own.
+The runtime keeps such resources by name for the whole process. But the resources of a
+session must be new in each session, shared by its runs, and end with it. Therefore each
+live session puts them into a container of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ v1 = tf.compat.v1
 
 _COUNTER = itertools.count()
 
-# The one kind of op whose resource belongs to its kernel and has no name.
+# The only type of op whose resource belongs to its kernel and has no name.
 ONE_SHOT = "OneShotIterator"
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
-    """A `tf.function` of a function that autograph need not read.
+    """A `tf.function` of a function that autograph need not convert.
 
     Args:
       function: the function.

@@ -1,9 +1,9 @@
 """`RunOptions` and `RunMetadata` for functions of the eager runtime.
 
-A `Session` that is asked for a trace returns `step_stats`: which op ran when on
-which device. The eager runtime has no such thing, but its profiler sees the same
-ops: the profile's planes are turned into `step_stats`, from which `ProfilerHook` and
-`tf.compat.v1.profiler` make their timelines.
+A `Session` that is asked for a trace returns `step_stats`: when and on which device
+each op ran. The eager runtime returns none, but its profiler sees the same ops. So the
+profile's planes are turned into `step_stats`; `ProfilerHook` and
+`tf.compat.v1.profiler` make their timelines of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hookbridge import compat, errors
 
 
 def check(options: Any) -> None:
-    """Refuses options that ask for what only a session on a graph has.
+    """Refuses options that only a session on a real graph supports.
 
     Raises:
       errors.LiveSessionError: for such options.

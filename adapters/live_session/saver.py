@@ -16,8 +16,8 @@ v1 = tf.compat.v1
 class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
     """The `Saver` that a `Scaffold` makes by default, without its ops.
 
-    The ops are a few for each variable of the model. A live session saves without
-    them; they are made in the graph when somebody looks for one, as `restore` does.
+    There would be a few ops for each variable of the model. A live session saves
+    without them; they are made when somebody looks for one, as `restore` does.
 
     Args:
       graph: the live graph.
@@ -40,13 +40,13 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
 
     def export_meta_graph(self, *args: Any, **kwargs: Any) -> Any:
         """See `Saver.export_meta_graph`; the graph is exported as it is now."""
-        # A hook keeps its saver: the graph may be that of a later run.
+        # A hook keeps its saver, so the default graph may be that of a later run.
         hiding = getattr(v1.get_default_graph(), "hiding_variables", None)
         with contextlib.nullcontext() if hiding is None else hiding():
             return super().export_meta_graph(*args, **kwargs)
 
     def path_of(self, fetches: Any, feed_dict: Any) -> str | None:
-        """Where a run is to save the model; None if that is not all it is to do."""
+        """The path for a run that only saves the model; None for any other run."""
         names = self.saver_def
         if type(fetches) is not str or fetches != names.save_tensor_name:
             return None
@@ -55,7 +55,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         return str(feed_dict[names.filename_tensor_name])
 
     def make_op(self, graph: Any, op_name: str) -> bool:
-        """Makes the ops if one may have that name; returns whether it did."""
+        """Makes the ops if one of them may have that name; returns whether it did."""
         if self._has_ops or not op_name.startswith(f"{self._scope}/"):
             return False
         self._has_ops = True
@@ -68,7 +68,7 @@ def save(path: str, variables: Mapping[str, ModelVariable]) -> None:
     """Writes a checkpoint.
 
     Args:
-      path: what its files begin with.
+      path: the prefix of its files.
       variables: `{name in the checkpoint: variable}`.
     """
     with tf.device("CPU:0"):

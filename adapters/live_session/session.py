@@ -25,22 +25,22 @@ StepRunner = Callable[[SessionProgram, Sequence[Any]], list[Any]]
 class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
     """A `tf.compat.v1.Session` on the variables and steps of a Keras model.
 
-    `run` takes what `Session.run` takes. Ops run on the model's own variables;
-    `graph.step_op` runs one step of the model together with the other fetches,
-    which then see variables as they were before the step. The loop of a
-    `MonitoredSession` gives `graph.loop_fetches` for it. In other runs, tapped step
-    tensors have the values of the last step.
+    `run` takes the same arguments as `Session.run`. Ops run on the model's own
+    variables. A fetch of `graph.step_op` runs one step of the model; fetches that do
+    not depend on the step then see variables as they were before it. The loop of a
+    `MonitoredSession` gives `graph.loop_fetches` in place of `graph.step_op`. In runs
+    without a step, tapped step tensors have the values of the last step.
 
     Args:
       graph: the live graph.
       global_step: the counter of completed steps.
       run_step: runs one step with the fetches of a program.
       last_values: `{placeholder: value}` of the tapped tensors of the last step.
-      functions: of programs that run without a step, from earlier sessions.
+      functions: cached functions of programs that run without a step.
 
     Attributes:
       saves_directly: whether the default saver works without its ops.
-      read_last: keys of step tensors that runs without a step were asked for.
+      read_last: keys of the step tensors that were fetched in runs without a step.
     """
 
     saves_directly = True
@@ -125,8 +125,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
     def is_loop_step(self, fetches: Any) -> bool:
         """Whether a `MonitoredSession` asks for a step of the loop.
 
-        Keras gets what the loop fetches from the step itself, so that only what hooks
-        fetch besides has to become numpy arrays.
+        Keras gets the loop's own fetches from the step itself. So only the fetches of
+        hooks have to become numpy arrays.
         """
         graph = self._live_graph
         return type(fetches) is dict and fetches.get("caller") is graph.loop_fetches
@@ -171,7 +171,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self.partial_run_setup(fetches)
 
     def _save(self, path: str) -> bytes:
-        """Writes a checkpoint of the model, as the ops of its saver would."""
+        """Writes a checkpoint of the model, as the ops of the default saver would."""
         variables = self._live_graph.saved_variables()
         with self._outside.as_default(), self._eager_mode():
             self._global_step.push()

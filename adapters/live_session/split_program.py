@@ -1,4 +1,4 @@
-"""A session program in two calls, around a step that is a call of its own."""
+"""A session program as two calls, before and after the call of a step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hookbridge.adapters.live_session.resources import compiled
 
 
 class SplitProgram:
-    """What runs before a step, and what runs after it.
+    """The half of a program that runs before a step, and the half that runs after it.
 
     Args:
       program: the fetches of all hooks.
@@ -52,11 +52,11 @@ class SplitProgram:
         return bool(self._program.closure.after)
 
     def before(self, feeds: Sequence[Any]) -> list[Any]:
-        """Runs what depends on nothing of the step; returns what `after` takes."""
+        """Runs the ops that do not depend on the step; returns `known` for `after`."""
         return list(self._before(list(feeds)))
 
     def after(self, known: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-        """Runs what depends on the step; returns the fetched values.
+        """Runs the ops that depend on the step; returns the fetched values.
 
         Args:
           known: what `before` returned.
@@ -66,7 +66,7 @@ class SplitProgram:
         return list(self._after(list(known), of_step))
 
     def known(self, known: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-        """The fetched values where nothing runs after the step; see `after`."""
+        """The fetched values if nothing runs after the step; see `after`."""
         everything: dict[str, Any] = {f"{n}:0": v for n, v in values.items()}
         if known:
             everything.update(zip(self._names, known, strict=True))

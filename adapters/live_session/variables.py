@@ -33,7 +33,7 @@ class ModelVariable:
 
     @property
     def handle(self) -> Any:
-        """The handle for reads and writes: the first replica's, or an own copy's."""
+        """The handle for reads and writes: the first replica's, or that of a copy."""
         if not self.is_aggregated:
             return components(self.eager)[0].handle
         if self._value is None:
@@ -55,7 +55,7 @@ class ModelVariable:
         self._value.assign(value)
 
     def spread(self) -> None:
-        """Gives the replicas the value that was written."""
+        """Copies a written value to all replicas."""
         if self.is_aggregated:
             with self.eager.distribute_strategy.scope():
                 self.eager.assign(self._value.read_value())
@@ -66,13 +66,13 @@ class ModelVariable:
 
 
 def components(eager: Any) -> tuple[Any, ...]:
-    """The per-replica variables of a variable; itself where there is one."""
+    """The variables of all replicas; the variable itself if it has none."""
     values = getattr(eager, "values", None)
     return tuple(values) if isinstance(values, tuple) else (eager,)
 
 
 def tf_variable(variable: Any) -> Any:
-    """The `tf.Variable` inside a Keras 3 variable; any other is one already."""
+    """The `tf.Variable` inside a Keras 3 variable; any other object as it is."""
     is_keras3 = hasattr(variable, "_value") and hasattr(variable, "path")
     return variable.value if is_keras3 else variable
 
@@ -131,8 +131,8 @@ def model_variables(model: Any) -> list[ModelVariable]:
         name = _wanted_name(variable)
         scope = f"{getattr(optimizer, 'name', 'optimizer')}/"
         if not name.startswith(scope):
-            # Keras 2 names some slots without the optimizer. The variable of the
-            # rate must not be `learning_rate:0`, which is the value that hooks feed.
+            # Keras 2 names some slots without the optimizer. The variable of the rate
+            # must not be `learning_rate:0`: that is the tensor that hooks feed.
             name = f"{scope}{name}"
         eager = tf_variable(variable)
         found.setdefault(

@@ -20,7 +20,7 @@ def is_batch_level(callback: Any) -> bool:
     Keras refuses callbacks with batch methods that take converted logs.
     """
     if getattr(callback, "_supports_tf_logs", False):
-        # It claims to take logs as they are, and then reads them as a dict.
+        # `TerminateOnNaN` claims to take unconverted logs, but reads them as a dict.
         return any(cls.__name__ == "TerminateOnNaN" for cls in type(callback).__mro__)
     return any(wants_batches(callback, mode) for mode in BATCH_EVENTS)
 
@@ -30,8 +30,8 @@ class DeferredCallback(ForeignCallback):
 
     Under `ParameterServerStrategy` Keras schedules steps and refuses callbacks with
     batch methods, because there are no logs yet. Here both events of a batch are
-    delivered when its logs are there, after those of the batch before. Under other
-    strategies every call is passed on unchanged.
+    delivered when its logs have arrived, after the events of the previous batch. Under
+    other strategies every call is passed on unchanged.
 
     Args:
       callback: the callback.
@@ -40,13 +40,13 @@ class DeferredCallback(ForeignCallback):
 
     def __init__(self, callback: Any, *, max_lag: int | None = None) -> None:
         super().__init__(callback)
-        # A proxy keeps attributes of its own under names like these.
+        # A `wrapt` proxy keeps its own attributes only under names with `_self_`.
         self._self_max_lag = max_lag
         self._self_run: ParameterServerRun | None = None
 
     @property
     def _supports_tf_logs(self) -> bool:
-        """Keras 2: whether logs come as they are."""
+        """Keras 2: whether the callback gets unconverted logs."""
         return self._self_run is not None or bool(
             getattr(self.guest, "_supports_tf_logs", False)
         )
@@ -55,7 +55,7 @@ class DeferredCallback(ForeignCallback):
         """Called by Keras before it asks which callbacks take logs as tensors.
 
         Raises:
-          errors.RefusedError: the model is one of Keras 3.
+          errors.RefusedError: the model is of Keras 3.
         """
         if model is not None and refusals.uses_parameter_servers(model):
             refusals.check_member(model, self.guest)
@@ -81,19 +81,19 @@ class DeferredCallback(ForeignCallback):
             event(batch, to_python(logs))
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Passed on in its turn, after the end of the batch before."""
+        """Passed on in its turn, after the end of the previous batch."""
         self._before_batch("on_train_batch_begin", batch, logs)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Passed on when the step's logs are there."""
+        """Passed on when the step's logs have arrived."""
         self._after_batch("on_train_batch_end", batch, logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Passed on in its turn, after the end of the batch before."""
+        """Passed on in its turn, after the end of the previous batch."""
         self._before_batch("on_test_batch_begin", batch, logs)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Passed on when the batch's logs are there."""
+        """Passed on when the batch's logs have arrived."""
         self._after_batch("on_test_batch_end", batch, logs)
 
     def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -121,7 +121,7 @@ class DeferredCallback(ForeignCallback):
         self._leave()
 
     def _settled(self, logs: Any) -> Any:
-        """Delivers what is due before an event with these logs; the logs as numbers."""
+        """Delivers all events held back, then returns the logs as Python numbers."""
         if self._self_run is None:
             return logs
         self._self_run.delivery.flush()

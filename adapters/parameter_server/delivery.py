@@ -14,16 +14,16 @@ LEAST_DEFAULT_LAG = 30
 
 
 def default_max_lag(workers: int) -> int:
-    """The lag unless somebody asks for less: every worker has a step and the next.
+    """The lag if nobody asks for one: enough for two steps per worker.
 
-    At most `max_lag` + 1 steps are under way at once; with a lag below the number of
-    workers some workers would have nothing to do.
+    At most `max_lag` + 1 steps are in flight; with a lag below the number of workers,
+    some workers would have nothing to do.
     """
     return max(LEAST_DEFAULT_LAG, 2 * workers)
 
 
 def connected_workers() -> int:
-    """Workers of the cluster that this process coordinates."""
+    """The number of workers in the cluster that this process coordinates."""
     devices = tf.config.list_logical_devices("CPU")
     places = (tf.DeviceSpec.from_string(device.name) for device in devices)
     return len({place.task for place in places if place.job == "worker"})
@@ -37,7 +37,7 @@ class Waitable(Protocol):
 
 
 class _Event(NamedTuple):
-    """An event of the step with this number, and what it waits for."""
+    """An event of the step `number`, with the values that it waits for."""
 
     number: int
     value: Waitable | None
@@ -49,12 +49,12 @@ class Delivery:
 
     Args:
       guard: runs a delivery; an error of a guest ends the run.
-      load: the tensors of a step; None where the data ended before it.
+      load: gives the tensors of a step; None if the data ended before it.
       workers: how many workers the cluster has.
 
     Attributes:
-      max_lag: how many steps may have been scheduled after the one whose events are
-        delivered; 0 delivers a step's events before the next is scheduled.
+      max_lag: how many later steps may be scheduled before a step's events are
+        delivered; 0 delivers the events before the next step is scheduled.
       stop_asked: whether a guest has asked for a stop.
       last_logs: the logs of the step delivered last.
     """
@@ -77,7 +77,7 @@ class Delivery:
         self.last_logs: Any = None
 
     def wish_lag(self, max_lag: int | None) -> None:
-        """Somebody wants at most this lag; the least wins."""
+        """Notes a wish for at most this lag; the smallest wish wins."""
         if max_lag is not None:
             self._wishes.append(max_lag)
             self.max_lag = min(self._wishes)
@@ -92,17 +92,17 @@ class Delivery:
         """Queues an event of the step scheduled last.
 
         Args:
-          value: what has to be there first; None for an event that waits only for
-            those before it.
+          value: the values that the event waits for; None if it waits only for the
+            events before it.
           event: tells the guest.
         """
         self._events.append(_Event(self._scheduled, value, event))
 
     def deliver(self, max_lag: int | None = None) -> None:
-        """Delivers what is ready, and waits for what is too far behind.
+        """Delivers events that are ready, and waits for those that lag too far behind.
 
         Args:
-          max_lag: in the place of the run's own.
+          max_lag: replaces the run's own.
         """
         if self._events and not self._is_delivering:
             bound = self.max_lag if max_lag is None else max_lag
@@ -116,24 +116,24 @@ class Delivery:
                 is_due = self._scheduled - head.number >= max_lag
                 if not (is_due or head.value is None or head.value.is_ready):
                     break
-                # Taken off first: an event whose delivery fails is not repeated.
+                # Removed before its delivery: a failed delivery is not repeated.
                 self._events.popleft()
                 head.deliver()
         finally:
             self._is_delivering = False
 
     def flush(self) -> None:
-        """Delivers everything, as before the end of an epoch."""
+        """Waits for all scheduled steps and delivers all their events."""
         self.deliver(0)
 
     def forget(self) -> None:
-        """Drops what was not delivered."""
+        """Drops all events that were not delivered."""
         self._events.clear()
         self._latest = None
         self.last_logs = None
 
     def before_batch(self, event: Callable[[], None]) -> None:
-        """Delivers the begin of a batch in its turn: after the end of the last one."""
+        """Delivers the begin of a batch after the end of the previous batch."""
         if self._events:
             self.add(None, event)
         else:
@@ -161,10 +161,10 @@ class Delivery:
         self.deliver()
 
     def before_fetch(self, logs: StepLogs) -> Any:
-        """Keras asks for logs at the end of an epoch, before any `on_epoch_end`.
+        """Called when Keras asks for an epoch's logs, before any `on_epoch_end`.
 
         Returns:
-          The logs to give instead, if these do not exist; else None.
+          The logs to give instead if the data ended before this step; else None.
         """
         self.flush()
         return self.last_logs if self._load(logs.value) is None else None

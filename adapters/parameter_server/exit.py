@@ -13,8 +13,8 @@ from typing import Any
 from hookbridge import compat
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 
-# How long the end of the process may be held up. TensorFlow's threads can wait much
-# longer for a lost worker.
+# The longest delay of the process's end. TensorFlow's threads can wait much longer for
+# a lost worker.
 EXIT_SECS = 5.0
 
 _strategies: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -24,8 +24,8 @@ def end_with_threads(strategy: Any) -> None:
     """Makes the process wait at its end for the threads of its coordinator.
 
     TensorFlow leaves them running. A thread that still builds a worker's iterator
-    returns to an interpreter that is ending and aborts the process (`FATAL: exception
-    not rethrown`): a job that went well has exit code 134 (docs/decisions/0006).
+    returns to an interpreter that is ending, and aborts the process (`FATAL: exception
+    not rethrown`). Then a successful job has exit code 134 (docs/decisions/0006).
 
     Args:
       strategy: a `ParameterServerStrategy`, which may have no coordinator yet.
@@ -48,7 +48,7 @@ def _end_all() -> None:
     for thread in (*threads, *compat.coordinator_threads()):
         thread.join(max(0.0, deadline - time.monotonic()))
     if PREEMPTED.gave_up:
-        # TensorFlow would wait for the worker that stands still.
+        # TensorFlow would wait for the worker that no longer responds.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(int(hasattr(sys, "last_value")))  # 1 after an error

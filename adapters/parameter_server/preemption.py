@@ -1,4 +1,4 @@
-"""When a coordinator stops waiting for steps: asked to end, or without workers."""
+"""Ends a coordinator's wait for steps: on a preemption, or when workers are lost."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 import tensorflow as tf
 
-# How long nothing may come from any worker, once the process was asked to end.
+# After the process was asked to end, it waits this long without news from any worker.
 PATIENCE_SECS = 3.0
 JOIN_POLL_SECS = 1e-3
 
 
 class Preemption:
-    """Set by the preemption signal: the running fit stops after the present step.
+    """Set by the preemption signal: the running fit stops after the current step.
 
     Attributes:
-      gave_up: whether a step was given up, so that a call to a worker is still open.
-      lost: the error about workers that are gone for too long; ends every wait.
+      gave_up: whether a step was given up; then a call to a worker is still open.
+      lost: the error about workers that were gone for too long; it ends every wait.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Preemption:
         self._since: float | None = None
 
     def set(self) -> None:
-        """The process is to end."""
+        """Called when the process is to end."""
         self._since = time.monotonic()
 
     def is_set(self) -> bool:
@@ -38,8 +38,9 @@ class Preemption:
         """Waits for something that workers do.
 
         Returns:
-          Whether it is done. False only after `set`, when nothing was done for long: a
-          worker that stands still must not keep the process from saving and ending.
+          Whether it is done. False only after `set`, if nothing was done for long: a
+          worker that no longer responds must not keep the process from saving and
+          ending.
 
         Raises:
           Exception: `lost`.
@@ -70,7 +71,7 @@ def wait_for_step(is_ready: Callable[[], bool], poll_secs: float) -> None:
 
 
 def patient_join(coordinator: Any) -> Callable[[], None]:
-    """`ClusterCoordinator.join` that gives up steps too, for Keras and for us."""
+    """A `ClusterCoordinator.join` that can give up steps, for Keras and hookbridge."""
 
     def join() -> None:
         PREEMPTED.wait_until(coordinator.done, JOIN_POLL_SECS)

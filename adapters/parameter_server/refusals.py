@@ -1,4 +1,4 @@
-"""What cannot be carried into a parameter-server `fit`, and the way out."""
+"""Models and guests that a parameter-server `fit` cannot take, and the way out."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def check_keras() -> None:
     """Refuses Keras 3, which fails under this strategy before it asks its callbacks.
 
     Raises:
-      errors.RefusedError: there is such a strategy and no Keras but Keras 3.
+      errors.RefusedError: there is such a strategy, and only Keras 3 is imported.
     """
     if in_sight() and all(compat.is_keras3(k) for k in compat.keras_flavours()):
         raise errors.RefusedError(_KERAS_3, see="parameter servers")
 
 
 def check_member(model: Any, guest: Any) -> None:
-    """Refuses a model, or a guest, that cannot be under `ParameterServerStrategy`.
+    """Refuses a model or a guest that does not work under `ParameterServerStrategy`.
 
     Raises:
-      errors.RefusedError: the model is one of Keras 3, or the guest needs the
-        process in which a step runs.
+      errors.RefusedError: the model is of Keras 3, or the guest needs the process in
+        which a step runs.
     """
     if not hasattr(model, "_cluster_coordinator"):
         raise errors.RefusedError(

@@ -1,8 +1,8 @@
 """One `fit` under `ParameterServerStrategy` with hooks and batch-level callbacks.
 
-Steps are scheduled and nobody waits for them. When the values of a step are there,
+Steps are scheduled and nobody waits for them. When the values of a step have arrived,
 guests get all events of the step in the usual order (`before_run`, `after_run`, the
-batch events). That is at most `max_lag` steps after the step that was scheduled last.
+batch events). By then at most `max_lag` later steps have been scheduled.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class ParameterServerRun(FitRun):
       model: the Keras model whose loop is the host.
 
     Attributes:
-      delivery: the events that guests have not been told of yet.
+      delivery: the events that guests have not got yet.
     """
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         self._members = 0
-        # The step whose events are being delivered, where it was scheduled before.
+        # A step scheduled earlier whose events are being delivered now, or None.
         self._present: StepValue | None = None
         self._scheduled = ScheduledSteps(model)
         self._split: dict[int, SplitProgram] = {}
@@ -60,7 +60,7 @@ class ParameterServerRun(FitRun):
         end_with_threads(model.distribute_strategy)
 
     def add_member(self, max_lag: int | None) -> None:
-        """Counts a callback of this fit and its wish for `max_lag`; the least wins."""
+        """Counts a callback of this fit and notes its wish for `max_lag`."""
         self._members += 1
         self.delivery.wish_lag(max_lag)
 
@@ -103,7 +103,7 @@ class ParameterServerRun(FitRun):
         """What Keras calls for every step."""
         try:
             if self.hooks and (self._monitored is None or not self.delivery.max_lag):
-                # Hooks come first: only then is known what they fetch from the step.
+                # Hooks come first: the step is scheduled with what they fetch.
                 self.delivery.flush()
                 outputs = super().call(*args)
             else:
@@ -151,7 +151,7 @@ class ParameterServerRun(FitRun):
         return value
 
     def _load(self, value: StepValue) -> dict[str, Any] | None:
-        """The tensors of a step; None where the data ended before it."""
+        """The tensors of a step; None if the data ended before it."""
         found = self._scheduled.load(value)
         if found is None:
             self._data_ended = True
@@ -160,7 +160,7 @@ class ParameterServerRun(FitRun):
         return tapped
 
     def _replay(self, value: StepValue) -> None:
-        """Delivers to the hooks the events of a step that was scheduled before."""
+        """Gives the hooks the events of a step that was scheduled earlier."""
         if self._load(value) is None:
             return
         assert self._graph is not None
@@ -195,7 +195,7 @@ class ParameterServerRun(FitRun):
         tapped = self._load(value)
         if tapped is None:
             raise tf.errors.OutOfRangeError(None, None, "End of sequence")
-        if not value.is_counted:  # a session that recovers delivers it twice
+        if not value.is_counted:  # a recovering session delivers the step twice
             value.is_counted = True
             self.global_step.add(value.steps)
         assert self._graph is not None
@@ -214,7 +214,7 @@ class ParameterServerRun(FitRun):
 
     @property
     def _ahead(self) -> int:
-        """Scheduled steps that hooks have not been told of."""
+        """The number of scheduled steps whose events hooks have not got yet."""
         told = 0 if self.global_step is None else self.global_step.value
         return self._scheduled.count - told
 
@@ -256,7 +256,7 @@ class ParameterServerRun(FitRun):
         return self._session
 
     def _tell_lost(self, error: BaseException) -> bool:
-        """Whether an error that a hook raised is one of the cluster's own."""
+        """Notes an error that a hook raised; returns whether it is the cluster's."""
         known = getattr(self._session, "cluster_errors", ())
         found = any(e is error for e in known)
         self._scheduled.is_broken |= found
@@ -266,7 +266,7 @@ class ParameterServerRun(FitRun):
         self.delivery.stop_asked = True
 
     def _guard(self, deliver: Callable[[], None]) -> None:
-        """Runs a delivery with the rules of `call` for what guests raise."""
+        """Runs a delivery; errors of guests have the same effects as in `call`."""
         try:
             deliver()
         except ClusterFailure as e:
@@ -291,7 +291,7 @@ class ParameterServerRun(FitRun):
         if self.is_over:
             return
         if not self._scheduled.is_broken:
-            # Nothing of this run goes on after it.
+            # No step of this run may go on after the run.
             with contextlib.suppress(Exception):
                 self._model._cluster_coordinator.join()
             super().fail()

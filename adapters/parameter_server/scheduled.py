@@ -1,4 +1,4 @@
-"""Steps that were scheduled: how they are waited for, and why one failed."""
+"""Waits for scheduled steps, and finds out why one failed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ END_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
 
 
 class ScheduledSteps:
-    """What the coordinator of one `fit` was given to do.
+    """The steps that the coordinator of one `fit` was given.
 
     Attributes:
       count: the global step when all of them are done.
-      is_broken: whether one failed because of the cluster.
+      is_broken: whether a step failed because of the cluster.
     """
 
     def __init__(self, model: Any) -> None:
@@ -30,7 +30,7 @@ class ScheduledSteps:
         self._results_known = False  # whether metrics were computed here before
         self.count = 0
         self.is_broken = False
-        # A step that stands still must not hold up a process that was asked to end.
+        # A step that hangs must not hold up a process that was asked to end.
         join = patient_join(self._coordinator)
         self._join = InstanceMethods(self._coordinator, {"join": join})
         self._join.install()
@@ -47,11 +47,11 @@ class ScheduledSteps:
             raise self.failure(e) from e
 
     def failure(self, error: BaseException) -> BaseException:
-        """What to raise where a step, or scheduling one, failed with `error`."""
+        """The error to raise when a step, or the scheduling of one, failed."""
         if isinstance(error, (errors.HookBridgeError, ClusterFailure)):
             return error
         if isinstance(error, tf.errors.CancelledError):
-            # Another step failed; that one says why.
+            # Another step failed first; its error tells the reason.
             try:
                 self._coordinator.join()
             except Exception as first:
@@ -62,7 +62,7 @@ class ScheduledSteps:
         return ClusterFailure(error)
 
     def load(self, value: StepValue) -> tuple[Any, dict[str, Any]] | None:
-        """Logs and tensors of a step; None where the data ended before it.
+        """Logs and tensors of a step; None if the data ended before it.
 
         Raises:
           Exception: what `failure` makes of another error of the step.
@@ -79,8 +79,8 @@ class ScheduledSteps:
         if not self._results_known:
             self._results_known = True
             with self._eager_mode():
-                # Keras does so at the end of an epoch. The first time hangs while a
-                # worker stands still, later ones do not.
+                # Keras computes results at the end of an epoch. The first computation
+                # hangs while a worker does not respond; later ones do not.
                 for metric in self._model.metrics:
                     metric.result()
         return found

@@ -24,17 +24,17 @@ class ClusterSession(LiveSession):
 
     Args:
       graph: the live graph.
-      global_step: the counter of the steps whose events were delivered.
+      global_step: the count of the steps whose events were delivered.
       run_step: gives the values of a step.
       last_values: `{placeholder: value}` of the step delivered last.
       consistent: a context in which no step is in flight and the global step counts
-        all that were scheduled.
+        all scheduled steps.
 
     Attributes:
-      cluster_errors: what runs failed with because of the cluster.
+      cluster_errors: the errors of runs that failed because of the cluster.
     """
 
-    # A saver's ops, as all others, run on variables of one moment: see `_execute`.
+    # The saver's ops must go through `_execute`, to read all variables of one moment.
     saves_directly = False
 
     def __init__(
@@ -78,7 +78,7 @@ class ClusterSession(LiveSession):
 
     @contextlib.contextmanager
     def outside(self) -> Iterator[None]:
-        """Where functions of the eager runtime are called from."""
+        """A context for calls of functions of the eager runtime."""
         with self._outside.as_default(), self._eager_mode():
             yield
 
@@ -88,7 +88,7 @@ class ClusterSession(LiveSession):
         closure = plan.program.closure
         others = closure.handles - {self._live_graph.global_step_name}
         if plan.reads_step and others and not closure.runs_step:
-            # The step and weights, as for a checkpoint, have to be of one moment.
+            # The global step and the weights must be of one moment, as in a checkpoint.
             with self._consistent():
                 return super()._execute(plan, feeds, options, metadata)
         return super()._execute(plan, feeds, options, metadata)

@@ -1,9 +1,9 @@
-"""Keras's step under `ParameterServerStrategy`, scheduled with what hooks want.
+"""Keras's step under `ParameterServerStrategy`, scheduled with the fetches of hooks.
 
-The step runs on a worker; what hooks compute around it stays on the coordinator,
-which has their variables. So a run has three parts: what depends on nothing of the
-step runs when the step is scheduled, the step runs on a worker, and the rest runs
-when the step's values are there.
+The step runs on a worker. Ops of hooks stay on the coordinator, which has the hooks'
+variables. So a run has three parts: ops that do not depend on the step run when the
+step is scheduled, the step runs on a worker, and the other ops run when the step's
+values have arrived.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ScheduledStep:
     def own(self, *args: Any) -> Any:
         """Keras's own function, which a loop inside this one calls.
 
-        Validation calls none, so it is made in the first call.
+        It is made in the first call, since validation does not call it.
         """
         if self._own is None:
             filed = self._model.train_function
@@ -66,7 +66,7 @@ class ScheduledStep:
         return tapped_function(self._model, TRAIN, self._make, tap), tap
 
     def _scheduled_by(self, function: Any, args: Any) -> tuple[Any, tuple[Any, ...]]:
-        """What Keras's function would schedule, and with which arguments."""
+        """The function that Keras's function would schedule, and its arguments."""
         found: list[tuple[Any, tuple[Any, ...]]] = []
 
         def schedule(fn: Any, args: Any = None, kwargs: Any = None) -> None:
@@ -94,7 +94,7 @@ class ScheduledStep:
 
         Args:
           args: what Keras passes to its function.
-          keys: of the step tensors to return besides.
+          keys: the keys of the step tensors to return as well.
           fed: which feeds go into the step.
           feeds: eager tensors of the run.
         """

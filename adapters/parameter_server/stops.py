@@ -1,4 +1,4 @@
-"""How a fit under `ParameterServerStrategy` stops: asked to, preempted, or failed."""
+"""How a fit under `ParameterServerStrategy` stops: by a hook or a lost server."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 
 
 class LateStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """The last hook: a stop waits until steps in flight have been delivered too.
+    """The last hook: a stop waits until the steps in flight have been delivered.
 
     Args:
-      ahead: how many steps hooks have not been told of yet.
-      ask: asks for the stop, once they have been.
+      ahead: gives the number of scheduled steps whose events hooks have not got yet.
+      ask: asks for a stop after those steps.
     """
 
     def __init__(self, ahead: Callable[[], int], ask: Callable[[], None]) -> None:
@@ -35,9 +35,9 @@ class LateStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def saves_after(hook: Any, global_step: int) -> bool:
-    """Whether a hook will save after the step that makes the global step this.
+    """Whether a hook will save after the step that ends with this global step.
 
-    Then no other step may be in flight, so that the checkpoint is of its step.
+    Then no other step may be in flight, or the checkpoint would contain a later step.
     """
     timer = getattr(hook, "_timer", None)
     return (
@@ -50,7 +50,8 @@ def saves_after(hook: Any, global_step: int) -> bool:
 class ClusterFailure(Exception):
     """Carries an error of the cluster past `MonitoredSession`'s recovery.
 
-    A session that lost a server can be made anew. A strategy that lost one cannot.
+    `MonitoredSession` would make a new session, but a strategy that has lost a server
+    cannot be made anew.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -59,11 +60,11 @@ class ClusterFailure(Exception):
 
 
 class ShieldedHook(HookWithoutEnd):
-    """A hook whose errors of the cluster do not look like a lost session.
+    """A hook whose methods raise errors of the cluster as `ClusterFailure`.
 
     Args:
       hook: the user's hook.
-      is_lost: whether an error is the cluster's; others are the hook's own.
+      is_lost: tells whether an error is the cluster's; others are the hook's own.
     """
 
     def __init__(self, hook: Any, is_lost: Callable[[BaseException], bool]) -> None:

@@ -1,8 +1,8 @@
-"""What comes back from a scheduled step, in one message.
+"""The results of a scheduled step, joined into few tensors.
 
 Each output of a scheduled function costs the coordinator a call to the worker. So a
-step joins what it returns (the logs of Keras and the tensors that hooks want) into one
-vector for each dtype, and the coordinator takes the vectors apart.
+step joins its results (the logs of Keras and the tensors that hooks want) into one
+vector for each dtype, and the coordinator splits the vectors again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Layout:
     def __init__(self) -> None:
         self._structure: Any = None
         self._slots: list[_Slot] = []
-        # Most steps return two flat dicts, which are taken apart in a faster way.
+        # The keys if the step returns two flat dicts, as most do: a faster way to
+        # rebuild the structure.
         self._keys: tuple[list[str], list[str]] | None = None
 
     def pack(self, outputs: Any) -> list[Any]:
@@ -65,7 +66,7 @@ class Layout:
         return [v[0] if len(v) == 1 else tf.concat(v, 0) for v in vectors]
 
     def unpack(self, vectors: Sequence[Any]) -> Any:
-        """The structure that was packed, of numpy values."""
+        """The packed structure, with numpy values."""
         arrays = [v.numpy() if hasattr(v, "numpy") else v for v in vectors]
         leaves: list[Any] = []
         for vector, start, stop, shape in self._slots:
@@ -87,7 +88,7 @@ class Layout:
 
 
 def _plain_keys(outputs: Any) -> tuple[list[str], list[str]] | None:
-    """The keys of two dicts of tensors, in the order of `tf.nest`; None for others."""
+    """The keys of two dicts of tensors, in the order of `tf.nest`; otherwise None."""
     if not (
         isinstance(outputs, tuple)
         and all(type(part) is dict for part in outputs)
@@ -101,26 +102,26 @@ def _plain_keys(outputs: Any) -> tuple[list[str], list[str]] | None:
 def _wait(remote: Any) -> None:
     """Waits until the coordinator has copied a value, or knows that there is none.
 
-    To get a value that is not copied yet would copy it here. That fails if the worker
-    dies meanwhile, although the coordinator gives the step to another worker.
+    `get` before that would copy the value itself. The copy fails if the worker dies,
+    although the coordinator gives the step to another worker.
     """
     wait_for_step(lambda: compat.remote_value_is_ready(remote), _POLL_SECS)
 
 
 class StepValue:
-    """One scheduled step and, as soon as they are there, its values.
+    """One scheduled step and, as soon as they have arrived, its values.
 
     Args:
-      remote: what the coordinator returned.
-      layout: how to take it apart.
-      steps: how many training steps it makes.
+      remote: the `RemoteValue` that the coordinator returned.
+      layout: how to unpack it.
+      steps: the number of training steps in it.
     """
 
     def __init__(self, remote: Any, layout: Layout, steps: int) -> None:
         self._remote = remote
         self._layout = layout
         self.steps = steps
-        self.is_counted = False  # whether it is in the global step
+        self.is_counted = False  # whether the global step counts it
         self._loaded: tuple[Any, dict[str, Any]] | None = None
 
     @property
@@ -132,7 +133,7 @@ class StepValue:
         """Waits for the step: `(logs, {key of a tensor of the step: value})`.
 
         Raises:
-          Exception: what the step failed with.
+          Exception: the error of the step.
         """
         if self._loaded is None:
             _wait(self._remote)
@@ -157,7 +158,7 @@ class StepLogs(tf.distribute.experimental.coordinator.RemoteValue):  # type: ign
 
     @property
     def is_ready(self) -> bool:
-        """Whether the step's values are there."""
+        """Whether the step's values have arrived."""
         return self.value.is_ready
 
     def python(self) -> Any:
@@ -185,7 +186,7 @@ class ForeignLogs:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the batch's values are there."""
+        """Whether the batch's values have arrived."""
         return compat.remote_value_is_ready(self.remote)
 
     def python(self) -> Any:

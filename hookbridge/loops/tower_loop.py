@@ -36,14 +36,14 @@ class TowerLoop:
 
     Every step splits one batch `[N, ...]` among the towers, averages their
     gradients and updates the shared variables once, as `tf.distribute.MirroredStrategy`
-    does; with `replicas_to_aggregate` the workers do so together, by the backup-worker
-    scheme of `tf.compat.v1.train.SyncReplicasOptimizer` (Chen et al., "Revisiting
-    Distributed Synchronous SGD", arXiv:1604.00981).
+    does. With `replicas_to_aggregate` several workers make one update together, by the
+    backup-worker scheme of `tf.compat.v1.train.SyncReplicasOptimizer` (Chen et al.,
+    "Revisiting Distributed Synchronous SGD", arXiv:1604.00981).
 
-    What a hook can fetch or feed by name means the same as in `Model.fit`:
-    `"loss:0"` and `"<metric>:0"` (means over the whole batch), `"learning_rate:0"`,
-    `"global_step:0"`, and the ops of the first tower, `"hidden/Relu:0"`, which see
-    its N / num_towers examples; those of the others are under `tower_1/` and so on.
+    Hooks fetch and feed by the same names as in `Model.fit`: `"loss:0"` and
+    `"<metric>:0"` (means over the whole batch), `"learning_rate:0"`, `"global_step:0"`,
+    and ops such as `"hidden/Relu:0"`. These are the ops of the first tower, which see
+    its N / num_towers examples; the other towers' ops are under `tower_1/` and so on.
     """
 
     def __init__(
@@ -68,21 +68,22 @@ class TowerLoop:
             `tf.compat.v1.get_variable`, so that the towers share them. It is called
             once for each tower and once for a validation, on the thread that calls
             `train` or `evaluate`.
-          optimizer: called with the learning-rate tensor `[]`, returns a
-            `tf.compat.v1.train.Optimizer`; the class itself where the learning rate
-            is its first argument. It is called once in each `train`, on its thread.
+          optimizer: called with the learning-rate tensor `[]`; returns a
+            `tf.compat.v1.train.Optimizer`. It can be the class itself if the learning
+            rate is its first argument. It is called once in each `train`, on the
+            thread that calls `train`.
           learning_rate: initial value, or a function of the global step, an integer
-            tensor `[]`, which is called once in each `train`, on its thread.
-            Callbacks can set a value; they cannot set a function.
+            tensor `[]`. The function is called once in each `train`, on the thread
+            that calls `train`. Callbacks can set a value; they cannot set a function.
           num_towers: number of towers.
           devices: one device for each tower; None takes the GPUs if there are
             any, or else logical CPU devices, which the session makes.
           seed: graph-level random seed.
           session_config: `tf.compat.v1.ConfigProto` for the sessions.
           cluster: this process's task; None trains in one process.
-          replicas_to_aggregate: workers' gradients that make one update, through
-            `tf.compat.v1.train.SyncReplicasOptimizer`; None lets each worker update
-            by itself. In a cluster only.
+          replicas_to_aggregate: the number of workers' gradients that make one update,
+            through `tf.compat.v1.train.SyncReplicasOptimizer`; None lets each worker
+            update by itself. In a cluster only.
 
         Raises:
           errors.InvalidArgumentError: an argument has a bad value.
@@ -112,7 +113,7 @@ class TowerLoop:
         self._cluster = cluster
         self._replicas = replicas_to_aggregate
         if cluster is not None:
-            # A session in a cluster has the devices of its server.
+            # In a cluster, the server decides which devices a session has.
             cluster.use_config(self._config)
 
     def train(
@@ -132,19 +133,19 @@ class TowerLoop:
         Args:
           input_fn: called once inside the loop's graph, on the thread that calls
             `train`; returns a `tf.data.Dataset` of `(features, labels)` batches,
-            tensors `[N, ...]`. Where it does not say its N, several towers read one
-            batch more, before the training.
+            tensors `[N, ...]`. If N is not static, several towers read one more
+            batch, before the training.
           guests: any mix of hooks and callbacks, in the order in which they see
             events.
           steps_per_epoch: steps that make an epoch, for callbacks.
-          epochs: ends the run after so many epochs, counted from global step 0.
+          epochs: ends the run after this number of epochs, from global step 0.
           max_steps: ends the run at this global step.
           validation_fn: as `input_fn`, called once, on the same thread; returns a
             dataset that ends. It is evaluated on the live variables at the end of
             each epoch for the `val_*` logs.
-          model_dir: a checkpoint found here is restored before the first step.
-            Nothing is written here but by the guests, and in a cluster that the
-            job is over (`checkpoints_until_stop`). None starts afresh.
+          model_dir: a checkpoint found here is restored before the first step. Only
+            guests write here; in a cluster the loop also writes a mark when the job is
+            over (see `checkpoints_until_stop`). None restores nothing.
           params: further entries of `callback.params`.
 
         Returns:
@@ -193,7 +194,7 @@ class TowerLoop:
                 while not session.should_stop():
                     session.run(graph.train_op)
         if final.global_step is None:
-            # Every clean end calls `end`, except when the job stopped elsewhere.
+            # Every clean end calls `end`, except when another task stopped the job.
             assert self._cluster is not None
             return TrainingResult(0, {})
         return TrainingResult(final.global_step, final.variables)

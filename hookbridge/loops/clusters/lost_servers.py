@@ -1,4 +1,4 @@
-"""One clear line about a lost parameter server, where TensorFlow writes hundreds."""
+"""One clear line about a lost parameter server instead of TensorFlow's hundreds."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import tensorflow as tf
 
 from hookbridge.cluster import ClusterConfig
 
-# How the coordinator's records about a failed step begin or go on.
+# Found in every record of the coordinator about a failed step.
 _RECORDS = re.compile(r"Remote function on worker|error when processing closure")
 _DERIVED = "This derived error is ignored"  # another record says what failed
 _SERVER = re.compile(r"remote target /job:ps/replica:0/task:(\d+)")
 
 
 class OneLineEach(logging.Filter):
-    """Shows one line for each lost server on the terminal, and no other about it.
+    """Shows on the terminal only one line for each lost server.
 
-    Handlers of the user, such as those of files, get every record.
+    The user's own handlers, for example of files, get every record.
     """
 
     def __init__(self, config: ClusterConfig) -> None:
@@ -27,7 +27,7 @@ class OneLineEach(logging.Filter):
         self._told: set[int] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the logger goes on with the record."""
+        """Whether the logger may show the record."""
         text = record.getMessage()
         if not _RECORDS.search(text):
             return True

@@ -1,4 +1,4 @@
-"""One call that makes each task of a parameter-server cluster what it is."""
+"""One call that starts each task of a parameter-server cluster in its role."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ START_SECS = 600.0
 WORKERS_LOST_SECS = 600.0
 FOLLOW_SECS = 10.0  # between two looks at the workers, at most
 SEEN_SECS = 2.0  # several looks of each server at the chief
-# How long something may listen at a task's address without answering as its server.
+# How long a program may listen at a task's address without answering as its server.
 SILENT_SECS = 15.0
 
 
@@ -46,7 +46,7 @@ def parameter_server_strategy(
     lost_secs: float = WORKERS_LOST_SECS,
     stop_on_sigterm: bool = True,
 ) -> Any:
-    """Makes this task what the cluster says, and the strategy on the chief.
+    """Starts this task in its role, and makes the strategy on the chief.
 
         strategy = hb.loops.parameter_server_strategy()  # only the chief goes on
         with strategy.scope():
@@ -54,28 +54,28 @@ def parameter_server_strategy(
             model.compile(...)
         model.fit(..., callbacks=hb.as_callbacks([...]))
 
-    A `worker` or `ps` serves until the chief's process is gone, however that ended,
-    and then ends its own process. The chief waits until every server listens.
+    A `worker` or `ps` serves until the chief's process has ended in any way, and then
+    ends its own process. The chief waits until every server listens.
 
     Args:
-      config: the cluster; None reads `TF_CONFIG`, and without that trains in this
-        process under the present strategy.
-      variable_partitioner: as of `tf.distribute.ParameterServerStrategy`, which calls
+      config: the cluster; None reads `TF_CONFIG`. Without `TF_CONFIG` this process
+        trains alone, under the current strategy.
+      variable_partitioner: see `tf.distribute.ParameterServerStrategy`, which calls
         it once for each variable, on the thread that makes the variable.
-      guests: the hooks and callbacks of the `fit`, if they are known by now: what
-        cannot run with remote workers is refused before any server starts.
+      guests: the hooks and callbacks of the `fit`, if they are known already. Those
+        that cannot run with remote workers are then refused before any server starts.
       start_secs: how long tasks wait for one another at the start.
-      lost_secs: how long all workers may be away at once. Then a `fit` with guests of
-        `as_callbacks` that waits for a step ends with a `ClusterError`; TensorFlow
-        alone waits an hour.
+      lost_secs: how long all workers may be away at once. After that, a `fit` with
+        guests of `as_callbacks` that waits for a step ends with a `ClusterError`;
+        TensorFlow alone waits an hour.
       stop_on_sigterm: on the chief, the first SIGTERM stops the running `fit` with
-        guests of `as_callbacks` after the present step: every `end` and
+        guests of `as_callbacks` after the current step: every `end` and
         `on_train_end` still runs, so `CheckpointSaverHook` saves. The second has its
         usual effect.
 
     Returns:
       The `tf.distribute.ParameterServerStrategy`, on the chief. Does not return on
-      the other tasks. `tf.distribute.get_strategy()` where there is no cluster.
+      the other tasks. `tf.distribute.get_strategy()` if there is no cluster.
 
     Raises:
       errors.InvalidArgumentError: the cluster is malformed, has no chief, worker or
@@ -90,7 +90,7 @@ def parameter_server_strategy(
         return tf.distribute.get_strategy()
     _check(config)
     for guest in flatten(guests):
-        hook = getattr(guest, "hook", guest)  # that of `as_callbacks`
+        hook = getattr(guest, "hook", guest)  # `as_callbacks` may have wrapped it
         refusals.check_hook(hook)
     check_own_port(config)
     if config.task_type != "chief":
@@ -116,10 +116,10 @@ def parameter_server_strategy(
 
 
 def _stay_seen() -> None:
-    """Has this process stay until the servers have seen that the job began.
+    """Keeps this process alive until the servers have seen that the job began.
 
-    A job that is over at once, such as one that was finished before, would else look
-    to them like one whose chief failed.
+    Otherwise a job that ends at once, because it was finished before, would look to
+    them as if its chief had failed.
     """
     began = time.monotonic()
 
@@ -181,7 +181,7 @@ def _names(config: ClusterConfig, tasks: Sequence[tuple[str, int]]) -> str:
 
 
 def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
-    """Ends the waits of this process while all workers are gone for too long."""
+    """Ends the waits of this process when all workers have been gone for too long."""
     workers = [("worker", i) for i in range(len(config.cluster["worker"]))]
     liveness = Liveness(config, workers)
     liveness.look()

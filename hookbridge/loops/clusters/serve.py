@@ -16,9 +16,9 @@ from hookbridge.loops.tasks.ports import Liveness
 
 POLL_SECS = 0.2
 LOOK_SECS = 2.0
-# How long the other tasks may take to follow, after the chief has left: tasks that
-# listen (Estimator's workers sleep up to 60 seconds before they begin), tasks that
-# never listened, and tasks that listen no more.
+# How long the other tasks may take to leave after the chief has left: tasks that listen
+# (Estimator's workers sleep up to 60 seconds before they begin), tasks that have never
+# listened, and tasks that no longer listen.
 AFTER_CHIEF_ALIVE_SECS = 90.0
 AFTER_CHIEF_UNSEEN_SECS = 5.0
 AFTER_CHIEF_GONE_SECS = 1.0
@@ -32,8 +32,8 @@ def serve(
     Once the chief has left, this does not wait for tasks that were killed.
 
     Raises:
-      errors.ClusterError: no task came, or all tasks that trained are gone for too
-        long without having left.
+      errors.ClusterError: no task came, or all tasks that trained disappeared for too
+        long without leaving.
     """
     tasks = trainers(config)
     liveness = Liveness(config, tasks)
@@ -67,7 +67,7 @@ def serve(
 def _is_over_without(
     tasks: list[tuple[str, int]], liveness: Liveness, waited_secs: float
 ) -> bool:
-    """Whether to stop waiting for `tasks`, which have not left."""
+    """Whether to stop waiting for `tasks`, which have not left yet."""
     liveness.look()
     is_late = waited_secs > AFTER_CHIEF_UNSEEN_SECS
     missing = liveness.away(

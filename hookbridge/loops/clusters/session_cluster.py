@@ -1,4 +1,4 @@
-"""Between-graph training on a cluster that ends."""
+"""Between-graph training on a cluster whose processes all end with the job."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class SessionCluster:
                         while not session.should_stop():
                             session.run(train_op)
 
-    All processes end within seconds of the last step, whoever stops first and for
-    whatever reason: a stop in one is the stop of all, parameter servers included.
-    Without `TF_CONFIG` the same program trains in one process.
+    All processes end within seconds of the last step. A stop of one task, for any
+    reason, stops all tasks, including the parameter servers; only a worker that gets
+    SIGTERM stops alone. Without `TF_CONFIG` the same program trains in one process.
 
     Attributes:
       config: the cluster and this task.
@@ -83,8 +83,7 @@ class SessionCluster:
 
         Raises:
           errors.InvalidArgumentError: `TF_CONFIG` is malformed, there is no
-            parameter server, nobody is the chief, or the task is none that trains
-            or serves.
+            parameter server or no chief, or this task neither trains nor serves.
         """
         self.config = ClusterConfig.of(config)
         check_roles(self.config)
@@ -106,23 +105,23 @@ class SessionCluster:
         lost_secs: float = LOST_SECS,
         start_secs: float = START_SECS,
     ) -> SessionCluster:
-        """A task whose place TF1's flags tell, in the place of `TF_CONFIG`.
+        """A task whose place is given by TF1's flags instead of `TF_CONFIG`.
 
-        Worker 0 is the chief. Where nothing is given the job is local.
+        Worker 0 is the chief. If nothing is given the job is local.
 
         Args:
           ps_hosts: the addresses of the parameter servers, with commas between them
             or as a list.
-          worker_hosts: those of the workers.
+          worker_hosts: the addresses of the workers.
           job_name: `"ps"` or `"worker"`.
-          task_index: which task of its job.
+          task_index: the task's index in its job.
           session_config: as in the constructor.
           lost_secs: as in the constructor.
           start_secs: as in the constructor.
 
         Raises:
-          errors.InvalidArgumentError: no such cluster or task can be; the message
-            names the flag.
+          errors.InvalidArgumentError: such a cluster or task cannot exist; the
+            message names the flag.
         """
         config = tf1_flags.config_of(ps_hosts, worker_hosts, job_name, task_index)
         return cls(
@@ -139,12 +138,12 @@ class SessionCluster:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this task initialises, saves and writes for all."""
+        """Whether this task initialises, saves and writes for all tasks."""
         return self.config.is_chief
 
     @property
     def num_workers(self) -> int:
-        """How many tasks compute gradients, the chief among them."""
+        """How many tasks compute gradients, including the chief."""
         return max(1, len(trainers(self.config)))
 
     @property
@@ -176,9 +175,9 @@ class SessionCluster:
         self._server.use_config(config)
 
     def session_config(self, base: Any = None) -> Any:
-        """A `ConfigProto` whose sessions depend on the servers and on nobody else.
+        """A `ConfigProto` whose sessions depend only on the parameter servers.
 
-        Without it a session waits for every worker, also for one that has ended.
+        Without it a session waits for every worker, even for one that has ended.
 
         Args:
           base: a `ConfigProto` to start from; it is not changed.
@@ -186,9 +185,10 @@ class SessionCluster:
         return self._server.session_config(base)
 
     def device_setter(self) -> Any:
-        """What to give to `tf.compat.v1.device`: variables to the servers, in turn.
+        """A device function for `tf.compat.v1.device`.
 
-        The rest is on this worker; without a cluster nothing is placed.
+        It places variables on the servers in turn and other ops on this worker. Without
+        a cluster it is None, which places nothing.
         """
         if not self.config.cluster:
             return None
@@ -199,7 +199,7 @@ class SessionCluster:
 
     @property
     def stop_reason(self) -> str | None:
-        """Who stopped the job and why; None before."""
+        """Who stopped the job and why; None before a stop."""
         return self._group.reason
 
     @contextlib.contextmanager
@@ -208,9 +208,9 @@ class SessionCluster:
     ) -> Iterator[Any]:
         """A `MonitoredTrainingSession` of this task.
 
-        SIGTERM stops the job if this is the chief, after its last checkpoint, and
-        only this task if it is not. An error here stops the others. With
-        `checkpoint_dir` the chief also says there that the job is over, for
+        On the chief SIGTERM stops the job, after a last checkpoint; on a worker it
+        stops only this task. An error here stops the other tasks. With
+        `checkpoint_dir` the chief also leaves a mark there when the job is over, for
         evaluators (`hb.loops.checkpoints_until_stop`).
 
         Args:
@@ -220,8 +220,8 @@ class SessionCluster:
             `is_chief` and `stop_grace_period_secs`.
 
         Yields:
-          The session. Where the job is over before it began, one that says so
-          from the start.
+          The session. If the job is over already, it is one whose `should_stop` is
+          true from the start.
 
         Raises:
           errors.ClusterError: a parameter server or the chief is gone.
@@ -250,13 +250,13 @@ class SessionCluster:
             if session is None:
                 yield OverSession()
                 return
-            # Its end may fail too.
+            # The end of the session may fail too.
             with stop_of_all(group), session, stop_of_all(group):
                 yield session
 
     @contextlib.contextmanager
     def _leaving(self) -> Iterator[None]:
-        """Without `with SessionCluster()`, the session's end is this task's."""
+        """Without `with SessionCluster()`, this task leaves when its session ends."""
         try:
             yield
         finally:
@@ -267,8 +267,8 @@ class SessionCluster:
         """Serves as a parameter server until the job is over.
 
         Raises:
-          errors.ClusterError: this task's port is in use, or all that trained are
-            gone without taking leave.
+          errors.ClusterError: this task's port is in use, no task came, or all tasks
+            that trained disappeared without leaving.
         """
         if not self.is_server:
             raise errors.ClusterError(
@@ -283,8 +283,8 @@ class SessionCluster:
         )
 
     def __enter__(self) -> SessionCluster:
-        # Fail before anything is built. The server starts when it is needed, since
-        # its configuration may still change.
+        # Checked here to fail before anything is built. The server starts only when it
+        # is needed, since its configuration may still change.
         self._server.check_port()
         self._entered = True
         return self

@@ -13,7 +13,7 @@ from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.ports import has_server, is_listening
 
 POLL_SECS = 0.5
-# How long the coordinator may be out of reach before its servers end.
+# How long the chief may be out of reach before its servers end.
 LOST_SECS = 2.0
 # How long the chief may take from its last wait to the start of its own server.
 HANDOVER_SECS = 10.0
@@ -21,7 +21,7 @@ PROTOCOL = "grpc"
 
 
 def server_config(config: ClusterConfig) -> Any:
-    """A `ConfigProto` with which servers cannot wait for each other for ever.
+    """A `ConfigProto` with enough threads that servers cannot deadlock.
 
     Each worker may hold a thread of another task while it waits for a variable.
     """
@@ -48,7 +48,7 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
     chief = f"chief at {config.cluster['chief'][0]}"
     while True:
         now = time.monotonic()
-        # The chief's server listens until its process is gone, however that ended.
+        # The chief's server listens until its process has ended in any way.
         if is_listening(config, "chief", 0):
             if allowed_secs != LOST_SECS and has_server(config, "chief", 0):
                 allowed_secs = LOST_SECS

@@ -28,29 +28,29 @@ from hookbridge.loops.tasks.signals import on_sigterm
 def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
     """`tf.estimator.train_and_evaluate` in which one task's stop stops all tasks.
 
-    Chief and workers run TensorFlow's own function with one more hook. All of them
-    stop when one stops, by a hook, a callback, the end of its data, `max_steps` or an
-    error, and when a callback of the evaluator sets `stop_training`. (`request_stop`
-    of the evaluator's hooks ends the evaluation only, as ever.) Parameter servers
-    return; the evaluator evaluates the last checkpoint, if it has not yet, and
-    returns. Checkpoints have the same variables as without it.
+    Chief and workers run TensorFlow's own function with two more hooks. All of them
+    stop when one of them stops (by a hook, a callback, the end of its data, `max_steps`
+    or an error), or when a callback of the evaluator sets `stop_training`.
+    (`request_stop` of the evaluator's hooks ends only the evaluation, as always.) Then
+    parameter servers return; the evaluator returns after it has evaluated the last
+    checkpoint. Checkpoints have the same variables as those of TensorFlow's function.
 
-    Where `TF_CONFIG` has no parameter server, it is TensorFlow's own: for one task
+    If `TF_CONFIG` has no parameter server, TensorFlow's own function runs: for one task
     that trains, or with a strategy (`RunConfig(train_distribute=...)`).
 
     Args:
       estimator: an Estimator.
       train_spec: a `TrainSpec`.
       eval_spec: an `EvalSpec`; `start_delay_secs` and `throttle_secs` have no
-        effect on the evaluator: it evaluates whichever checkpoint is the newest.
+        effect on the evaluator: it always evaluates the newest checkpoint.
 
     Returns:
-      On the evaluator the metrics of the last evaluation and what the exporters
-      returned; elsewhere what TensorFlow's own returns.
+      On the evaluator the metrics of the last evaluation and the results of the
+      exporters; on other tasks the result of TensorFlow's own function.
 
     Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is malformed, nobody trains, or
-        several do without a parameter server or a strategy.
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed, no task trains, or several
+        tasks train without a parameter server or a strategy.
       errors.ClusterError: a parameter server or the chief is gone.
     """
     from hookbridge import estimator as estimator_lib
@@ -118,7 +118,7 @@ def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> A
             checkpoint_path=path,
             hooks=eval_spec.hooks,
         )
-        # Evaluator callbacks share a model, so it is not known which of them asked.
+        # Callbacks of the evaluator share a model: nobody knows which of them asked.
         if any(
             isinstance(h, CallbackToHook) and h.asked_to_stop for h in eval_spec.hooks
         ):

@@ -1,4 +1,4 @@
-"""Contexts around a session that make its end the end of the whole job."""
+"""Contexts around a session: when the session ends, the whole job ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
 @contextlib.contextmanager
 def stop_of_all(group: GroupStop) -> Iterator[None]:
-    """Stops the others when an exception leaves the block."""
+    """Stops the other tasks when an exception leaves the block."""
     try:
         yield
     except GroupStopped:
@@ -28,7 +28,7 @@ def stop_of_all(group: GroupStop) -> Iterator[None]:
             raise GroupStopped(group.reason) from e
         group.step.began = None
         if isinstance(e, _LOST) and not group.stopped:
-            # Nobody stopped the job. If a server is gone, that is the error to show.
+            # Nobody stopped the job. If a server is gone, show that error instead.
             group.failed = True
             try:
                 group.wait_for_servers()
@@ -50,7 +50,8 @@ def stop_is_no_error(group: GroupStop) -> Iterator[None]:
     except Exception as e:
         if group.error is not None and e is not group.error:
             raise group.error from e
-        # Servers do not wait for a task whose last step takes very long.
+        # Servers do not wait for a task whose last step takes very long, so its calls
+        # may fail after the stop.
         late = isinstance(e, _LOST) and not group.failed
         if not (late and group.stopped):
             raise

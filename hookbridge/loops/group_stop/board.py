@@ -1,9 +1,9 @@
-"""What the processes of a job share about its end, on parameter server 0.
+"""The state that the processes of a job share about its end, on parameter server 0.
 
 It consists of queues and handles in a container of their own and in graphs of their
 own. So the model and its checkpoints get no variable, and the user's graph gets only
-`token_ops`. A
-closed queue means a stop: closing it wakes at once everybody who waits on it.
+`token_ops`. A closed queue is a signal, such as a stop: all processes that wait on the
+queue wake up at once when it is closed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _raw = tf.raw_ops
 
 
 def token_ops(graph: Any) -> list[Any]:
-    """Operations that let one worker go that waits in `SyncReplicasOptimizer`.
+    """Operations that release one worker that waits in `SyncReplicasOptimizer`.
 
-    Each puts one token of the current step into the optimizer's queue. Only a graph
-    with such a queue gets them.
+    Each operation puts one token of the current step into an optimizer's queue. A graph
+    without such a queue gets none.
     """
     made = []
     for op in graph.get_operations():
@@ -50,8 +50,8 @@ def token_ops(graph: Any) -> list[Any]:
 class StopBoard:
     """The shared state of one job; one object in each process.
 
-    Servers may outlive a job. Each job on them has a number, its generation: the chief
-    takes the next one when it finds the last job stopped.
+    Servers may outlive a job. Each job on them has a number, its generation. The chief
+    takes the next number when it finds that the last job was stopped.
 
     Args:
       target: the session target of this process's server.
@@ -79,10 +79,10 @@ class StopBoard:
                 left_queue(index, config.task_type, config.task_index).close()
                 for index in range(len(config.cluster["ps"]))
             ]
-        # It waits for the parameter servers and for nobody else.
+        # This session waits only for the parameter servers.
         own = tf.compat.v1.ConfigProto(device_filters=["/job:ps", own_device(config)])
         self._session = tf.compat.v1.Session(target, graph=self._graph, config=own)
-        # A training session that closes slowly holds up this one too.
+        # A training session that closes slowly delays the close of this one too.
         limit_close(self._session, CLOSE_SECS)
 
     def generation(self) -> int:
@@ -93,7 +93,7 @@ class StopBoard:
             return 0
 
     def begin(self, generation: int) -> None:
-        """Begins a job; stops of earlier generations do not concern it."""
+        """Begins a job; stops of earlier generations have no effect on it."""
         self._run(self._set_generation, {self._number: generation})
 
     def is_stopped(self, generation: int) -> bool:
@@ -101,7 +101,7 @@ class StopBoard:
         return bool(self._run(self._queue("stop", generation).closed))
 
     def stop(self, generation: int, reason: str) -> str:
-        """Stops the job; returns the reason that counts, which is the first."""
+        """Stops the job; returns the reason of the first stop."""
         if self.is_stopped(generation):
             return self.reason()
         self._run(self._set_reason, {self._text: reason})
@@ -137,7 +137,7 @@ class StopBoard:
                 self._run(close)
 
     def close(self) -> None:
-        """Ends the connection and everything that waits in it."""
+        """Ends the connection and all calls that wait in it."""
         with contextlib.suppress(tf.errors.OpError):
             self._session.close()
 

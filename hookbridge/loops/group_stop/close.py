@@ -1,4 +1,4 @@
-"""Sessions whose `close` returns in time."""
+"""Limits how long the `close` of a session takes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from absl import logging
 
 from hookbridge.patching import InstanceMethods
 
-# How long closing may take. An iterator of `tf.data` in the session can hold it up for
-# a minute, with nothing left to do (docs/decisions/0005-iterators-die-young.md).
+# How long closing may take. An iterator of `tf.data` in the session can delay it for a
+# minute, with nothing left to do (docs/decisions/0005-iterators-die-young.md).
 CLOSE_SECS = 3.0
 
 
@@ -23,7 +23,7 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
     A thread goes on closing it; the process does not end before that thread.
 
     Args:
-      session: a `tf.compat.v1.Session`; gets a `close` of its own.
+      session: a `tf.compat.v1.Session`; its `close` is replaced.
       limit_secs: how long the caller waits.
     """
     reference = weakref.ref(session)
@@ -31,7 +31,7 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
 
     def close() -> None:
         session = reference()
-        # A deleted session calls this too, perhaps when no thread can start any more.
+        # A deleted session calls this too, perhaps when threads can no longer start.
         if session is None or begun.is_set():
             return
         begun.set()
@@ -45,13 +45,13 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
                 limit_secs,
             )
         elif closing.error is not None and sys.exc_info()[0] is None:
-            raise closing.error  # else the session closes because of another error
+            raise closing.error  # not if the session closes because of another error
 
     InstanceMethods(session, {"close": close}).install()
 
 
 class _Closing(threading.Thread):
-    """Closes a session, and keeps it: TensorFlow must not delete it meanwhile."""
+    """Closes a session, and keeps it alive: it must not be deleted meanwhile."""
 
     def __init__(self, session: Any) -> None:
         # Not a daemon: a thread that returns from TensorFlow while the interpreter
@@ -70,4 +70,4 @@ class _Closing(threading.Thread):
             self.error = e
         self.done.set()
         if time.monotonic() - began > CLOSE_SECS / 10:
-            time.sleep(0.2)  # threads that waited for the session end meanwhile
+            time.sleep(0.2)  # lets threads end that waited for the session

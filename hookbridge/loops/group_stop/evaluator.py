@@ -1,4 +1,4 @@
-"""The evaluator's side of a stop: a file says that the job is over."""
+"""The evaluator's side of a stop: a marker file says that the job is over."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from hookbridge.loops.tasks import ports
 
 FILE = "hookbridge_stop.json"
 POLL_SECS = 0.5
-# A marker that the evaluator finds when it starts is an earlier run's, or this run's if
-# the evaluator is late: it counts once the chief has been away for this long.
+# A marker that the evaluator finds when it starts is from an earlier run, or from this
+# run if the evaluator is late. It counts after the chief has been away for this long.
 LATE_SECS = 60.0
 
 
@@ -40,7 +40,7 @@ def write_marker(model_dir: str, reason: str) -> None:
 def marking(group: GroupStop, model_dir: str | None) -> Iterator[None]:
     """Writes the marker at the end of the block, on the chief.
 
-    An error of the block is never replaced by one of the marker.
+    An error in the block is never replaced by an error of writing the marker.
 
     Args:
       group: this process's part in the stop.
@@ -71,13 +71,13 @@ def read_marker(model_dir: str) -> str | None:
 
 
 class JobEnd:
-    """Tells from outside of a cluster whether its job is over.
+    """Tells from outside a cluster whether its job is over.
 
     Args:
       model_dir: where the chief saves.
       config: the cluster.
-      lost_secs: how long the chief may be away, once it was there.
-      late_secs: how long from now on to expect a chief that is not there, although
+      lost_secs: how long the chief may be away after it has been seen.
+      late_secs: how long from now on to wait for a chief that was never seen, although
         an earlier run has ended in `model_dir`.
     """
 
@@ -98,11 +98,11 @@ class JobEnd:
         self._chief = ports.Liveness(config, tasks)
 
     def is_marked(self) -> bool:
-        """Whether a chief has said since the start that the job is over."""
+        """Whether a chief has written the marker since this object was made."""
         return read_marker(self._model_dir) not in (None, self._before)
 
     def is_over(self) -> bool:
-        """Whether the job is over, even if it was so before the start."""
+        """Whether the job is over, even if it was over before this object was made."""
         self._chief.look()
         if self.is_marked():
             return True
@@ -129,21 +129,21 @@ def checkpoints_until_stop(
 ) -> Iterator[str]:
     """The checkpoints of a job as they appear, until the job is over.
 
-    For an evaluator. The last checkpoint is among them, but not those that a newer
-    one overtook while the evaluator was busy.
+    For an evaluator. It gets the last checkpoint, but skips a checkpoint if a newer one
+    appeared while it was busy.
 
     Args:
       model_dir: where the chief saves.
       config: the cluster; None takes `TF_CONFIG`.
-      lost_secs: how long the chief may be away, once it was there.
-      late_secs: how long after its start the evaluator expects a chief that is not
-        there, although an earlier run has ended here.
+      lost_secs: how long the chief may be away after it has been seen.
+      late_secs: how long after its start the evaluator waits for a chief that was
+        never seen, although an earlier run has ended here.
 
     Yields:
       Paths of checkpoints, without suffix.
 
     Raises:
-      errors.ClusterError: the chief is gone without having said that it is over.
+      errors.ClusterError: the chief is gone and has not marked the job as over.
     """
     config = config if config is not None else ClusterConfig.from_environment()
     end = JobEnd(model_dir, config, lost_secs=lost_secs, late_secs=late_secs)
@@ -155,7 +155,7 @@ def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
     last: str | None = None
     while True:
         over = end.is_over()
-        # After the marker, so that the last checkpoint is not missed.
+        # Looked up after the marker, so that the last checkpoint is not missed.
         path: Any = tf.train.latest_checkpoint(model_dir)
         if path and path != last:
             last = path
@@ -167,16 +167,16 @@ def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
 
 
 def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
-    """Stops a job from a process outside of its cluster.
+    """Stops a job from a process outside its cluster.
 
     A job that has not begun is stopped as soon as it begins.
 
     Raises:
-      errors.ClusterError: the chief is gone without having said that it is over.
+      errors.ClusterError: the chief is gone and has not marked the job as over.
     """
     while not end.is_over():
         end.check()
-        if ports.is_listening(config, "ps", 0):  # a call would wait for it
+        if ports.is_listening(config, "ps", 0):  # else a call would wait for it
             with contextlib.suppress(tf.errors.OpError):  # it may be over by now
                 if _stop(config, reason):
                     return
@@ -184,7 +184,7 @@ def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
 
 
 def _stop(config: ClusterConfig, reason: str) -> bool:
-    # Parameter server 0 itself runs the few operations that this takes.
+    # Parameter server 0 itself runs the few operations of a stop.
     server = dataclasses.replace(config, task_type="ps", task_index=0)
     board = StopBoard("grpc://" + config.cluster["ps"][0], server)
     try:

@@ -1,4 +1,4 @@
-"""The hook that makes a stop in one process the stop of all."""
+"""The hook that stops all processes when one of them stops."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from hookbridge.patching import InstanceMethods
 
 v1 = tf.compat.v1
 
-# How long a closing session waits for its threads, for example for the chief's thread
-# that expects gradients which nobody computes any more. TensorFlow's default is 120 s.
+# How long a closing session waits for its threads. One is the chief's thread that waits
+# for gradients, which nobody computes any more. TensorFlow's default is 120 s.
 GRACE_SECS = 1.0
 
 
@@ -34,18 +34,19 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     by themselves. Without a cluster it does nothing.
 
     It adds nothing to variables and checkpoints. It is called on the thread of the
-    loop; a thread of its own waits for the stop of the others, so each run costs one
+    loop. Another thread waits for a stop by other processes, so each run costs only one
     look at a flag.
 
     Args:
       config: the cluster; None takes `TF_CONFIG`.
-      group: this process's part in the stop; None makes one, which ends with the
+      group: this process's part in the stop; None makes one that ends with the
         session.
       joins: whether `begin` joins the job.
 
     Raises:
       errors.InvalidArgumentError: `TF_CONFIG` is malformed.
-      errors.ClusterError: in `begin`, a parameter server is not there in time.
+      errors.ClusterError: in `begin`, a parameter server or the chief is not there in
+        time.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             try:
                 self.group.wait_until_ready()
             except GroupStopped:
-                pass  # the session sees it
+                pass  # `after_create_session` will stop the session
         self._tokens = token_ops(v1.get_default_graph())
 
     def after_create_session(self, session: Any, coord: Any) -> None:
@@ -86,14 +87,14 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             coord.request_stop()
 
     def before_run(self, run_context: Any) -> None:
-        """A step begins."""
+        """Notes that a step begins."""
         self.group.step.began = time.monotonic()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Tells the others, or hears from them."""
+        """Passes a stop on, from this session to the other processes or back."""
         self.group.step.began = None
         if self._coord.should_stop():
-            # A thread of the session failed, for example for a lost server.
+            # A thread of the session failed, for example because a server is lost.
             self._coord.raise_requested_exception()
         if run_context.stop_requested or self._coord.should_stop():
             self.group.request("a hook or callback asked for a stop")
@@ -104,7 +105,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        """A session that ends stops the others."""
+        """Stops the other processes, since this session ends."""
         self.group.step.began = None
         self.group.request("its session ended")
         if self._own:
@@ -112,7 +113,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Marks the end of a step.
+    """Notes the end of a step.
 
     It must be the first hook: time spent in later hooks is then not counted as part of
     the step.
@@ -122,26 +123,27 @@ class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._group = group
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Runs before the chief's thread that closes the queue of tokens starts."""
+        """Called before the start of the chief's thread that closes the token queue."""
         _keep_tokens(coord, self._group)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """A step is over."""
+        """Notes that the step is over."""
         self._group.step.began = None
 
 
 def _run(session: Any, ops: Sequence[Any]) -> None:
     options = v1.RunOptions(timeout_in_ms=CALL_MS)
-    # The chief's own end closes the queue, which lets everybody go.
+    # The call fails if the chief has ended: its end closes the queue, which releases
+    # all workers.
     with contextlib.suppress(tf.errors.OpError, RuntimeError):
         session.run(ops, options=options)
 
 
 def fail_fast() -> None:
-    """Lets TensorFlow's calls to a task that is gone fail; call it before the first.
+    """Makes TensorFlow's calls to a lost task fail; call this before any such call.
 
-    By default they wait until the task is back, perhaps for ever, and nothing can end
-    the wait.
+    By default the calls wait until the task is back, perhaps for ever, and nothing can
+    end the wait.
     """
     os.environ.setdefault("GRPC_FAIL_FAST", "true")
 
@@ -154,8 +156,8 @@ def own_target(config: ClusterConfig) -> str:
 
 
 def _keep_tokens(coord: Any, group: GroupStop) -> None:
-    # A lost session closes the queue of tokens at its end. The session that replaces it
-    # would find it closed, and workers would take that for the end of the data.
+    # A lost session closes the token queue at its end. The next session would find the
+    # queue closed, and workers would take that for the end of the data.
     wait_for_stop = coord.wait_for_stop
 
     def wait(timeout: float | None = None) -> Any:
@@ -164,7 +166,7 @@ def _keep_tokens(coord: Any, group: GroupStop) -> None:
         if SYNC_TOKENS.decode() in name and name.endswith("close_on_stop"):
             while not group.stopped:
                 if coord.joined:
-                    raise SystemExit  # of this thread
+                    raise SystemExit  # ends only this thread
                 time.sleep(0.05)
         return stops
 
@@ -188,8 +190,8 @@ def _limit_grace(coord: Any) -> None:
     request_stop = coord.request_stop
 
     def quiet(ex: Any = None) -> Any:
-        # A closing session cancels calls that wait, and later calls find no session:
-        # in the coordinator's threads that is no failure.
+        # A closing session cancels waiting calls, and later calls find no session. In
+        # the coordinator's threads these errors are not failures.
         if coord.joined and isinstance(ex, (tf.errors.OpError, RuntimeError)):
             return None
         return request_stop(ex)

@@ -25,25 +25,25 @@ LATE_SECS = 5.0
 
 
 class GroupStopped(Exception):
-    """Ends what waits for a job that is over."""
+    """Ends a wait in a process whose job is over."""
 
 
 class GroupStop:
-    """Follows the stop of the job on a thread, and asks for it.
+    """Waits for a stop of the job on a thread, and can stop the job.
 
-    The thread waits in one call on parameter server 0 that returns when anybody
-    stops the job. A step costs nothing more.
+    The thread waits in one call on parameter server 0, which returns when any process
+    stops the job. So steps have no extra cost.
 
     Args:
       config: the cluster and this task.
-      lost_secs: see `SessionCluster`, also for the next.
-      start_secs: see there.
+      lost_secs: see `SessionCluster`.
+      start_secs: see `SessionCluster`.
 
     Attributes:
       name: this task, for messages.
       reason: why the job was stopped, with the task that asked; None before.
-      error: why it cannot go on, if that is an error; the main thread raises it.
-      step: what the main thread does, and how to wake it.
+      error: set if a task that this process needs is gone; the main thread raises it.
+      step: the main thread's current step, and how to wake that thread.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class GroupStop:
         self.error: errors.ClusterError | None = None
         self.failed = False  # an error of this process, not the effect of a stop
         self.step = StepWatch()
-        # Whether the job ended without this process, as far as can be seen.
+        # Tells whether the job seems to have ended without this process.
         self.is_over: Callable[[], bool] = lambda: False
         self._start_secs = seconds("start_secs", start_secs)
         self._board: StopBoard | None = None
         self._generation = 0
         self._stopped = threading.Event()
-        self.over = threading.Event()  # the main thread needs no help any more
+        self.over = threading.Event()  # set when the main thread needs no more help
 
     @property
     def stopped(self) -> bool:
@@ -79,7 +79,7 @@ class GroupStop:
         Raises:
           errors.ClusterError: a parameter server or the chief is not there in time.
         """
-        if "ps" not in self.config.cluster:  # there is nobody to share a stop with
+        if "ps" not in self.config.cluster:  # no other process to share a stop with
             self._stopped.clear()
             return
         if self._board is not None and not self.stopped:
@@ -95,7 +95,7 @@ class GroupStop:
             self._board = StopBoard(target, self.config)
             self._generation = self._join(self._board)
         except tf.errors.OpError as e:
-            self.wait_for_servers()  # unless the job is over, and they have left
+            self.wait_for_servers()  # raises `GroupStopped` if the job is over
             servers = [("ps", i) for i in range(len(self.config.cluster["ps"]))]
             raise self.lost(servers, 0.0) from e
         watch(self)
@@ -104,7 +104,7 @@ class GroupStop:
         """Returns once all parameter servers listen.
 
         Raises:
-          errors.ClusterError: one does not in time.
+          errors.ClusterError: one does not listen in time.
           GroupStopped: the job was stopped meanwhile, or is over.
         """
         limit = self._start_secs if self._board is None else self.lost_secs
@@ -127,7 +127,7 @@ class GroupStop:
     def wait_until_ready(self) -> None:
         """Returns once the chief has initialised the variables.
 
-        TensorFlow's own worker looks every 30 seconds only.
+        TensorFlow's own worker looks only every 30 seconds.
 
         Raises:
           errors.ClusterError: the chief does not do it in time.
@@ -148,7 +148,7 @@ class GroupStop:
                 )
 
     def check(self) -> None:
-        """Raises what ends this process's wait.
+        """Raises if this process must stop waiting.
 
         Raises:
           errors.ClusterError: a task that is needed is gone.
@@ -166,14 +166,14 @@ class GroupStop:
         """Stops every process of the job."""
         if self.over.is_set() or self.stopped:
             return
-        # The others come first: what this process closes when it stops wakes them too,
-        # and then they must know why.
+        # The other processes are told first. When this process stops, it closes things
+        # that wake them too, and then they must know the reason.
         text = f"{self.name}: {reason}"
         first = self._guarded(lambda board: board.stop(self._generation, text))
         self.stop_here(first if isinstance(first, str) else text)
 
     def stop_here(self, reason: str) -> None:
-        """Stops this process and no other."""
+        """Stops only this process."""
         if not self.stopped:
             self.reason = reason
             logging.info("hookbridge: this process stops. %s", reason)
@@ -200,7 +200,8 @@ class GroupStop:
         if self.over.is_set():
             return
         self.over.set()
-        # A server that is gone answers no call: leave its connection open.
+        # After an error a server may be gone. Then calls would not return, so the
+        # connection stays open.
         if self._board is not None and self.error is None:
             self._board.leave()
             self._board.close()
@@ -245,7 +246,7 @@ class GroupStop:
             time.sleep(0.2)
 
     def _guarded(self, call: Callable[[StopBoard], Any]) -> Any:
-        """Calls if there is a board; ignores that a server cannot be reached."""
+        """Calls `call` with the board, if there is one; ignores lost servers."""
         if self._board is None:
             return True
         with contextlib.suppress(tf.errors.OpError, RuntimeError):

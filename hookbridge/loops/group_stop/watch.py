@@ -1,4 +1,4 @@
-"""The threads of a process that follow the others and wake its main thread."""
+"""The threads that follow the other processes and wake the main thread."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.ports import Liveness
 
 POLL_SECS = 2.0
-START_POLL_SECS = 0.5  # until all others have been seen
-# A worker whose step does not end by itself after a stop is interrupted after this.
+START_POLL_SECS = 0.5  # until all other processes have been seen
+# If a worker's step goes on after a stop, it is interrupted after this time.
 INTERRUPT_SECS = 4.0
-# A process whose main thread nothing can wake ends itself after this.
+# If nothing wakes the main thread after an error, the process exits after this time.
 LAST_RESORT_SECS = 8.0
 # How long a synchronous step may take while a worker is gone. After that another
-# worker is let through in its place.
+# worker is released in its place.
 STALL_SECS = 3.0
 
 
 class StepWatch:
-    """What the main thread does at the moment, and how it is woken.
+    """The main thread's current step, and how to wake that thread.
 
     Attributes:
-      began: when the present step began; None between steps.
-      interrupted: whether its last step was ended from here.
-      let_one_through: lets one worker go that waits in `SyncReplicasOptimizer`;
-        None without such an optimizer.
-      interrupt: ends any other step; None if it may not be ended.
+      began: when the current step began; None between steps.
+      interrupted: whether `wake` interrupted the last step.
+      let_one_through: releases one worker that waits in `SyncReplicasOptimizer`; None
+        before there is a session.
+      interrupt: ends any other step; None if steps must not be ended.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class StepWatch:
         self.interrupt: Callable[[], None] | None = None
 
     def wake(self, over: threading.Event) -> None:
-        """After a stop: wakes the main thread where it waits for others."""
+        """After a stop, wakes the main thread if it waits for other processes."""
         if self.let_one_through is not None:
             self.let_one_through()
         began = self.began
@@ -81,7 +81,7 @@ class Followed(Protocol):
 
 
 def watch(group: Followed) -> None:
-    """Starts the threads that follow the others, until the job is over."""
+    """Starts the threads that follow the other processes until the job is over."""
     for target in (_follow_stop, _follow_tasks):
         threading.Thread(target=target, args=(group,), daemon=True).start()
 
@@ -96,7 +96,7 @@ def _follow_stop(group: Followed) -> None:
 
 
 def _follow_tasks(group: Followed) -> None:
-    # This thread calls no TensorFlow: a call to a server that is gone may never return.
+    # This thread does not call TensorFlow: a call to a lost server may never return.
     config = group.config
     own = (config.task_type, config.task_index)
     needed = {config.chief} | {("ps", i) for i in range(len(config.cluster["ps"]))}
@@ -116,16 +116,16 @@ def _follow_tasks(group: Followed) -> None:
             return
         missing = liveness.away(0.0, unseen_secs=group.lost_secs)
         if missing and group.step.is_stalled() and not group.stopped:
-            # The worker that is gone took its gradient and its token with it: the step
-            # would wait for ever.
+            # The gradient and the token of the lost worker are missing: without them
+            # the step would wait for ever.
             let_through = group.step.let_one_through
             if let_through is not None:
                 threading.Thread(target=let_through, daemon=True).start()
 
 
 def _last_resort(group: Followed) -> None:
-    # Nothing is sure to wake a main thread that waits inside TensorFlow for a server
-    # that is gone. A process that ends like this is better than one that stays.
+    # Nothing is sure to wake a main thread that waits inside TensorFlow for a lost
+    # server. A process that ends like this is better than one that hangs.
     if not group.over.wait(LAST_RESORT_SECS):
         sys.stderr.write(f"hookbridge: ClusterError: {group.error}\n")
         sys.stderr.flush()

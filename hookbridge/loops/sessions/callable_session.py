@@ -1,9 +1,9 @@
 """Sessions whose `run` goes through `Session.make_callable`.
 
-Beside the step itself, `Session.run` does the same work each time: it looks up its
-fetches, serialises options and metadata and extends the graph. A callable does that
-once. `MonitoredSession` cannot use one: it has hooks, and therefore knows its fetches
-only when a step begins. The session below keeps a callable for each set of fetches.
+Around each step, `Session.run` repeats the same work: it looks up its fetches,
+serialises options and metadata and extends the graph. A callable does this work once.
+`MonitoredSession` cannot use one: because of its hooks, it knows its fetches only when
+a step begins. The session below keeps a callable for each set of fetches.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from hookbridge.structures import (
 
 v1 = tf.compat.v1
 
-# A loop has a handful of fetch sets; hooks that make new tensors in every step
-# must not fill the memory.
+# A loop has only a few fetch sets. The limit is for hooks that make new tensors in
+# every step: they must not fill the memory.
 MAX_FETCH_SETS = 64
 
 # Marks fetches that stay with `Session.run`.
@@ -37,9 +37,9 @@ class _FetchSet(NamedTuple):
     """One set of fetches.
 
     Attributes:
-      fetches: the fetches, kept alive: keys contain their ids.
+      fetches: the fetches; they are kept alive because keys contain their ids.
       call: runs them; None until they are fetched for the second time.
-      fed: the tensors that are fed with them, kept alive too.
+      fed: the tensors that are fed with them; they are kept alive too.
     """
 
     fetches: Any
@@ -48,15 +48,15 @@ class _FetchSet(NamedTuple):
 
 
 class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
-    """A `tf.compat.v1.Session` that runs the same fetches faster each time.
+    """A `tf.compat.v1.Session` that runs the same fetches faster from the second time.
 
-    `run` does what `Session.run` does, errors included. The first run of a set of
-    fetches is an ordinary one, later runs go through a callable, with feeds too. Runs
-    with options that are not empty, with fetches or feeds of unusual types, and with
-    feeds on a server stay ordinary.
+    `run` gives the same results and errors as `Session.run`. The first run of a set of
+    fetches is an ordinary one; later runs go through a callable, also with feeds. These
+    runs stay ordinary: runs with options that are not empty, with fetches or feeds of
+    unusual types, and with feeds on a server.
     """
 
-    # None if the session shall not (or no longer) use callables. A class attribute,
+    # None if the session must not, or must no longer, use callables. A class attribute,
     # because sessions become callable sessions after they were made.
     _fetch_sets: dict[Any, _FetchSet] | None = None
 
@@ -68,7 +68,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         them and hand them to hooks; they cannot make another class.
 
         Returns:
-          Whether it is one now. A session of another class is left as it is, and so
+          Whether it is one now. A session of another class is not changed, and neither
           is one whose configuration fills the `RunMetadata` of plain runs.
         """
         if isinstance(session, CallableSession):
@@ -125,7 +125,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
                 fetch_sets.clear()
             fetch_sets[key] = _FetchSet(copy_structure(fetches), None)
             return None
-        # `run` accepts empty fetches, a callable does not.
+        # `run` accepts empty fetches; a callable does not.
         if known.call is None and not is_empty(known.fetches):
             known = _FetchSet(known.fetches, self.make_callable(known.fetches))
             fetch_sets[key] = known
@@ -164,9 +164,9 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
 
 
 class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Makes every session that it is given a `CallableSession`.
+    """Turns every session that it gets into a `CallableSession`.
 
-    As a hook it works with every session that has hooks, also after a recovery: in
+    It works with every session that has hooks, also after a recovery: in
     `MonitoredTrainingSession`, `SingularMonitoredSession` and `Estimator`. It acts in
     `after_create_session`, once for each session, on the thread of the loop. In
     `Model.fit` it has no effect.
@@ -180,10 +180,10 @@ class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[mi
 def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
     """A `MonitoredTrainingSession` whose steps run through callables.
 
-    TensorFlow's own code calls the hooks, so that every event, merge, stop, error
-    and recovery is as in `tf.compat.v1.train.MonitoredTrainingSession`; only the
-    run of the merged fetches goes through `Session.make_callable`, once for each
-    set of fetches.
+    TensorFlow's own code calls the hooks, so that every event, merge, stop, error and
+    recovery is the same as in `tf.compat.v1.train.MonitoredTrainingSession`. Only the
+    run of the merged fetches goes through a callable; one is made for each set of
+    fetches.
 
         with hb.loops.training_session(hooks=hooks, checkpoint_dir=path) as session:
             while not session.should_stop():
@@ -197,7 +197,7 @@ def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
       The `tf.compat.v1.train.MonitoredSession`.
 
     Raises:
-      Exception: whatever `MonitoredTrainingSession` and the hooks raise.
+      Exception: all that `MonitoredTrainingSession` and the hooks raise.
     """
     return tf.compat.v1.train.MonitoredTrainingSession(
         hooks=[*(hooks or ()), CallableSessionHook()], **config

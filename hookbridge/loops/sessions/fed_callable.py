@@ -2,7 +2,7 @@
 
 `Session.make_callable` with a `feed_list` only calls `Session.run`. The runtime's own
 callable, made from `CallableOptions`, takes arrays as they are. This module checks and
-converts, as `run` does, what can differ from step to step.
+converts the fed values, as `run` does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PLAIN = (np.ndarray, np.generic, float, bool, list, tuple)
 
 
 def feed_key(feeds: Mapping[Any, Any]) -> tuple[Any, ...] | None:
-    """A key of the fed tensors, valid while they live; None for unusual feeds."""
+    """A key of the fed tensors, valid as long as they exist; None for unusual feeds."""
     key = []
     for fed in feeds:
         kind = type(fed)
@@ -33,7 +33,7 @@ def feed_key(feeds: Mapping[Any, Any]) -> tuple[Any, ...] | None:
 class FedCallable:
     """One set of fetches with one set of fed tensors.
 
-    Make it after an ordinary run of both, which has checked that the tensors may be
+    Make it after an ordinary run of both: that run has checked that the tensors may be
     fed and the fetches fetched.
 
     Args:
@@ -57,10 +57,10 @@ class FedCallable:
 
     @staticmethod
     def suits(session: Any, fetches: Any, fed: list[Any]) -> bool:
-        """Whether a callable gives what `run` gives.
+        """Whether a callable gives the same results as `run`.
 
-        It does not for fetches that are fed (`run` hands them back), for values that
-        are not numbers, and for sessions on a server.
+        It does not for fetches that are fed (`run` returns the fed value), for values
+        that are not numbers, and for sessions on a server.
         """
         if session.sess_str:
             return False
@@ -79,10 +79,10 @@ class FedCallable:
         )
 
     def arrays(self, feeds: Mapping[Any, Any]) -> list[Any] | None:
-        """The values to feed, or None if `run` has to look at them.
+        """The values to feed, or None if `run` has to check them.
 
         Args:
-          feeds: with the same keys in the same order.
+          feeds: feeds with the same keys in the same order.
         """
         found = []
         for (dtype, shape), value in zip(self._fed, feeds.values(), strict=True):

@@ -1,9 +1,9 @@
-"""Ends the tasks of a local cluster when their launcher is gone without doing so.
+"""Ends the tasks of a local cluster if their launcher was killed before it did so.
 
 The launcher starts this file as a process of its own and writes to its input: `PID` for
-a process group that it has started, `-PID` for one that is empty, `done` at its own
+a process group that it has started, `-PID` for a group that is empty, `done` at its own
 end. An input that ends without `done` means that the launcher was killed. The file
-imports nothing but the standard library, so that it starts in a moment.
+imports only the standard library, so that it starts fast.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Guard:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # what kills the launcher's group spares it
+            start_new_session=True,  # it survives signals to the launcher's group
         )
 
     def watch(self, group: int) -> None:
@@ -40,11 +40,11 @@ class Guard:
         self._write(str(group))
 
     def forget(self, group: int) -> None:
-        """The group is empty; its number may be another's one day."""
+        """Stops watching an empty group, whose number the system may use again."""
         self._write(f"-{group}")
 
     def close(self) -> None:
-        """The launcher has ended everything itself."""
+        """Ends the guard: the launcher has ended all tasks itself."""
         self._write("done")
         with contextlib.suppress(OSError):
             self._process.communicate()
@@ -65,13 +65,13 @@ def has_members(group: int) -> bool:
 
 
 def send(group: int, number: int) -> None:
-    """Sends a signal to a process group; to none if it is empty."""
+    """Sends a signal to a process group, if it is not empty."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
 
 
 def main(grace_secs: float) -> None:
-    """Reads from the launcher, and ends what it left."""
+    """Reads from the launcher, and ends the groups that it left running."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     groups: set[int] = set()

@@ -20,8 +20,8 @@ def check_jobs(config: ClusterConfig) -> None:
     """Raises unless some task trains, and the trainers can share their variables.
 
     Raises:
-      errors.InvalidArgumentError: the cluster has no task that trains, or several
-        and no parameter server.
+      errors.InvalidArgumentError: the cluster has no task that trains, or it has
+        several and no parameter server.
     """
     jobs = config.cluster
     if not jobs:

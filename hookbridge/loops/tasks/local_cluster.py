@@ -29,20 +29,20 @@ MOST_TASKS = 1000
 
 @dataclass(frozen=True)
 class LocalCluster:
-    """How many tasks of each kind; each is one process.
+    """How many tasks of each kind there are; each task is one process.
 
     Attributes:
-      num_workers: workers beside the chief.
-      num_ps: parameter servers.
-      chief: whether there is a chief of its own; without one, worker 0 is it.
+      num_workers: the number of workers, without the chief.
+      num_ps: the number of parameter servers.
+      chief: whether there is a separate chief; without one, worker 0 is the chief.
       evaluator: whether there is an evaluator.
       grace_secs: how long a task may take to end after it was told to.
-      tf1_flags: whether tasks are told their place by the flags of TF1 programs, which
-        end their command line, and not by `TF_CONFIG`.
+      tf1_flags: whether tasks get their place in the cluster by the flags of TF1
+        programs, at the end of their command line, instead of by `TF_CONFIG`.
 
     Raises:
-      errors.InvalidArgumentError: a number is none or out of range, or a flag is no
-        bool.
+      errors.InvalidArgumentError: a number is not a number or out of range, or a flag
+        is not a bool.
     """
 
     num_workers: int = 2
@@ -53,10 +53,11 @@ class LocalCluster:
     tf1_flags: bool = False
 
     def __post_init__(self) -> None:
-        """Checks what was given.
+        """Checks the arguments.
 
         Raises:
-          errors.InvalidArgumentError: a number is none, or out of range.
+          errors.InvalidArgumentError: a number is not a number or out of range, or a
+            flag is not a bool.
         """
         for name in ("num_workers", "num_ps"):
             value = getattr(self, name)
@@ -91,27 +92,27 @@ class LocalCluster:
         return [ClusterConfig(cluster, job, index) for job, index in tasks]
 
     def _told(self, config: ClusterConfig, command: Sequence[str]) -> Order:
-        """What a task runs, and what tells it its place."""
+        """The command of a task, with its place as flags or as `TF_CONFIG`."""
         if self.tf1_flags:
             return Order([*command, *flags_of(config)], None)
         return Order([*command], config.to_json())
 
     def run(self, command: Sequence[str]) -> int:
-        """Runs `command` once for each task, which is told its place, to the end.
+        """Runs `command` once for each task, which is told its place, until all end.
 
-        The lines of each task's output get its name in front; lines that cannot be
-        written are dropped, and tasks go on. SIGINT and SIGTERM are passed on, SIGHUP
-        and SIGQUIT as SIGTERM, each time that they come. When a task fails, the others
-        are ended. Parameter servers do not end by themselves: they are ended when every
-        other task is done. Tasks and what they started (in their process groups) end
-        with this process, also when it is killed.
+        Each line of a task's output begins with the task's name; lines that cannot be
+        written are dropped, and tasks go on. Every SIGINT and SIGTERM is passed on;
+        SIGHUP and SIGQUIT are passed on as SIGTERM. When a task fails, the others are
+        ended. Parameter servers do not end by themselves: they are ended when every
+        other task is done. Tasks and the processes in their process groups end with
+        this process, also when it is killed.
 
         Args:
           command: program and arguments.
 
         Returns:
-          0 if every task ended well, else the exit code of the first that did not;
-          128 + n for one that signal n ended.
+          0 if every task ended well, else the exit code of the first that failed;
+          128 + n if signal n ended it.
 
         Raises:
           errors.InvalidArgumentError: there is no such program.
@@ -137,7 +138,7 @@ class LocalCluster:
                         guard.watch(tasks[-1].process.pid)
                 return _wait(tasks, received, self.grace_secs, guard)
             finally:
-                # Tasks that a signal reached have had their time.
+                # After a signal, `_wait` has given the tasks their time already.
                 _end(tasks, 0.0 if received else self.grace_secs)
                 guard.close()
                 for output in outputs:
@@ -145,7 +146,7 @@ class LocalCluster:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of localhost that nobody uses at the moment, all different."""
+    """Different ports of localhost that are free at the moment."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -164,7 +165,7 @@ def _wait(
                 guard.forget(task.process.pid)
         failed = next((code for code in codes if code), None)
         if received:
-            # The tasks were told; give them time to save before the rest is ended.
+            # The signal was passed on; tasks get time to save before they are killed.
             deadline = deadline or time.monotonic() + grace_secs
             if None not in codes or time.monotonic() > deadline:
                 return 128 + received[0]
@@ -179,7 +180,7 @@ def _wait(
 
 
 def _end(tasks: list[LocalTask], grace_secs: float) -> None:
-    """Ends what still runs: asks first, then insists."""
+    """Ends tasks that still run: with SIGTERM first, then with SIGKILL."""
     if grace_secs:
         for task in tasks:
             if task.exit_code is None:
@@ -189,17 +190,17 @@ def _end(tasks: list[LocalTask], grace_secs: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             task.process.wait(max(0.0, deadline - time.monotonic()))
     for task in tasks:
-        task.send(signal.SIGKILL)  # also what an ended task left behind
+        task.send(signal.SIGKILL)  # also to processes that an ended task left behind
         task.process.wait()
         task.drain()
 
 
 @contextlib.contextmanager
 def _forwarded_signals(tasks: list[LocalTask]) -> Iterator[list[int]]:
-    """Passes signals on to the tasks; yields those that came.
+    """Passes signals on to the tasks; yields a list of the signals received.
 
     A closed terminal and Ctrl-\\ become SIGTERM, at which tasks save. A signal that
-    this process ignores, as SIGHUP under `nohup`, stays ignored.
+    this process ignores, such as SIGHUP under `nohup`, stays ignored.
     """
     received: list[int] = []
 

@@ -1,4 +1,4 @@
-"""One process of a local cluster, and where its lines go."""
+"""One process of a local cluster, and its output."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from hookbridge.loops.tasks import guard as guard_lib
 
 
 class Output:
-    """Where the lines of all tasks go. What cannot be written is dropped.
+    """Writes the lines of all tasks; drops lines that cannot be written.
 
     A task must not wait for ever because nobody reads its lines, or the disk is full.
     """
 
-    _lock = threading.Lock()  # one line at a time, whichever task it is from
+    _lock = threading.Lock()  # one line at a time, for all tasks and streams
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
         self._failed = False
 
     def write(self, line: str) -> None:
-        """Writes a line, in the stream's encoding as far as that goes."""
+        """Writes a line; characters outside the stream's encoding are escaped."""
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
         text = line.encode(encoding, "backslashreplace").decode(encoding)
         with self._lock:
@@ -38,7 +38,7 @@ class Output:
                 self._note(e)
 
     def close(self) -> None:
-        """Lets the interpreter end in peace with what could not be written."""
+        """Drops text that cannot be written; else the interpreter's end would fail."""
         try:
             self._stream.flush()
         except (OSError, ValueError):
@@ -56,7 +56,7 @@ class Output:
 
 
 class Order(NamedTuple):
-    """What a task runs, and its `TF_CONFIG`, if that tells it its place."""
+    """The command of a task, and its `TF_CONFIG`; None if flags tell it its place."""
 
     command: list[str]
     tf_config: str | None
@@ -80,8 +80,8 @@ class LocalTask:
         self.serves = config.task_type == "ps"
         self.is_empty = False
         name = f"{config.task_type} {config.task_index}"
-        # In a group of its own, so that what the task starts is ended with it, and
-        # Ctrl-C reaches it once, through us.
+        # In a process group of its own, so that processes it starts can be ended with
+        # it, and Ctrl-C reaches it only once, from the launcher.
         self.process = subprocess.Popen(
             order.command,
             env=_environment(order.tf_config),
@@ -112,14 +112,14 @@ class LocalTask:
         return code if code is None or code >= 0 else 128 - code
 
     def look_whether_empty(self) -> bool:
-        """Whether the task and all that it started have ended since the last look."""
+        """Whether the task and its process group have ended; True only once."""
         if self.is_empty or self.exit_code is None:
             return False
         self.is_empty = not guard_lib.has_members(self.process.pid)
         return self.is_empty
 
     def drain(self) -> None:
-        """Waits until everything that the task wrote is passed on."""
+        """Waits until the task's output has been passed on, at most 1 s per stream."""
         for thread in self._threads:
             thread.join(timeout=1.0)
 

@@ -1,4 +1,4 @@
-"""Whether tasks of a cluster listen, and whether this task can."""
+"""Checks whether tasks of a cluster listen, and whether this task can."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ def address(config: ClusterConfig, job: str, index: int) -> tuple[str, int]:
 def check_own_port(config: ClusterConfig) -> None:
     """Raises if something else listens on this task's port.
 
-    TensorFlow's server finds out too late and does not say which port it was.
+    TensorFlow's server finds out too late and does not name the port.
 
     Raises:
       errors.ClusterError: the port is in use.
     """
     host, port = address(config, config.task_type, config.task_index)
     with socket.socket() as probe:
-        # A server that has just ended leaves the port waiting, which is no obstacle.
+        # A server that has just ended leaves its port in a waiting state; the port can
+        # be used again.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("", port))
@@ -49,8 +50,8 @@ def check_own_port(config: ClusterConfig) -> None:
 def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
     """Whether a task's server accepts connections.
 
-    A TensorFlow server listens until its process ends, so this is whether the
-    process is there.
+    A TensorFlow server listens until its process ends, so this tells whether the
+    process is alive.
     """
     with contextlib.suppress(OSError):
         socket.create_connection(address(config, job, index), PROBE_SECS).close()
@@ -60,9 +61,9 @@ def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
 
 @contextlib.contextmanager
 def waiting(config: ClusterConfig) -> Iterator[None]:
-    """Tells those who look at this task's port that its process is there and waits.
+    """A context in which this task's port tells callers that its process waits.
 
-    Without it nobody could see a task that ends before its server has started.
+    Without it, other tasks could not see a task that ends before its server starts.
     """
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -86,10 +87,10 @@ def waiting(config: ClusterConfig) -> Iterator[None]:
 
 
 def has_server(config: ClusterConfig, job: str, index: int) -> bool:
-    """Whether a task's server is there, and not only its process; see `waiting`.
+    """Whether a task's server runs, and not only its process; see `waiting`.
 
-    A TensorFlow server greets a caller at once, in other words. On a busy machine
-    neither may answer in time: then this is not known, and False.
+    A TensorFlow server greets a caller at once, with other bytes than `waiting`. On a
+    busy machine neither may answer in time: then the result is False.
     """
     with contextlib.suppress(OSError):
         place = address(config, job, index)
@@ -99,32 +100,32 @@ def has_server(config: ClusterConfig, job: str, index: int) -> bool:
 
 
 class Liveness:
-    """Follows whether tasks are there.
+    """Follows whether tasks are alive.
 
     Args:
       config: the cluster.
-      tasks: `(job, index)` of those that are followed.
+      tasks: `(job, index)` of the tasks to follow.
     """
 
     def __init__(self, config: ClusterConfig, tasks: Iterable[tuple[str, int]]) -> None:
         self._config = config
-        # Since when each is missed; None while it is there.
+        # The time since which each task is missed; None while it is alive.
         now = time.monotonic()
         self._missed: dict[tuple[str, int], float | None] = dict.fromkeys(tasks, now)
         self._seen: set[tuple[str, int]] = set()
 
     @property
     def seen(self) -> int:
-        """How many of the tasks have ever been there."""
+        """How many of the tasks have ever been alive."""
         return len(self._seen)
 
     @property
     def complete(self) -> bool:
-        """Whether all of them have."""
+        """Whether all tasks have been alive at some time."""
         return len(self._seen) == len(self._missed)
 
     def look(self) -> None:
-        """Looks at all tasks."""
+        """Looks once whether each task is alive."""
         for task, missed in self._missed.items():
             if is_listening(self._config, *task):
                 self._seen.add(task)
@@ -138,8 +139,8 @@ class Liveness:
         """The tasks that have been away for long.
 
         Args:
-          secs: for one that was there.
-          unseen_secs: for one that never was.
+          secs: the time for a task that has been alive.
+          unseen_secs: the time for a task that has never been alive.
         """
         now = time.monotonic()
         return [

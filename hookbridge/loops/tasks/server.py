@@ -12,7 +12,7 @@ from hookbridge.loops.tasks import ports
 
 v1 = tf.compat.v1
 
-# How long a server may take to say which devices it has.
+# How long a server may take to list its devices.
 ANSWER_SECS = 5.0
 
 

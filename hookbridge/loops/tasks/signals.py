@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def on_sigterm(call: Callable[[], None]) -> Iterator[None]:
-    """Calls `call` on another thread when SIGTERM comes, the first time.
+    """Calls `call` on another thread at the first SIGTERM.
 
-    A Python handler runs only when the main thread returns from TensorFlow, which may
-    be in a step that never ends. The second SIGTERM has its usual effect. Outside
-    the main thread this does nothing.
+    A Python handler runs only when the main thread returns from TensorFlow, and a step
+    there may never end. The second SIGTERM has its usual effect. Outside the main
+    thread this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

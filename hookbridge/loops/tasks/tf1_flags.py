@@ -1,4 +1,4 @@
-"""The flags by which TF1 programs are told about their cluster.
+"""The flags that tell TF1 programs their cluster.
 
 `--ps_hosts=host0:2222 --worker_hosts=host1:2222,host2:2222 --job_name=worker
 --task_index=0`: worker 0 is the chief.
@@ -28,8 +28,8 @@ def config_of(
     """The cluster that the flags describe; without hosts the job is local.
 
     Raises:
-      errors.InvalidArgumentError: no such cluster or task can be; the message names
-        the flag.
+      errors.InvalidArgumentError: such a cluster or task cannot exist; the message
+        names the flag.
     """
     jobs = {"ps": _hosts("ps", ps_hosts), "worker": _hosts("worker", worker_hosts)}
     given = {job: hosts for job, hosts in jobs.items() if hosts}

@@ -16,17 +16,17 @@ from hookbridge.loops.towers.deferred_updates import Update
 def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
     """Applies the towers' updates as one, through the first tower's optimizers.
 
-    What the towers got for their updates (`Update.done`) then waits for the real
-    one, so that whatever the model function put after the update, such as moving
-    averages or the gradients of another update, still comes after it.
+    The operation that each tower got for its update (`Update.done`) then waits for the
+    real update. So operations that the model function put after the update, such as
+    moving averages or the gradients of another update, still come after it.
 
-    The variables that an optimizer makes have the names that they have without
-    towers, since the scopes of the first tower's call are entered again.
+    The scopes of the first tower's call are entered again, so that the variables of an
+    optimizer have the same names as without towers.
 
     Args:
       towers: the updates of each tower.
-      divisor: what the sum of the gradients is divided by: the number of towers for
-        a loss that is a mean over examples, 1 for a sum.
+      divisor: the divisor of the sum of the gradients: the number of towers if the loss
+        is a mean over examples, 1 if it is a sum.
 
     Raises:
       errors.InvalidArgumentError: there is no update, or the towers differ.
@@ -45,7 +45,7 @@ def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
             "number of updates in each tower."
         )
     updates = zip(*towers, strict=True)
-    # A scope counts the names in it for as long as it is open: enter each one once.
+    # A scope counts the names in it while it is open, so each scope is entered once.
     for scope, together in itertools.groupby(updates, lambda u: u[0].variable_scope):
         with tf.compat.v1.variable_scope(scope, auxiliary_name_scope=False):
             for same in together:
@@ -55,18 +55,18 @@ def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
 def average_gradients(
     towers: Sequence[Sequence[tuple[Any, Any]]], *, divisor: float
 ) -> list[tuple[Any, Any]]:
-    """Averages what `Optimizer.compute_gradients` gave in each tower.
+    """Averages the results of `Optimizer.compute_gradients` of all towers.
 
     Args:
       towers: for each tower its `(gradient, variable)` pairs, in the same order of
         variables. A gradient is a tensor, an `IndexedSlices` or None.
-      divisor: what the sum is divided by.
+      divisor: the divisor of the sum.
 
     Returns:
-      One `(gradient, variable)` pair for each variable. Where every tower has
-      `IndexedSlices` the result is `IndexedSlices` (rows appended, values divided),
-      where some have, it is dense. A tower without a gradient for the variable
-      counts as zero; if no tower has one, the gradient is None.
+      One `(gradient, variable)` pair for each variable. If all towers' gradients are
+      `IndexedSlices`, the result is `IndexedSlices` (rows appended, values divided);
+      if only some are, it is dense. A tower without a gradient for the variable counts
+      as zero; if no tower has one, the gradient is None.
     """
     merged = []
     for pairs in zip(*towers, strict=True):
@@ -99,10 +99,10 @@ def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
         )
     pairs = average_gradients([update.pairs for update in same], divisor=divisor)
     first = same[0]
-    # An update waits for the model function's own control dependencies, such as
-    # update ops, and for every gradient, so that it happens as a whole or not at all:
-    # parts of it need no gradient, such as the decay of Adam's sparse moments, and
-    # would also run in the step that meets the end of the data.
+    # An update waits for the model function's own control dependencies, such as update
+    # ops. It also waits for every gradient, so that it happens as a whole or not at
+    # all: parts that need no gradient, such as the decay of Adam's sparse moments,
+    # would otherwise run in the step that meets the end of the data.
     before = [
         *first.done.control_inputs,
         *(
@@ -112,7 +112,7 @@ def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
         ),
     ]
     apply = functools.partial(first.apply, pairs, *first.args, **first.kwargs)
-    # The trailing slash takes the scope as it is.
+    # The trailing slash reuses the scope of that name.
     scope = first.name_scope and f"{first.name_scope}/"
     with tf.compat.v1.name_scope(scope), tf.control_dependencies(before):
         applied = _apply(apply, getattr(first.apply, "__self__", None))
@@ -122,7 +122,7 @@ def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
 
 
 def _apply(apply: Callable[[], Any], optimizer: Any) -> Any:
-    """Calls `apply`; with several workers only its own step waits for anything.
+    """Calls `apply`; with several workers only the worker's own step has to wait.
 
     `SyncReplicasOptimizer.apply_gradients` makes two things: the worker's step, and
     the update that a thread of the chief runs. If both had the control dependencies

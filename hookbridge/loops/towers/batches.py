@@ -12,7 +12,7 @@ from hookbridge.arguments import check_divides
 
 
 def known_size(tensor: Any) -> int | None:
-    """The N of a tensor `[N, ...]`; None if the graph does not tell it."""
+    """The N of a tensor `[N, ...]`; None if N is not static."""
     if tensor.shape.rank is None:
         return None
     # With v2 behaviour switched off, a shape has `Dimension`s in it.
@@ -30,9 +30,8 @@ def split_batch(batch: Any, num_towers: int) -> list[Any]:
 
     Returns:
       `num_towers` structures like `batch` with tensors `[N / num_towers, ...]`. A
-      single tower gets the tensors themselves. Where N is known only at run time,
-      a step with a batch that does not divide raises
-      `tf.errors.InvalidArgumentError`.
+      single tower gets the tensors themselves. If N is known only at run time, a step
+      with a batch that does not divide raises `tf.errors.InvalidArgumentError`.
 
     Raises:
       errors.InvalidArgumentError: N is known and does not divide, or an input is a
@@ -65,7 +64,7 @@ def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
     ]
 
     def parts(tensor: Any, num_towers: int) -> Any:
-        if isinstance(tensor, tf.SparseTensor):  # its split has the same sizes
+        if isinstance(tensor, tf.SparseTensor):  # `tf.sparse.split` gives equal `sizes`
             return tf.sparse.split(sp_input=tensor, num_split=num_towers, axis=0)
         return tf.split(tensor, tf.stack(sizes), num=num_towers)
 
@@ -120,21 +119,21 @@ def _check(tensor: Any) -> None:
 
 
 def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
-    """A batch for each tower from the iterator that gave the first.
+    """A batch for each tower, all from the iterator of the first batch.
 
     Args:
-      batch: a (nested) structure of tensors, the whole or a part of what one
-        `get_next` of a `tf.data` iterator returned; None stays None.
+      batch: a (nested) structure of tensors: the result of one `get_next` of a
+        `tf.data` iterator, or a part of it; None stays None.
       num_towers: number of batches.
 
     Returns:
-      `num_towers` structures like `batch`, the first one `batch` itself. A step in
-      which the data ends before each tower has its batch raises
+      `num_towers` structures like `batch`, the first one `batch` itself. If the data
+      ends before each tower has its batch, the step raises
       `tf.errors.OutOfRangeError`.
 
     Raises:
-      errors.InvalidArgumentError: a tensor does not come straight from the iterator,
-        or the tensors come from several.
+      errors.InvalidArgumentError: a tensor does not come directly from the iterator, or
+        the tensors come from several iterators.
     """
     flat = [tensor for tensor in tf.nest.flatten(batch) if tensor is not None]
     sources = {getattr(tensor, "op", None) for tensor in flat}

@@ -21,8 +21,8 @@ VARIABLE_DEVICE = "/device:CPU:0"
 def tower_name_scope(index: int) -> contextlib.AbstractContextManager[Any]:
     """The name scope of a tower: none for the first, then `tower_1`, `tower_2`.
 
-    The first tower keeps the names it would have alone, as in `MirroredStrategy`,
-    so that a hook that fetches `"hidden/Relu:0"` works with any number of towers.
+    As in `MirroredStrategy`, the first tower has the same names as a single tower, so
+    that a hook that fetches `"hidden/Relu:0"` works with any number of towers.
     """
     if index == 0:  # a scope named None would leave the caller's scope
         return contextlib.nullcontext()
@@ -42,22 +42,24 @@ def build_towers(
 ) -> list[Result]:
     """Calls `build` once for each tower, in the default graph.
 
-    Every tower's operations run on its own device. The variables are made by the
-    first tower, on `variable_device`, and shared: `tf.compat.v1.get_variable` is
-    under `reuse=True` in the others, and other variables go by order of creation.
+    Every tower's operations run on its own device. The first tower makes the variables,
+    on `variable_device`; the others share them. In the others
+    `tf.compat.v1.get_variable` has `reuse=True`, and all other variables are matched by
+    the order of their creation.
 
     Args:
       build: called as `build(index, shard)`.
-      shards: what each tower gets, as `split_batch` makes it.
+      shards: the batch of each tower, as `split_batch` makes them.
       devices: the device of each tower.
-      variable_device: where variables live. What the caller or `build` asks for
-        with `tf.device` wins, so that a parameter-server placement stays.
-      outputs: from a tower's result, the structure of tensors that the steps compute.
-        The first tower makes the updates of shared variables that these wait for.
+      variable_device: where variables live. A `tf.device` of the caller or of `build`
+        wins, so that a parameter-server placement stays.
+      outputs: returns, for a tower's result, the structure of tensors that the steps
+        compute. The first tower's updates of shared variables take the place of those
+        that these tensors wait for.
       losses_are_added: as in `tower_collections`.
 
     Returns:
-      What `build` returned for each tower.
+      The result of `build` for each tower.
 
     Raises:
       errors.InvalidArgumentError: a tower makes other variables than the first, or

@@ -23,8 +23,8 @@ class Update:
       apply: the optimizer's own `apply_gradients`, bound.
       pairs: its `(gradient, variable)` pairs.
       args: its further positional arguments.
-      kwargs: its keyword arguments, among them the global step.
-      done: what the tower got instead: an operation that does nothing yet.
+      kwargs: its keyword arguments, such as the global step.
+      done: the operation that the tower got instead; it does nothing yet.
       variable_scope: the variable scope of the call, which names the optimizer's
         own variables.
       name_scope: the name scope of the call; "" for none.
@@ -43,10 +43,9 @@ class Update:
 def catch_updates(graph: Any) -> Iterator[list[Update]]:
     """Catches every `apply_gradients` in `graph` on this thread.
 
-    The methods of the optimizer classes are replaced for as long as the tower is
-    built, those of classes that the model function defines too, so that an
-    unmodified model function can be replicated; a call in another graph or thread
-    goes through.
+    The methods of the optimizer classes are replaced while the tower is built, so that
+    an unmodified model function can be replicated. This includes optimizer classes that
+    the model function itself defines. A call in another graph or thread is not caught.
 
     Yields:
       The updates, in the order of the calls.
@@ -121,7 +120,7 @@ def _told_of_subclasses(base: Any, tell: Callable[[Any], None]) -> Iterator[None
 
 
 def _keras_3_bases() -> list[Any]:
-    """The classes of Keras 3 whose `apply` every update goes through."""
+    """The classes of Keras 3 whose `apply` is called for every update."""
     return [
         cls
         for keras in compat.keras_flavours()

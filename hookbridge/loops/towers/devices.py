@@ -28,13 +28,13 @@ def tower_devices(
     Args:
       num_towers: how many towers.
       devices: devices to use, one for each tower, for example
-        `["/device:GPU:0", "/device:GPU:1"]`. None takes the GPUs where there
-        are any, and logical CPU devices otherwise.
+        `["/device:GPU:0", "/device:GPU:1"]`. None takes the GPUs if there are any,
+        and logical CPU devices otherwise.
 
     Raises:
       errors.InvalidArgumentError: `num_towers` is not an integer of at least 1,
         differs from the number of `devices`, or is larger than the number of GPUs;
-        or `devices` is malformed, or names a device that is not here.
+        or `devices` is malformed, or names a device that this machine does not have.
     """
     if num_towers is None:
         raise errors.InvalidArgumentError(
@@ -66,12 +66,12 @@ def tower_devices(
 def check_devices(devices: Any) -> None:
     """Raises unless `devices` names devices that this machine has.
 
-    Logical CPU devices are made by the session, as many as it needs
-    (`session_config`). Which devices another task has is not known here.
+    CPU devices are not checked: the session makes as many logical ones as it needs
+    (`session_config`). Neither are devices of another task, which are not known here.
 
     Raises:
       errors.InvalidArgumentError: `devices` is not a list of device names, or has a
-        GPU or other device that is not here.
+        GPU or other device that this machine does not have.
     """
     import tensorflow as tf
 
@@ -103,7 +103,7 @@ def check_devices(devices: Any) -> None:
 
 
 def _number_of_devices(kind: str) -> int:
-    """Devices of a kind; a physical one may be configured as several logical ones."""
+    """The number of logical devices of a kind: a physical one may be several."""
     import tensorflow as tf
 
     return sum(
@@ -126,13 +126,13 @@ def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
       A `tf.compat.v1.ConfigProto`.
 
     Raises:
-      ValueError: from TensorFlow, a device whose name it cannot read.
+      ValueError: from TensorFlow: it cannot parse the name of a device.
     """
     import tensorflow as tf
 
     config = tf.compat.v1.ConfigProto()
-    # A read of a variable must be on the variable's device, whatever device the tower
-    # asked for.
+    # A read of a variable must run on the variable's device, even if the tower asked
+    # for another device.
     config.allow_soft_placement = True
     if base is not None:
         config.MergeFrom(base)
@@ -149,11 +149,10 @@ def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
 
 
 def device_setter(tower_device: str, variable_device: str) -> Callable[[Any], str]:
-    """A device function: variables on `variable_device`, the rest on the tower's.
+    """A device function: variables on `variable_device`, other ops on `tower_device`.
 
-    What the code inside asks for with `tf.device` wins, as it does with
-    `tf.compat.v1.train.replica_device_setter`, which knows parameter servers only
-    and no local devices.
+    A `tf.device` in the code inside wins. `tf.compat.v1.train.replica_device_setter`
+    works in the same way, but only with parameter servers, not with local devices.
     """
     import tensorflow as tf
 

@@ -22,9 +22,9 @@ class Evaluation:
     `hookbridge.validation.Validation`.
 
     Attributes:
-      metric_names: the keys of what `run` returns.
-      num_batches: batches in one pass; None if the dataset cannot tell. Then there
-        is one `on_batch_begin` too many, at the end of the data, as in Keras.
+      metric_names: the keys of the result of `run`.
+      num_batches: batches in one pass; None if the dataset does not know. Then there is
+        one extra `on_batch_begin` at the end of the data, as in Keras.
     """
 
     def __init__(self, model_fn: ModelFn, input_fn: InputFn) -> None:
@@ -32,7 +32,7 @@ class Evaluation:
 
         Raises:
           errors.InvalidArgumentError: the dataset never ends, or a function returns
-            something else than it should.
+            something of the wrong type.
         """
         with (
             own_collections(),
@@ -67,7 +67,7 @@ class Evaluation:
 
         Args:
           session: the session; its runs here are not training steps.
-          report: told of every batch and the means so far, as Keras does.
+          report: is told every batch and the means so far, as Keras does.
 
         Returns:
           `{"loss": ..., metric: ...}`, means over the examples.

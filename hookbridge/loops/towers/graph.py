@@ -34,9 +34,9 @@ class TowerGraph:
       train_op: one step: every tower's forward and backward pass and one update.
       loss: `loss:0`, `[]`, the mean over the whole batch.
       metrics: `{name: tensor []}`, means over the whole batch.
-      learning_rate: the variable, or the schedule's tensor, behind
-        `learning_rate:0`.
-      optimizer: what `optimizer` made.
+      learning_rate: the variable, or the schedule's tensor, that `learning_rate:0`
+        reads.
+      optimizer: the result of the function `optimizer`.
     """
 
     train_op: Any
@@ -47,7 +47,7 @@ class TowerGraph:
 
 
 class _Spec(NamedTuple):
-    """What `replicate_model_fn` reads of an `EstimatorSpec`."""
+    """The fields of an `EstimatorSpec` that `replicate_model_fn` reads."""
 
     loss: Any
     predictions: Any
@@ -72,20 +72,20 @@ def build_training(
       batch: `(features, labels)`, tensors `[N, ...]`.
       optimizer: makes a `tf.compat.v1.train.Optimizer` from the learning rate.
       learning_rate: a number, which becomes a variable that callbacks can set, or
-        a function of the global step. Either is read through `learning_rate:0`,
-        which a hook may feed.
+        a function of the global step. Both are read through `learning_rate:0`, which a
+        hook may feed.
       devices: the towers' devices.
 
     Raises:
       errors.InvalidArgumentError: the batch does not divide among the towers, or
-        `model_fn` gives something else than a `TowerSpec`.
+        `model_fn` does not return a `TowerSpec`.
     """
     graph = tf.compat.v1.get_default_graph()
     with tf.device(VARIABLE_DEVICE):
         step = global_step()
         source, rate = named_learning_rate(learning_rate, step)
         opt = optimizer(rate)
-    # Reserved, so that a model's own op of that name does not become `loss:0`.
+    # Reserves the name, so that a model's own op `loss` does not become `loss:0`.
     graph.unique_name("loss")
     specs: list[TowerSpec] = []
 
@@ -109,7 +109,7 @@ def build_training(
             name: _merged_metric(name, [spec.metrics[name] for spec in specs])
             for name in specs[0].metrics
         }
-        # The trailing slash takes the name as it is: it was reserved above.
+        # The trailing slash uses the name exactly, although it was reserved above.
         loss = tf.identity(whole.loss, name="loss/")
     return TowerGraph(whole.train_op, loss, metrics, source, opt)
 
@@ -123,7 +123,7 @@ def global_step() -> Any:
 
 
 def named_learning_rate(value: Any, step: Any) -> tuple[Any, Any]:
-    """What stands behind the learning rate, and `learning_rate:0` itself.
+    """The source of the learning rate, and the tensor `learning_rate:0` that reads it.
 
     Args:
       value: a number, or a function of the global step.

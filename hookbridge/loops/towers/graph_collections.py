@@ -1,4 +1,4 @@
-"""Keeps the graph collections of one tower out of the others' sight."""
+"""Hides the graph collections of one tower from the other towers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from hookbridge.patching import patched
 
 @contextlib.contextmanager
 def own_collections() -> Iterator[dict[str, list[Any]]]:
-    """Hides losses, update ops and summaries, and what is added in the context.
+    """A context that hides losses, update ops and summaries.
 
-    After the context the graph's collections are what they were before.
+    After the context these collections, and that of regularisation losses, have the
+    same values as before it.
 
     Yields:
-      `{key: values}` of what is hidden. The regularisation losses are in it too, but
-      stay in sight.
+      `{key: values}` of the hidden values. The regularisation losses are included, but
+      stay visible.
     """
     graph = tf.compat.v1.get_default_graph()
     keys = tf.compat.v1.GraphKeys
@@ -41,28 +42,29 @@ def own_collections() -> Iterator[dict[str, list[Any]]]:
 def tower_collections(
     index: int, shard: Any, *, losses_are_added: bool = False
 ) -> Iterator[None]:
-    """What tower `index` adds to the collections, seen by itself only.
+    """A context in which only tower `index` sees what it adds to the collections.
 
     A tower's model function may ask for "the" losses of the graph
-    (`tf.compat.v1.losses.get_total_loss`). It must find its own. After the context
-    the collections hold what the first tower (and the code before it) put there, so
-    that summaries appear once.
+    (`tf.compat.v1.losses.get_total_loss`). It must find only its own losses. After the
+    context the collections hold the values of the first tower (and of the code before
+    it), so that summaries appear once.
 
-    Update ops run once too: those of the first tower. The model functions of the
-    others find no `UPDATE_OPS` at all: they usually make their gradients wait for
-    them, and all towers' gradients are computed.
+    Update ops run once too: those of the first tower. In the other towers the model
+    function finds no `UPDATE_OPS`. Otherwise it would usually make its gradients wait
+    for them, and the gradients of all towers are computed.
 
-    Regularisation losses belong to the shared variables, which only the first
-    tower creates: they stay visible in every tower, so that each tower's loss is
-    what it would be alone. A regularisation loss that depends on the first
-    tower's examples (activity regularisation) does not stay visible.
+    Regularisation losses belong to the shared variables, which only the first tower
+    creates. They stay visible in every tower, so that each tower's loss is the same as
+    without towers. A regularisation loss that depends on the first tower's examples
+    (activity regularisation) does not stay visible. With `losses_are_added` none stays
+    visible, so that they count once.
 
     Args:
       index: the tower's position; the first tower is 0.
-      shard: the structure of tensors that the first tower's examples come in.
-        Unused for the first tower.
-      losses_are_added: whether the loss of the step is the sum of the towers'
-        losses, and not their mean.
+      shard: the structure of tensors with the first tower's examples. Unused for the
+        first tower.
+      losses_are_added: whether the loss of the step is the sum of the towers' losses
+        instead of their mean.
     """
     if index == 0:
         yield

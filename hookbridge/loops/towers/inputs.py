@@ -21,7 +21,7 @@ def make_dataset(input_fn: InputFn, *, name: str) -> Any:
 
     Args:
       input_fn: called without arguments inside the default graph.
-      name: what messages call it.
+      name: its name in messages.
 
     Raises:
       errors.InvalidArgumentError: `input_fn` is not callable, or gives no dataset.
@@ -64,12 +64,12 @@ def num_batches(dataset: Any) -> int:
 
 
 def check_first_batch(batch: Any, num_towers: int) -> None:
-    """Raises if the batches that an input begins with do not divide.
+    """Raises if the first batch of an input does not divide among the towers.
 
-    Where the graph does not tell the size, as after `.batch(8)` without
-    `drop_remainder`, one batch is read, in a session of its own. An error there is
-    ignored: training meets it again and reports it. Inputs that need threads in
-    their session (queue runners) are not read.
+    If the size is not static, as after `.batch(8)` without `drop_remainder`, one batch
+    is read, in a session of its own. An error there is ignored: training meets it again
+    and reports it. Inputs that need threads in their session (queue runners) are not
+    read.
 
     Args:
       batch: a (nested) structure of tensors `[N, ...]` of the default graph.
@@ -100,19 +100,19 @@ def check_first_batch(batch: Any, num_towers: int) -> None:
 def _run_apart(
     tensors: list[Any], first: Any = (), of: Callable[[Any], Any] = lambda found: found
 ) -> list[Any]:
-    """What `of` makes of `tensors`, in a copy of their graph with its own session.
+    """The values of `of(tensor)` for `tensors`, in a copy of their graph.
 
     Args:
       tensors: tensors of one graph, which stays unchanged.
       first: operations to run before.
-      of: called with each copied tensor, returns the tensor to fetch.
+      of: called with each copied tensor; returns the tensor to fetch.
     """
     v1 = tf.compat.v1
     before = [getattr(each, "op", each).name for each in first]
     part = v1.graph_util.extract_sub_graph(
         tensors[0].graph.as_graph_def(), [*before, *(t.op.name for t in tensors)]
     )
-    # A session of our own does not have the devices of a cluster.
+    # The session below does not have the devices of a cluster.
     for node in part.node:
         node.device = ""
     with tf.Graph().as_default() as copy:

@@ -1,4 +1,4 @@
-"""The `EstimatorSpec`s of the towers as one."""
+"""Merges the `EstimatorSpec`s of the towers into one."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def weighted_mean(losses: Sequence[Any], sizes: Sequence[Any]) -> Any:
     parts = []
     for loss, size in zip(losses, sizes, strict=True):
         share = tf.cast(size, loss.dtype) / tf.cast(total, loss.dtype)
-        # The mean over no example is NaN, and NaN times nothing is NaN.
+        # The mean over no example is NaN, and NaN times 0 is NaN.
         parts.append(tf.where(size > 0, loss * share, tf.zeros_like(loss)))
     return tf.add_n(parts)
 
 
 def merged_predictions(towers: Sequence[Any]) -> Any:
-    """Predictions `[N / num_towers, ...]` of each tower as `[N, ...]`.
+    """Joins the predictions `[N / num_towers, ...]` of all towers to `[N, ...]`.
 
-    A scalar belongs to no example: the first tower's is taken.
+    A scalar belongs to no example, so the first tower's scalar is taken.
     """
 
     def merged(*parts: Any) -> Any:
@@ -40,7 +40,7 @@ def merged_predictions(towers: Sequence[Any]) -> Any:
 
 
 def merged_export_outputs(towers: Sequence[Any]) -> Any:
-    """Export outputs of each tower as those of the whole batch.
+    """Merges the export outputs of all towers into those of the whole batch.
 
     Raises:
       errors.InvalidArgumentError: an output is of a class that cannot be merged.
@@ -75,15 +75,15 @@ def merged_metrics(
 ) -> Any:
     """`eval_metric_ops` over the examples of all towers.
 
-    The metrics of `tf.compat.v1.metrics` and of Keras 2 keep sums in local
-    variables. After each update the first tower's variables get the sums of all
-    towers, and the others start from zero again: the first tower's values are then
-    those of all. A tower without an example is left out: a mean over nothing is NaN.
+    The metrics of `tf.compat.v1.metrics` and of Keras 2 keep sums in local variables.
+    After each update the first tower's variables get the sums of all towers, and the
+    other towers start from zero again. So the first tower's values are those of all
+    towers. A tower without examples is left out, because a mean over nothing is NaN.
 
     Args:
       towers: each tower's `{name: (value, update_op)}` or `{name: Keras metric}`.
       variables: each tower's local variables, in the order of their creation.
-      sizes: each tower's number of examples, of which the first is the largest.
+      sizes: each tower's number of examples; the first is the largest.
 
     Raises:
       errors.InvalidArgumentError: the towers have different metric variables.

@@ -25,7 +25,7 @@ from hookbridge.loops.towers.devices import check_devices, device_setter, tower_
 from hookbridge.loops.towers.spec import EVAL, TRAIN
 from hookbridge.loops.towers.variables import recorded_local_variables
 
-# Values of `loss_reduction`: ours, and those of TF 1 and of Keras.
+# Values of `loss_reduction`: those of hookbridge, of TF 1 and of Keras.
 MEANS = (
     "mean",
     "weighted_mean",
@@ -48,41 +48,40 @@ def replicate_model_fn(
 ) -> Callable[..., Any]:
     """Replicates a `model_fn` over devices, with shared variables.
 
-    Each call builds `model_fn` once for each device on a batch of its own. In
-    TRAIN the gradients of all towers, dense or `IndexedSlices`, are averaged and
-    applied once by the first tower's optimizer: any `tf.compat.v1.train.Optimizer`,
-    and the Keras 2 optimizers that can update a v1 graph. In EVAL the metrics, and
-    in EVAL and PREDICT the predictions, are those of the whole batch. Update ops,
-    summaries, hooks and the scaffold are the first tower's. Whatever the model
-    function does with its gradients, such as clipping, happens in each tower before
-    they are averaged; `docs/estimator.md` has more.
+    Each call builds `model_fn` once for each device, on a batch of its own. In TRAIN
+    the gradients of all towers, dense or `IndexedSlices`, are averaged. The first
+    tower's optimizer applies them once; it can be any `tf.compat.v1.train.Optimizer`,
+    or a Keras 2 optimizer that can update a v1 graph. In EVAL the metrics, and in EVAL
+    and PREDICT the predictions, are those of the whole batch. Update ops, summaries,
+    hooks and the scaffold are the first tower's. If the model function changes its
+    gradients, for example by clipping, it does so in each tower before they are
+    averaged; `docs/estimator.md` has more.
 
-    The first tower's operations have no name prefix, those of tower i are in
-    `tower_i/`. The function is modelled on that of TF 1's `tf.contrib.estimator`,
-    and needs no optimizer wrapper.
+    The first tower's operations have no name prefix; those of tower i are in
+    `tower_i/`. The function is modelled on the one in TF 1's `tf.contrib.estimator`,
+    but needs no optimizer wrapper.
 
     Args:
       model_fn: an Estimator's `model_fn(features, labels, mode, params, config)`,
-        with any of the last four arguments. Its dense and sparse inputs `[N, ...]`
-        arrive as `[N / num_towers, ...]` where the batch is split. It is called once
-        for each tower whenever the Estimator builds a graph, on the Estimator's
-        thread.
+        with any of the last four arguments. If the batch is split, its dense and sparse
+        inputs `[N, ...]` arrive as `[N / num_towers, ...]`. It is called once for each
+        tower whenever the Estimator builds a graph, on the Estimator's thread.
       devices: the towers' devices, for example `["/device:GPU:0",
         "/device:GPU:1"]`; None takes the GPUs, or else logical CPU devices (give
         the Estimator a session with enough of them:
         `RunConfig(session_config=hb.loops.session_config(devices))`).
-      num_towers: number of towers where `devices` is None; by default as many as
-        there are GPUs, or one.
-      loss_reduction: `"mean"` if the loss is a mean over examples, `"sum"` if it is
-        a sum: then losses and gradients are added, and the regularisation losses
+      num_towers: number of towers if `devices` is None; by default the number of GPUs,
+        or one.
+      loss_reduction: `"mean"` if the loss is a mean over examples; `"sum"` if it is
+        a sum. For a sum, losses and gradients are added, and the regularisation losses
         of the graph collection count once. The values of
-        `tf.compat.v1.losses.Reduction` are taken too: `SUM` is a sum, the others but
-        `NONE` are means.
-      batches: where the towers' batches in TRAIN come from. `"split"`: a batch of
-        the input, in equal parts. `"fetch"`: the input is fetched once for each
-        tower, so a step takes `num_towers` whole batches; fewer than that at the
-        end of the data make no step. The features and labels have to be what the
-        dataset gives, unchanged. EVAL and PREDICT split, which loses no example.
+        `tf.compat.v1.losses.Reduction` are accepted too: `SUM` is a sum; the others,
+        except `NONE`, are means.
+      batches: where the towers' batches in TRAIN come from. `"split"`: one batch of
+        the input is split into equal parts. `"fetch"`: the input is fetched once for
+        each tower, so a step takes `num_towers` whole batches; fewer batches at the
+        end of the data make no step. The features and labels must then come unchanged
+        from the dataset. EVAL and PREDICT always split, which loses no example.
       variable_device: where variables live; a parameter-server placement by the
         caller stays.
 
@@ -90,9 +89,9 @@ def replicate_model_fn(
       A `model_fn` with the same arguments.
 
     Raises:
-      errors.InvalidArgumentError: a bad argument, or a device that is not here; when
-        called, a batch that does not divide or cannot be fetched again in TRAIN, or
-        a model function that differs between towers.
+      errors.InvalidArgumentError: a bad argument, or a device that this machine does
+        not have; when called, a batch that does not divide or cannot be fetched again
+        in TRAIN, or a model function that differs between towers.
       errors.RefusedError: when called, an optimizer of Keras 3, which cannot update
         a v1 graph.
     """
@@ -119,7 +118,7 @@ def replicate_model_fn(
     def replicated(*args: Any, **kwargs: Any) -> Any:
         return replica(signature.bind(*args, **kwargs).arguments)
 
-    # Estimator asks which of its arguments a model function takes.
+    # Estimator looks at the signature to see which arguments a model function takes.
     replicated.__signature__ = signature  # type: ignore[attr-defined]
     return replicated
 
@@ -127,7 +126,7 @@ def replicate_model_fn(
 def TowerOptimizer(optimizer: Any) -> Any:
     """Returns the optimizer: `replicate_model_fn` needs no wrapper around it.
 
-    Programs written for `tf.contrib.estimator.replicate_model_fn` wrap theirs.
+    Programs written for `tf.contrib.estimator.replicate_model_fn` wrap their optimizer.
 
     Args:
       optimizer: an optimizer, or a function without arguments that returns one.
@@ -140,8 +139,9 @@ def TowerOptimizer(optimizer: Any) -> Any:
 def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
     """The arguments that Estimator passes.
 
-    Estimator does not pass those that a `functools.partial` binds by keyword. Python
-    makes the ones after them keyword-only; for Estimator they are ordinary arguments.
+    Estimator does not pass arguments that a `functools.partial` binds by keyword. In
+    Python's signature the arguments after these are keyword-only; for Estimator they
+    are ordinary arguments.
     """
     signature = inspect.signature(model_fn)
     if not isinstance(model_fn, functools.partial):
@@ -167,7 +167,7 @@ def _devices(devices: Sequence[str] | None, num_towers: int | None) -> tuple[str
 
 
 class _Tower(NamedTuple):
-    """What one call of the model function gave."""
+    """The results of one call of the model function."""
 
     spec: Any
     updates: list[Update]
@@ -270,7 +270,7 @@ def _as_tensor(value: Any) -> Any:
 
 
 def _computed(tower: _Tower) -> Any:
-    """What the steps compute of a tower."""
+    """The tensors of a tower that the steps compute."""
     gradients = [
         gradient
         for update in tower.updates

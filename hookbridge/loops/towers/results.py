@@ -1,4 +1,4 @@
-"""What a training run leaves, read after every guest's last event."""
+"""The result of a training run, read after every guest's last event."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import tensorflow as tf
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What a training run leaves.
+    """The result of a training run.
 
     Attributes:
       global_step: the global step at the end.
       variables: `{variable name: array}` at the end, after every guest's last event.
-        Empty in a cluster whose job was over before this task had a session, or
-        whose stop ended this task in the middle of a step.
+        Empty in a cluster if the job was over before this task had a session, or if
+        a stop ended this task in the middle of a step.
     """
 
     global_step: int
@@ -25,7 +25,7 @@ class TrainingResult:
 
 
 class FinalValuesHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Keeps the values that the variables have when the session ends.
+    """Keeps the values of the variables at the end of the session.
 
     Put it last: a callback may restore the best weights at its end.
 

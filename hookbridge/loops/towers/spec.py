@@ -1,4 +1,4 @@
-"""What a model function returns to a tower loop."""
+"""The result of a model function in a tower loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TowerSpec:
 
     Attributes:
       loss: float tensor `[]`, the mean over the tower's examples (plus
-        regularisation). With towers of equal size the mean over towers is then the
+        regularisation). Since towers have equal sizes, the mean over towers is the
         loss of the whole batch.
       metrics: `{name: tensor []}`, each a mean over the tower's examples.
       predictions: tensor or structure of tensors `[N, ...]`; None if there are none.
@@ -37,7 +37,7 @@ def as_pair(element: Any) -> tuple[Any, Any]:
     """An element of the input as `(features, labels)`.
 
     Raises:
-      errors.InvalidArgumentError: it is no pair.
+      errors.InvalidArgumentError: it is not a pair.
     """
     if not isinstance(element, (tuple, list)) or len(element) != 2:
         raise errors.InvalidArgumentError(
@@ -50,11 +50,11 @@ def as_pair(element: Any) -> tuple[Any, Any]:
 def call_model_fn(
     model_fn: ModelFn, features: Any, labels: Any, mode: str
 ) -> TowerSpec:
-    """Calls `model_fn` and checks what it returns.
+    """Calls `model_fn` and checks its result.
 
     Raises:
-      errors.InvalidArgumentError: it returns something else than a `TowerSpec` with
-        a scalar loss and scalar metrics.
+      errors.InvalidArgumentError: the result is not a `TowerSpec` with a scalar loss
+        and scalar metrics.
     """
     spec = model_fn(features, labels, mode)
     if not isinstance(spec, TowerSpec):

@@ -1,4 +1,4 @@
-"""Runs updates of shared variables once, whichever towers wait for them."""
+"""Runs updates of shared variables once, even if several towers wait for them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ UPDATES = ("Assign", "Scatter", "ResourceScatter")
 
 
 def update_once(first: Sequence[Any], own: Sequence[Any], outputs: Any) -> None:
-    """Lets a tower wait for the first tower's updates in place of its own.
+    """Makes a tower wait for the first tower's updates instead of its own.
 
-    A model function may let its gradients wait for an update, such as a counter or the
-    averages of a batch normalisation, without the collection `UPDATE_OPS`. All towers'
-    gradients are computed: without this, each tower would update the shared variable.
+    A model function may make its gradients wait for an update, such as a counter or the
+    averages of a batch normalisation, without the collection `UPDATE_OPS`. The
+    gradients of all towers are computed. So, without this function, each tower would
+    update the shared variable.
 
-    Updates inside a `tf.function`, `tf.cond` or `tf.while_loop` are not seen.
+    Updates inside a `tf.function`, `tf.cond` or `tf.while_loop` are not found.
 
     Args:
       first: the first tower's operations, in the order of their creation.
-      own: the tower's.
+      own: the tower's operations, in that order.
       outputs: the structure of the tower's tensors that the steps compute.
 
     Raises:
@@ -65,7 +66,7 @@ def _variable(op: Any) -> Any:
 
 
 def _updates(ops: Any) -> dict[Any, list[Any]]:
-    """The updates of each kind and variable, in the order of their creation."""
+    """The updates by type and variable, in the order of their creation."""
     found = collections.defaultdict(list)
     for op in ops:
         variable = _variable(op)
@@ -75,10 +76,10 @@ def _updates(ops: Any) -> dict[Any, list[Any]]:
 
 
 def _counterparts(first: Any, own: Any) -> dict[Any, Any]:
-    """The first tower's operation for each of the tower's; None if it has none."""
+    """The first tower's update for each update of a tower; None if it has none."""
     instead: dict[Any, Any] = {}
     for key, ops in own.items():
-        # Counted from the end: the first tower also initialises the variable.
+        # Matched from the end: the first tower may have one more, the initializer.
         firsts = [None] * len(ops) + first.get(key, [])
         instead.update(zip(ops, firsts[-len(ops) :], strict=True))
     return instead

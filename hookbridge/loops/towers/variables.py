@@ -14,10 +14,10 @@ from hookbridge import errors
 class SharedVariables:
     """Records the variables of the first tower and hands them to the others.
 
-    `tf.compat.v1.get_variable` shares by name. `tf.Variable` and the layers of a
-    Keras 2 model make a new variable at each call: there the n-th creation in a
-    tower gives the n-th variable of the first tower, as in `MirroredStrategy`.
-    Each tower keeps its own local variables (those of metrics).
+    `tf.compat.v1.get_variable` shares by name. But `tf.Variable` and the layers of a
+    Keras 2 model make a new variable in each call. For these, the n-th creation in a
+    tower gives the n-th variable of the first tower, as in `MirroredStrategy`. Each
+    tower keeps its own local variables (those of metrics).
     """
 
     def __init__(self) -> None:
@@ -26,11 +26,11 @@ class SharedVariables:
 
     @contextlib.contextmanager
     def scope(self, index: int) -> Iterator[None]:
-        """The scope that tower `index` is built in; the first tower comes first.
+        """The scope in which tower `index` is built; the first tower comes first.
 
         Raises:
-          errors.InvalidArgumentError: on leaving, the tower made another number of
-            variables than the first tower.
+          errors.InvalidArgumentError: the tower has made variables other than those of
+            the first tower.
         """
         if index == 0:
             with tf.variable_creator_scope(self._record):
@@ -65,7 +65,7 @@ class SharedVariables:
 def recorded_local_variables() -> Iterator[list[Any]]:
     """The local variables made in the context, in the order of their creation.
 
-    The graph's own list of them does not keep the order for Keras metrics.
+    The graph's own list does not keep this order for Keras metrics.
     """
     made: list[Any] = []
 
@@ -83,16 +83,16 @@ def _is_local(kwargs: dict[str, Any]) -> bool:
     collections = kwargs.get("collections")
     if collections is None:
         return False
-    # A Keras metric asks for no collection; `EstimatorSpec` makes its variables local.
+    # A Keras metric gives no collection; `EstimatorSpec` makes its variables local.
     return not collections or tf.compat.v1.GraphKeys.LOCAL_VARIABLES in collections
 
 
 def _is_named(variable: Any) -> bool:
-    """Whether `get_variable` finds it again by its name."""
-    # From the root scope: the name contains every scope already.
+    """Whether `get_variable` finds the variable again by its name."""
+    # Looked up from the root scope, since the name contains every scope already.
     root = tf.compat.v1.VariableScope(reuse=True, name="")
     name = variable.op.name
-    # Slots of optimizers and averages are stored with a slash at the end.
+    # Slots of optimizers and averages are stored under a name with a slash at the end.
     for key in (name, f"{name}/"):
         try:
             with tf.compat.v1.variable_scope(root, auxiliary_name_scope=False):
