@@ -55,7 +55,7 @@ class Case(NamedTuple):
     """One thing to measure.
 
     Attributes:
-      name: as it stands in the results.
+      name: its name in the results.
       run: runs one stretch of steps, always the same number.
     """
 
@@ -120,7 +120,7 @@ def measure(
 def measure_open(
     contexts: Iterable[AbstractContextManager[Case]], *, repeats: int
 ) -> dict[str, Timing]:
-    """As `measure`, with cases that need something open, such as a session."""
+    """Like `measure`, for cases that need something open, such as a session."""
     with contextlib.ExitStack() as stack:
         cases = [stack.enter_context(context) for context in contexts]
         return measure(cases, repeats=repeats)
@@ -139,7 +139,7 @@ def _timing(name: str, samples: Sequence[Sample]) -> Timing:
 
 
 def check_losses(losses: Mapping[str, float], *, tolerance: float = 1e-4) -> None:
-    """Holds all losses to the first one, relative to its size.
+    """Compares all losses with the first one, relative to its size.
 
     Raises:
       UnequalLossesError: one differs by more than `tolerance`, or is NaN.
@@ -236,7 +236,7 @@ def options_of(parser: argparse.ArgumentParser, arguments: Sequence[str] | None)
     """Reads the flags of a benchmark and chooses the clock.
 
     Args:
-      parser: with the flags of `parser` and the benchmark's own.
+      parser: the result of `parser`, with the benchmark's own flags added.
       arguments: the flags; None takes the process's.
     """
     options = parser.parse_args(arguments)
@@ -280,7 +280,7 @@ def write_json(options: Any, **timings: Mapping[str, Timing]) -> None:
 
 
 def write_results(options: Any, **parts: Any) -> None:
-    """Writes what JSON can hold to the file that `--json` names, if any."""
+    """Writes values that JSON can hold to the file that `--json` names, if any."""
     if not options.json:
         return
     content = {

@@ -3,10 +3,10 @@
     python benchmarks/big_models.py --clock=cpu
 
 A Keras 2 model of `--megabytes` trains in `Model.fit` and in a session (`model=`), with
-the same callbacks. The seconds of a save are those of an epoch with the guest, minus
-those of an epoch without. The time to the first step is that from `as_hooks` to the end
-of the first run, against a session with one native hook. Every measurement has a
-process of its own.
+the same callbacks. The time of a save is the time of an epoch with the guest, minus the
+time of an epoch without it. The time to the first step begins before `as_hooks` and
+ends with the first run; it is compared with a session that has one native hook. Every
+measurement has its own process.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ keras: Any = (
 )
 v1: Any = tf.compat.v1
 
-EPOCHS = 4  # in one stretch; the first pays for what is made once
+EPOCHS = 4  # timed epochs; an earlier one, not timed, pays for what is made once
 INPUTS = 64
 
 
 class Looks(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-    """Was handed all layers once, uses no weight, and hears of all events."""
+    """Keeps all layers, uses no weight, and overrides batch and epoch events."""
 
     def on_train_begin(self, logs: Any = None) -> None:
         self.kept = self.model.layers
@@ -120,7 +120,7 @@ class Epochs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
         self.times.append(base.clock())
 
     def secs(self) -> float:
-        """Seconds of an epoch; the first two are left out."""
+        """Median seconds of an epoch; the first and the last epoch are left out."""
         pairs = zip(self.times[2:], self.times[1:], strict=False)
         return statistics.median(later - earlier for later, earlier in pairs)
 
@@ -206,7 +206,7 @@ def epoch_callbacks(model: Any) -> list[Any]:
 
 
 def saving_callbacks(model: Any) -> list[Any]:
-    """The same and one that will save weights."""
+    """Callbacks that act by epoch, and one that will save weights."""
     guests = [keras.callbacks.History(), best_weights(), checkpoint()]
     return list(hb.as_hooks(guests, steps_per_epoch=100, model=model))
 
@@ -250,7 +250,7 @@ def measured(cases: Cases, repeats: int) -> Results:
 
 
 def measure_weights(megabytes: int, repeats: int) -> Results:
-    """Each guest and none, in both loops."""
+    """Measures each guest, and no guest, in both loops."""
     makes: dict[str, Any] = {"none": None, **GUESTS}
     loops = {"fit": fit_epochs, "session": session_epochs}
     cases = {
@@ -262,7 +262,7 @@ def measure_weights(megabytes: int, repeats: int) -> Results:
 
 
 def measure_first_steps(repeats: int, tiny: bool) -> Results:
-    """Each list of hooks on each model; on the quickest one to try the benchmark."""
+    """Measures each list of hooks on each model; on one small model if `tiny`."""
     cases = {
         f"{model}: {name}": (
             lambda make=make, hooks=hooks: first_step(make, hooks, tiny)
@@ -278,7 +278,7 @@ def _median(results: list[dict[str, float]], key: str) -> float:
 
 
 def weight_rows(found: Results) -> list[list[str]]:
-    """A row for each guest: its seconds in an epoch in both loops, and peaks."""
+    """A row for each guest: the seconds it adds to an epoch in each loop, and peaks."""
     rows = []
     for name in GUESTS:
         secs = {}
@@ -287,7 +287,7 @@ def weight_rows(found: Results) -> list[list[str]]:
             secs[loop] = statistics.median(
                 a["secs"] - b["secs"] for a, b in zip(own, none, strict=True)
             )
-        quick = secs["fit"] < 0.01  # nothing to compare with
+        quick = secs["fit"] < 0.01  # too short for a ratio
         ratio = "" if quick else f"{secs['session'] / secs['fit']:.2f}"
         peaks = [_median(found[f"{loop}: {name}"], "mb") for loop in secs]
         rows.append(

@@ -1,8 +1,8 @@
-"""Measures in processes of their own, which need not import TensorFlow again.
+"""Measures in separate processes, which need not import TensorFlow again.
 
-What a process pays once (its first trace, its peak of memory) cannot be measured twice
-in one process. A fork of a process that has imported TensorFlow and has run none of it
-begins anew each time.
+What happens once in a process (its first trace, its peak of memory) cannot be measured
+twice in it. A process that has imported TensorFlow but has not used it is forked for
+each measurement, so each one starts fresh.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def in_child(measure: Callable[[], Any]) -> Any:
     """Calls a function in a fork of this process and returns its result.
 
     Args:
-      measure: returns what JSON can hold.
+      measure: returns a value that JSON can hold.
 
     Raises:
-      RuntimeError: it failed; its traceback is on the standard error stream.
+      RuntimeError: `measure` failed; its traceback is on the standard error stream.
     """
     read, write = os.pipe()
     sys.stdout.flush()

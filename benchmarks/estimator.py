@@ -4,8 +4,8 @@
 
 The same `model_fn` trains in `MonitoredTrainingSession` and in `hb.estimator`, which is
 `tf.estimator` on TF 2.15, and with `hb.replicate_model_fn` in 1, 2 and 4 towers. Run it
-on both versions of TensorFlow: the session loop shows what TensorFlow itself explains
-of the difference. Every measurement has a process of its own.
+on both versions of TensorFlow: the session loop shows how much of a difference comes
+from TensorFlow itself. Every measurement has its own process.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Clock(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
 
 
 def config(**options: Any) -> Any:
-    """Few files, so that the steps are measured."""
+    """A `RunConfig` that writes few files, so that the steps are measured."""
     never: dict[str, Any] = {
         "save_summary_steps": None,
         "save_checkpoints_secs": None,
@@ -100,7 +100,7 @@ def config(**options: Any) -> Any:
 
 
 def devices(count: int) -> list[str]:
-    """Makes logical devices of the processor."""
+    """Splits the CPU into logical devices; returns their names."""
     (cpu,) = tf.config.list_physical_devices("CPU")
     each = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
     tf.config.set_logical_device_configuration(cpu, each)
@@ -136,7 +136,7 @@ def evaluated(rounds: int) -> dict[str, float]:
     """Seconds of 50 steps with their checkpoint and evaluation."""
 
     class Starts(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
-        """When each evaluation begins."""
+        """Notes when each evaluation begins."""
 
         def __init__(self) -> None:
             self.times: list[float] = []

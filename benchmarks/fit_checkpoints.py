@@ -3,10 +3,10 @@
     python benchmarks/fit_checkpoints.py --json=checkpoints.json
     python benchmarks/fit_checkpoints.py --variables=1 --megabytes=1024
 
-A model whose step computes nothing is fitted without checkpoints, with a callback that
-makes a `tf.train.Checkpoint` of all its variables and saves it at the beginning and at
-the end, and with the hook, which saves at the same two moments. Shown is what both
-take over the fit without checkpoints: CPU seconds, and memory at the highest.
+A model whose step computes nothing is fitted in three ways: without checkpoints; with a
+callback that makes a `tf.train.Checkpoint` of all its variables and saves it at the
+beginning and at the end; and with the hook, which saves at the same two moments. The
+table shows what the last two need more than the first: CPU time, and peak memory.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Holder(keras.Model):  # type: ignore[misc]
 
 
 class NativeCheckpoints(keras.callbacks.Callback):  # type: ignore[misc]
-    """Saves when the hook saves, with TensorFlow's own means."""
+    """Saves when the hook saves, with TensorFlow's own `CheckpointManager`."""
 
     def __init__(self, directory: str) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class NativeCheckpoints(keras.callbacks.Callback):  # type: ignore[misc]
         optimizer = getattr(self.model.optimizer, "variables", ())
         optimizer = optimizer() if callable(optimizer) else optimizer
         checkpoint = tf.train.Checkpoint(
-            # Keras 3 has its variables inside of its own.
+            # A Keras 3 variable has a `tf.Variable` inside.
             variables=[
                 v if isinstance(v, tf.Variable) else v.value
                 for v in [*self.model.variables, *optimizer]
@@ -90,7 +90,7 @@ class NativeCheckpoints(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 def callbacks(case: str, directory: str) -> list[Any]:
-    """What a case passes to `fit`, new in each call."""
+    """The callbacks that a case passes to `fit`, new in each call."""
     if case == BARE:
         return []
     if case == NATIVE:
@@ -107,12 +107,12 @@ def _status(key: str) -> float:
 
 
 def run(model: Any, case: str, count: int) -> tuple[float, float]:
-    """One fit: its seconds, and its memory at the highest over the memory before.
+    """One fit: its seconds, and its peak memory minus the memory before it.
 
     Args:
       model: a `Holder`.
-      case: what saves it.
-      count: how many variables a checkpoint has at least.
+      case: the name of the case.
+      count: the least number of variables in a checkpoint.
     """
     directory = tempfile.mkdtemp()
     guests = callbacks(case, directory)
@@ -133,7 +133,7 @@ def run(model: Any, case: str, count: int) -> tuple[float, float]:
 
 
 def measure(count: int, megabytes: float, repeats: int) -> dict[str, Any]:
-    """All cases in turn on one model; the first repeat is dropped."""
+    """All cases in turn on one model; the first repeat counts separately."""
     model = Holder(count, max(1, int(megabytes * 2**20 / 4 / count)))
     model.compile("sgd", "mse", jit_compile=False)
     found: dict[str, list[tuple[float, float]]] = {BARE: [], NATIVE: [], HOOK: []}

@@ -3,7 +3,7 @@
     python benchmarks/migrate_scan.py --files=1000
     python benchmarks/migrate_scan.py PATH...
 
-Without paths, the files are copies of this project's tests of TF1 code.
+Without paths, the files are copies of the Python files of this project's tests.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def copies(folder: Path, count: int) -> None:
 
 
 def main() -> int:
-    """Prints files, lines, findings and CPU seconds."""
+    """Prints the numbers of files, findings and unread files, and the CPU seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=1000, help="copies to scan")
     parser.add_argument("paths", nargs="*", help="files or folders to scan instead")

@@ -81,7 +81,7 @@ class Work:
 
     Args:
       steps: steps in one stretch, which is one epoch.
-      seed: of weights and data.
+      seed: the seed of weights and data.
     """
 
     def __init__(self, steps: int, seed: int = 0) -> None:

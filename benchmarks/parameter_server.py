@@ -34,8 +34,8 @@ from benchmarks.overhead_cases import BATCH_SIZE, SIZES, LossHook
 
 keras: Any = tf.keras
 NUM_HOOKS = 10
-# The model hardly learns, so the losses can be compared although another worker takes
-# each batch in each run.
+# The model hardly learns. So the losses can be compared, although in each run the
+# workers take other batches.
 RATE, TOLERANCE = 1e-6, 0.05
 INPUTS, HIDDEN, OUTPUTS = SIZES
 BARE, LAGGING, STRICT, BLOCKING = (
@@ -47,7 +47,7 @@ BARE, LAGGING, STRICT, BLOCKING = (
 
 
 class FetchingCallback(keras.callbacks.Callback):  # type: ignore[misc]
-    """Gets the logs of every step as one does without hookbridge."""
+    """Gets the logs of every step as a callback has to do without hookbridge."""
 
     def __init__(self) -> None:
         super().__init__()

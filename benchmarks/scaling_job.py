@@ -144,7 +144,7 @@ def run_fit(meter: Meter, wanted: bool) -> None:
         lambda _: tf.data.Dataset.from_tensors(batch()).repeat()
     )
     bridged = hb.as_callbacks(guests(wanted)) if wanted else []
-    # `fit` asks about stopping after each epoch.
+    # The number of epochs has no effect: `Measures` stops the training.
     model.fit(
         data,
         epochs=MANY,

@@ -78,7 +78,7 @@ class FetchingHook(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def stock_hooks(name: str, directory: str) -> list[Any]:
-    """Three hooks of TensorFlow's."""
+    """Three of TensorFlow's own hooks."""
     return [
         v1.train.CheckpointSaverHook(directory, save_steps=STEPS),
         v1.train.LoggingTensorHook([name], every_n_iter=1),
@@ -102,7 +102,7 @@ def guests(keras: Any, loop: str) -> dict[str, Callable[[], list[Any]]]:
 
 
 def new_model(keras: Any, size: int, tiny: bool) -> Any:
-    """MobileNetV2 as Keras has it, with weights that are the same each time."""
+    """Keras's MobileNetV2, or a small model, with the same weights each time."""
     keras.utils.set_random_seed(1)
     if tiny:
         layers = keras.layers

@@ -76,7 +76,7 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-# Whoever misses `tf.estimator` is told where it is.
+# The error for a missing `tf.estimator` then says how to get it back.
 tell_of_estimator_once_there()
 
 

@@ -18,7 +18,7 @@ def positive(name: str, value: Any, *, least: int = 1) -> int | None:
     A number without a fraction, such as `2.0` or NumPy's integers, counts as integer.
 
     Raises:
-      errors.InvalidArgumentError: it is something else.
+      errors.InvalidArgumentError: the value is something else.
     """
     if value is None:
         return None
@@ -38,7 +38,7 @@ def seconds(name: str, value: Any) -> float:
     """A duration: a finite number of at least 0.
 
     Raises:
-      errors.InvalidArgumentError: it is something else.
+      errors.InvalidArgumentError: the value is something else.
     """
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or value < 0:
@@ -77,7 +77,7 @@ def without_arguments(what: str, function: Any) -> Any:
     """A function that can be called without arguments.
 
     Args:
-      what: what the message calls it, such as `validation`.
+      what: the name of the function in the message, such as `validation`.
       function: the function.
 
     Raises:
@@ -102,7 +102,7 @@ def string_mapping(name: str, value: Any) -> dict[str, Any]:
     """A dict with string keys; None counts as an empty one.
 
     Raises:
-      errors.InvalidArgumentError: it is something else.
+      errors.InvalidArgumentError: the value is something else.
     """
     if value is None:
         return {}
@@ -139,7 +139,7 @@ def writable(directory: str | os.PathLike[str], *, name: str) -> str:
 
     Args:
       directory: the path.
-      name: what the message calls it, such as `model_dir`.
+      name: the name of the directory in the message, such as `model_dir`.
 
     Returns:
       The path as a string.

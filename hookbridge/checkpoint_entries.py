@@ -65,10 +65,11 @@ def entry_of(
 
 
 def _unnumbered(model: Any, name: str) -> str:
-    """An optimizer's variable without the numbers that Keras gives in a process.
+    """The name of an optimizer's variable without the numbers that Keras adds.
 
-    `adam_1/sequential_1_hidden_kernel_momentum` in the second model of a process is
-    what `adam/sequential_hidden_kernel_momentum` was in the first.
+    Keras numbers the models of a process: the second one has
+    `adam_1/sequential_1_hidden_kernel_momentum` where the first one has
+    `adam/sequential_hidden_kernel_momentum`.
     """
     scope, _, rest = name.partition("/")
     base = re.escape(re.sub(r"_\d+$", "", str(model.name)))

@@ -3,9 +3,9 @@
     report = hb.checkpoints.restore(model, "estimator_dir")
     print(report)
 
-The other direction needs no code: what `CheckpointSaverHook` writes under `fit`
-is a TF1 checkpoint whose weights have the names of the layers, which a `Saver`
-restores and an Estimator warm-starts from.
+The other direction needs no code: under `fit`, `CheckpointSaverHook` writes a TF1
+checkpoint whose weights have the names of the layers. A `Saver` can restore it, and
+an Estimator can warm-start from it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RestoreReport(NamedTuple):
       restored: `{variable of the model: checkpoint entry}`.
       kept: variables of the model that the checkpoint has nothing for; they keep
         their values.
-      unused: entries of the checkpoint that went nowhere.
+      unused: entries of the checkpoint that no variable took.
       mismatched: `{variable: reason}` where an entry exists but does not fit.
     """
 
@@ -69,19 +69,21 @@ def restore(
     """Restores a checkpoint of a v1 graph or an Estimator into a Keras model.
 
     Weights are looked up by the names of layers (`hidden/kernel`, with and without
-    the name of the model), slots of the optimizer by the names that the v1 optimizer
-    of the same kind gives them, `optimizer.iterations` from `global_step`.
-    A v1 `MomentumOptimizer` accumulates gradients and Keras's SGD accumulates
-    updates, so its slot is multiplied by minus the learning rate. Callbacks go on with
-    the state that stands beside the checkpoint, see `as_callbacks`.
+    the name of the model). Slots of the optimizer are looked up by the names that the
+    v1 optimizer of the same kind gives them. `optimizer.iterations` is read from
+    `global_step`. A v1 `MomentumOptimizer` accumulates gradients and Keras's SGD
+    accumulates updates, so its slot is multiplied by minus the learning rate.
+    Callbacks go on with the state that was saved beside the checkpoint, see
+    `as_callbacks`.
 
     Args:
-      model: a built Keras model of any flavour. With a compiled optimizer its slots
-        are made and restored too.
+      model: a built Keras model of any flavour. If it is compiled, the slots of its
+        optimizer are made and restored too.
       checkpoint: a checkpoint prefix, or a directory, whose latest checkpoint is taken.
       names: `{variable of the model: checkpoint entry}` for names that differ, or a
         function that takes the name of a variable and returns its entry, or None. It
-        is called once for each variable, on the calling thread.
+        is called once for each variable, and again for the weight of a slot without an
+        entry of its own, on the calling thread.
       must_restore_weights: whether a weight without an entry is an error.
 
     Returns:

@@ -1,8 +1,7 @@
 """The cluster that `TF_CONFIG` describes, checked before any server starts.
 
 Nothing else in the package reads `TF_CONFIG`. TensorFlow's own
-`TFConfigClusterResolver` does not serve here: it calls `json.loads` and checks
-nothing.
+`TFConfigClusterResolver` is not used here: it calls `json.loads` and checks nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Task = Literal["local", "chief", "worker", "evaluator", "ps"]
 class ClusterConfig:
     """A cluster and this process's place in it.
 
-    It is what `TF_CONFIG` says, as
+    It holds what `TF_CONFIG` says, as
     `tf.distribute.cluster_resolver.TFConfigClusterResolver` reads it.
 
     Attributes:
@@ -38,7 +37,7 @@ class ClusterConfig:
       task_index: which task of its type, from 0.
 
     Raises:
-      errors.InvalidArgumentError: no such cluster or task can be.
+      errors.InvalidArgumentError: the cluster or the task is not valid.
     """
 
     cluster: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -46,10 +45,10 @@ class ClusterConfig:
     task_index: int = 0
 
     def __post_init__(self) -> None:
-        """Checks what was given.
+        """Checks the cluster and the task.
 
         Raises:
-          errors.InvalidArgumentError: no such cluster or task can be.
+          errors.InvalidArgumentError: one of them is not valid.
         """
         if self.cluster == {}:
             return
@@ -61,13 +60,13 @@ class ClusterConfig:
 
     @classmethod
     def of(cls, config: ClusterConfig | None) -> ClusterConfig:
-        """What a public function was given as `config=`.
+        """The cluster for the argument `config=` of a public function.
 
         Args:
           config: a `ClusterConfig`; None takes `TF_CONFIG`.
 
         Raises:
-          errors.InvalidArgumentError: it is something else, or `TF_CONFIG` is
+          errors.InvalidArgumentError: `config` is something else, or `TF_CONFIG` is
             malformed.
         """
         if config is None:
@@ -86,7 +85,7 @@ class ClusterConfig:
         """Reads `TF_CONFIG`; without it, or if it is empty, the job is local.
 
         Args:
-          environment: the variables; None takes the process's.
+          environment: the environment variables; None takes those of the process.
 
         Raises:
           errors.InvalidArgumentError: `TF_CONFIG` is malformed; the message names
@@ -100,10 +99,11 @@ class ClusterConfig:
         """Parses the value of `TF_CONFIG`.
 
         Args:
-          text: that value, an object of JSON.
+          text: the value, a JSON object.
 
         Raises:
-          errors.InvalidArgumentError: it is malformed; the message names the key.
+          errors.InvalidArgumentError: the text is malformed; the message names the
+            key.
         """
         try:
             value = json.loads(text, object_pairs_hook=strict_object)
@@ -111,7 +111,7 @@ class ClusterConfig:
             raise wrong("TF_CONFIG", text, f"JSON ({e})") from e
         if not isinstance(value, dict):
             raise wrong("TF_CONFIG", value, "a JSON object")
-        # Schedulers give a job of one process a task in a cluster without jobs.
+        # For a job of one process, schedulers write a task and an empty cluster.
         jobs, task = value.get("cluster"), value.get("task")
         if not jobs and (not task or jobs == {}):
             return cls()
@@ -124,19 +124,19 @@ class ClusterConfig:
 
     @classmethod
     def from_resolver(cls, resolver: Any) -> ClusterConfig:
-        """Asks one of TensorFlow's cluster resolvers.
+        """Reads the cluster from one of TensorFlow's cluster resolvers.
 
-        For jobs whose scheduler TensorFlow knows:
+        It is for jobs whose scheduler TensorFlow knows:
         `tf.distribute.cluster_resolver.SlurmClusterResolver`,
         `KubernetesClusterResolver`, `GCEClusterResolver`, `TFConfigClusterResolver`
-        and what derives from `ClusterResolver`.
+        and every class that derives from `ClusterResolver`.
 
         Args:
           resolver: a `tf.distribute.cluster_resolver.ClusterResolver`.
 
         Raises:
-          errors.InvalidArgumentError: it is no resolver, it does not know this
-            process's task, or its cluster cannot be; the message names the key.
+          errors.InvalidArgumentError: `resolver` is no resolver, it does not know this
+            process's task, or its cluster is not valid; the message names the key.
         """
         name = type(resolver).__name__
         if not callable(getattr(resolver, "cluster_spec", None)):
@@ -145,7 +145,7 @@ class ClusterConfig:
                 "`tf.distribute.cluster_resolver.ClusterResolver`, such as "
                 "`SlurmClusterResolver()`."
             )
-        spec = resolver.cluster_spec()  # Slurm's learns its task here
+        spec = resolver.cluster_spec()  # Slurm's resolver finds its task in this call
         jobs = spec.as_dict() if spec else {}
         kind, index = resolver.task_type, resolver.task_id
         if not jobs and kind is None:
@@ -174,7 +174,7 @@ class ClusterConfig:
 
     @property
     def task(self) -> Task:
-        """What this process is to the guests it calls."""
+        """The task of this process, as its guests see it."""
         if not self.cluster:
             return "local"
         if self.is_chief:
@@ -182,9 +182,9 @@ class ClusterConfig:
         return cast(Task, self.task_type)
 
     def with_chief(self) -> ClusterConfig:
-        """The same cluster, where the first worker is called chief if there is none.
+        """The same cluster; if it has no chief, its first worker becomes the chief.
 
-        Estimator, for one, asks for a task of that type.
+        Estimator, for example, requires a task of that type.
         """
         workers = self.cluster.get("worker", ())
         if not workers or any(job in self.cluster for job in CHIEF_TYPES):
@@ -210,10 +210,10 @@ class ClusterConfig:
 
 
 def task_of(environment: Mapping[str, str] | None = None) -> Task:
-    """What this process is, by `TF_CONFIG`.
+    """The task of this process, by `TF_CONFIG`.
 
-    As in `tf.estimator.RunConfig`: the chief is the task `chief` or `master`; where
-    there is neither, worker 0.
+    As in `tf.estimator.RunConfig`, the chief is the task `chief` or `master`, or
+    worker 0 if there is neither.
 
     Raises:
       errors.InvalidArgumentError: `TF_CONFIG` is malformed.

@@ -1,4 +1,4 @@
-"""What a cluster and a task of `TF_CONFIG` have to be; errors name the key."""
+"""Checks of the cluster and the task in `TF_CONFIG`; errors name the key."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def check_cluster(
     """The addresses of each job.
 
     Args:
-      value: as it was given.
-      key: what the message calls it.
+      value: the cluster, unchecked.
+      key: its name in the message.
 
     Raises:
-      errors.InvalidArgumentError: no such cluster can be.
+      errors.InvalidArgumentError: the cluster is not valid.
     """
     if not isinstance(value, Mapping) or not value:
         raise wrong(key, value, "an object of jobs, `{job: [addresses]}`")
@@ -59,11 +59,12 @@ def check_addresses(
 
     Args:
       value: `{job: [addresses]}`.
-      names: what messages call the addresses of each job.
-      example: ends the messages; empty shows one of `TF_CONFIG`.
+      names: the name of each job's addresses in the messages.
+      example: the end of the messages; if empty, an example of `TF_CONFIG`.
 
     Raises:
-      errors.InvalidArgumentError: something is no list, no address, or there twice.
+      errors.InvalidArgumentError: a value is no list of addresses, or an address
+        comes twice.
     """
     owners: dict[str, str] = {}
     for job, hosts in value.items():
@@ -95,7 +96,7 @@ def _is_address(value: Any) -> bool:
 
 
 def strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; refuses a key that comes twice, of which one would be lost."""
+    """A JSON object; refuses a repeated key: `json` would keep only the last value."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
@@ -112,9 +113,9 @@ def check_task(
     """Type and index of a task.
 
     Args:
-      value: as it was given.
+      value: the task, unchecked.
       cluster: from `check_cluster`.
-      keys: what the message calls the task and the cluster.
+      keys: the names of the task and the cluster in the message.
 
     Raises:
       errors.InvalidArgumentError: the cluster has no such task.
@@ -147,7 +148,7 @@ def check_task(
 def wrong(
     key: str, value: Any, expected: str, example: str = ""
 ) -> errors.InvalidArgumentError:
-    """The error for a value of a key of `TF_CONFIG`, or as `example` shows it."""
+    """The error for a bad value; ends with `example`, or an example of `TF_CONFIG`."""
     shown = repr(value)
     if len(shown) > _SHOWN_CHARS:
         shown = f"{shown[:_SHOWN_CHARS]}..."

@@ -1,11 +1,11 @@
-"""`tf.contrib` for rewritten programs: what stands behind its names today.
+"""`tf.contrib` for rewritten programs: each name gives its counterpart of today.
 
     import hookbridge as hb
 
     hb.contrib.learn.learn_runner.run(make_experiment, run_config=config)
 
-The names are those of `tf.contrib`; docs/running-tf1.md lists what they are today. A
-name that nothing stands behind raises when it is used.
+The names are those of `tf.contrib`; docs/running-tf1.md lists their counterparts. A
+name without a counterpart raises when it is used.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class EpochsUndefinedError(HookBridgeError, ValueError):
 class UnknownTensorError(HookBridgeError, ValueError, KeyError):
     """Raised when a tensor or operation name does not exist.
 
-    It is a `KeyError` as TF's own `get_tensor_by_name` raises, and the message
-    lists the nearest names that do exist.
+    It is a `KeyError`, as TF's own `get_tensor_by_name` raises one, and the message
+    lists the nearest names that exist.
     """
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
@@ -67,7 +67,7 @@ class LiveSessionError(HookBridgeError, RuntimeError):
     """Raised when a hook asks the live session for what it cannot do.
 
     Attributes:
-      hook_error: the hook's own error, where this one stands for it. (Keras's
+      hook_error: the hook's own error, if this error replaces it. (Keras's
         traceback filter removes `__cause__`.)
     """
 
@@ -75,11 +75,11 @@ class LiveSessionError(HookBridgeError, RuntimeError):
 
 
 class NeverCalledError(HookBridgeError, RuntimeError):
-    """Raised when a loop has trained and a guest that it was given got no event."""
+    """Raised after a training if one of its guests got no event."""
 
 
 class ClusterError(HookBridgeError, RuntimeError):
-    """Raised when a task of a cluster cannot start, or one that it needs is gone."""
+    """Raised when a task of a cluster cannot start, or a task that it needs is gone."""
 
 
 class CheckpointMismatchError(HookBridgeError, ValueError):
@@ -87,7 +87,7 @@ class CheckpointMismatchError(HookBridgeError, ValueError):
 
 
 class GoneNameError(HookBridgeError, NotImplementedError):
-    """Raised when a program uses a name of TensorFlow 1 that nothing stands for.
+    """Raised when a program uses a name of TensorFlow 1 that has no counterpart.
 
     The message names the place of the use and the way out.
     """
@@ -98,7 +98,7 @@ class MissingExtraError(HookBridgeError, ImportError):
 
 
 class ImportOrderError(HookBridgeError, ImportError):
-    """Raised when a module was imported too early; names what goes first."""
+    """Raised when a module was imported too early; names what to import first."""
 
 
 class PrivateNameMovedError(HookBridgeError, ImportError):

@@ -1,4 +1,4 @@
-"""What a host delivers to each guest, told before anything runs.
+"""What a host delivers to each guest, reported before anything runs.
 
 print(hb.explain([MyHook(), tf.keras.callbacks.EarlyStopping()], host="fit"))
 """
@@ -25,7 +25,7 @@ HOSTS: dict[Host, str] = {
     "parameter_server": "Model.fit under ParameterServerStrategy",
 }
 _WIDTH = 88
-# What waits for a step that was scheduled and not run.
+# Events that wait until a scheduled step has run.
 _LATE = ("before_run", "after_run", "on_train_batch_end", "on_batch_end")
 
 
@@ -35,8 +35,8 @@ class EventReport(NamedTuple):
     Attributes:
       event: the method.
       when: who calls it in this host, and when.
-      counterpart: the event of the host's own lifecycle at that point; None in the
-        guest's own loop and where there is none.
+      counterpart: the event of the host's own lifecycle at that point; None if there
+        is none, or if the host is the guest's own loop.
     """
 
     event: str
@@ -54,7 +54,7 @@ class GuestReport(NamedTuple):
       reason: why it is refused and what to do instead; empty otherwise.
       events: what is delivered; empty for a refused guest.
       role: which processes of a cluster call it; `hookbridge.set_role` changes that.
-      runs_on: the same in words, in this host.
+      runs_on: those processes in words, for this host.
       cost: what it adds to each step; empty for a refused guest.
     """
 
@@ -69,7 +69,7 @@ class GuestReport(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a host does with each of a list of guests; `print` it or read it.
+    """What a host does with each guest of a list; `print` it or read it.
 
     Attributes:
       host: `"session"`, `"fit"` or `"parameter_server"`.

@@ -1,4 +1,4 @@
-"""Packages that hookbridge can do without: each comes with an extra of `setup.py`."""
+"""Optional packages: each comes with an extra of `setup.py`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXTRAS = {
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra; shells leave what is in the quotes alone."""
+    """The command that installs an extra; the quotes protect `[` from the shell."""
     return f'`pip install "hookbridge[{extra}]"`'
 
 
@@ -31,10 +31,10 @@ def check(
     """Raises unless a module is installed. It is not imported.
 
     Args:
-      module: its name; it stands in the table above.
+      module: its name, a key of `_EXTRAS`.
       user: what needs it; the first words of the message.
-      extra: the extra that brings all that the user needs; None is the module's own.
-      way_out: what else would help, as sentences.
+      extra: the extra with everything that `user` needs; None takes the module's own.
+      way_out: other solutions, as whole sentences.
 
     Raises:
       errors.MissingExtraError: it is not installed.
@@ -52,9 +52,9 @@ def load(module: str, user: str, *, way_out: str = "") -> Any:
     """Imports a module.
 
     Args:
-      module: its name; it stands in the table above.
+      module: its name, a key of `_EXTRAS`.
       user: what needs it; the first words of the message.
-      way_out: what else would help, as sentences.
+      way_out: other solutions, as whole sentences.
 
     Raises:
       errors.MissingExtraError: it is not installed.

@@ -11,8 +11,9 @@ def lookup(package: dict[str, Any], where: Mapping[str, str]) -> Callable[[str],
     """The `__getattr__` of a package (PEP 562).
 
     Args:
-      package: the package's `globals()`, which keep what was looked up.
-      where: `{public name: module that defines it, or that it is}`.
+      package: the package's `globals()`, in which found values are stored.
+      where: `{public name: the module that defines it}`; the name of a submodule maps
+        to that submodule.
     """
 
     def getattr_(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What an error says of `tf.estimator` where TensorFlow has none (2.16 and later).
+"""A better error for `tf.estimator` where TensorFlow has none (2.16 and later).
 
 Nothing but the text of that error changes: `hasattr(tf, "estimator")` stays False.
 """
@@ -24,7 +24,7 @@ _WAY_OUT = (
 
 
 def tell_of_estimator_once_there() -> None:
-    """The same for a TensorFlow that is imported now, or later; once is enough."""
+    """Calls `tell_of_estimator` now, or when TensorFlow is imported later."""
     if "tensorflow" in sys.modules:
         tell_of_estimator(sys.modules["tensorflow"])
     elif not any(isinstance(finder, _Waiting) for finder in sys.meta_path):
@@ -32,10 +32,10 @@ def tell_of_estimator_once_there() -> None:
 
 
 class _Waiting(importlib.abc.MetaPathFinder):
-    """Sees TensorFlow being imported, and then goes; it finds nothing itself.
+    """Waits until TensorFlow is imported, then removes itself; finds nothing itself.
 
-    The other finders give the module and its loader. Whoever only asks whether there is
-    a TensorFlow imports nothing, and is told as without this.
+    The other finders give the module and its loader. A program that only asks whether
+    TensorFlow is installed imports nothing, and gets the usual answer.
     """
 
     def find_spec(
@@ -55,7 +55,7 @@ class _Waiting(importlib.abc.MetaPathFinder):
         return None
 
     def _follow(self, loader: Any) -> None:
-        """Has a loader tell when the module is there."""
+        """Makes a loader call `tell_of_estimator` after it has run the module."""
         if not hasattr(loader, "exec_module"):
             return
 
@@ -79,7 +79,7 @@ def tell_of_estimator(tf: ModuleType) -> None:
     namespaces = (tf, getattr(getattr(tf, "compat", None), "v1", None))
     for module in namespaces:
         if module is None or "estimator" in vars(module):
-            continue  # it has one, or brings it when it is asked for
+            continue  # it already has Estimator, or a lazy loader for it
         module = getattr(module, "_tfmw_wrapped_module", module)
         before = vars(module).get("__getattr__")
         if not isinstance(before, functools.partial):
@@ -88,7 +88,7 @@ def tell_of_estimator(tf: ModuleType) -> None:
 
 
 def _explain(module: ModuleType, before: Any, name: str) -> Any:
-    """What Python asks for an attribute that a module does not have."""
+    """The `__getattr__` of a module: Python calls it for a missing attribute."""
     if before is not None and name != "estimator":
         return before(name)
     text = f"module {module.__name__!r} has no attribute {name!r}"

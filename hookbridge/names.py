@@ -1,4 +1,4 @@
-"""Names that a message suggests in the place of one that does not exist."""
+"""Names that a message suggests instead of one that does not exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Iterable
 def nearest(name: str, known: Iterable[str], limit: int = 5) -> list[str]:
     """The known names most like `name`, best first.
 
-    Names of other scopes that end alike follow, such as `a/Relu:0` for `b/Relu:0`.
+    After them come names of other scopes with the same last part, such as `a/Relu:0`
+    for `b/Relu:0`.
 
     Args:
       name: what somebody asked for.
@@ -17,7 +18,7 @@ def nearest(name: str, known: Iterable[str], limit: int = 5) -> list[str]:
       limit: how many to return at most.
 
     Returns:
-      The names; the first few of all, sorted, if none is like `name`.
+      The names. If none is like `name`, the first few of all, sorted.
     """
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=limit, cutoff=0.4)

@@ -1,14 +1,14 @@
 """Which page of the documentation tells more about a refusal: one table.
 
-The site has no public address. So a message names the command that prints the page,
-which every installation has.
+The site has no public address, but every installation has the pages. So a message
+names the command that prints the page.
 """
 
 from __future__ import annotations
 
 import re
 
-# Reason -> page and heading, as `tests/test_pages.py` finds them.
+# Reason -> page and heading; `tests/test_pages.py` checks that they exist.
 PAGES = {
     "a hook and a callback at once": "docs/writing-guests.md",
     "callback in a session": "docs/callbacks-in-sessions.md"

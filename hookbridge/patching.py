@@ -1,7 +1,7 @@
-"""Sets methods on objects of TensorFlow, Keras or the user, and takes them back.
+"""Sets methods on objects of TensorFlow, Keras or the user, and removes them again.
 
-No other module does that (`tests/test_rooms.py` looks for it), so that what an object
-has beside its class is found by one search.
+No other module does that (`tests/test_rooms.py` checks it): one search finds every
+method that an object does not have from its class.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# What stands for "nothing was there", where None may be a value.
+# Means "nothing was there", since None may be a value.
 MISSING: Any = object()
 
 
 class InstanceMethods:
-    """Attributes of one object, or of one class, in the place of its own.
+    """Attributes that replace those of one object or of one class.
 
-    They are written past the object's own `__setattr__`: Keras tracks what is set on
-    a model or layer.
+    The object's own `__setattr__` is bypassed, since Keras uses it to track what is
+    set on a model or layer.
 
     Args:
       target: the object or class.
@@ -34,7 +34,7 @@ class InstanceMethods:
         """Puts the methods in place.
 
         Returns:
-          Whether they are: an object with `__slots__` takes none.
+          Whether that worked: an object with `__slots__` takes no new attributes.
         """
         for name, method in self._methods.items():
             before = _read(self._target, name)
@@ -46,9 +46,9 @@ class InstanceMethods:
         return True
 
     def remove(self) -> None:
-        """Puts back what was there, except where somebody else has set a method since.
+        """Restores what was there, except where somebody else has set a method since.
 
-        A method that was set on top of ours calls ours, and stays.
+        A method that was set on top of ours calls ours, so it stays.
         """
         while self._before:
             name, before = self._before.popitem()
@@ -70,7 +70,7 @@ def patched(target: Any, **methods: Any) -> Iterator[None]:
 def _read(target: Any, name: str) -> Any:
     if hasattr(target, "__dict__"):
         return vars(target).get(name, MISSING)
-    # A `tf.Graph` has attributes of its own without showing them.
+    # A `tf.Graph` has attributes of its own, but no `__dict__` that shows them.
     found = getattr(target, name, MISSING)
     is_of_class = getattr(found, "__func__", None) is getattr(type(target), name, None)
     return MISSING if is_of_class else found

@@ -11,7 +11,7 @@ from hookbridge.adapters.guests import foreign, kinds, watchers
 from hookbridge.patching import InstanceMethods
 from hookbridge.timings import Timings, as_table
 
-# The row of what the bridge itself does for guests of the other loop.
+# The row of the bridge's own work for guests of the other loop.
 BRIDGE = "hookbridge"
 
 
@@ -22,9 +22,9 @@ def profile(guests: Any) -> Profile:
             model.fit(x, y, callbacks=hb.as_callbacks(guests))
         print(profile)
 
-    Each row is an event of a guest. What runs within the event of another guest (the
-    events of a validation that a callback starts) counts for itself only. What the
-    bridge does for guests of the other loop is in the rows `hookbridge`.
+    Each row is an event of a guest. The time of an event that runs inside another event
+    (such as those of a validation that a callback starts) counts only for the inner
+    one. The bridge's own work for guests of the other loop is in the rows `hookbridge`.
 
     Args:
       guests: one hook or callback, or a list of them, as for `as_hooks` and
@@ -42,8 +42,8 @@ def profile(guests: Any) -> Profile:
 class Profile:
     """The calls and times of guests; see `profile`.
 
-    The methods of the guests that do something are covered on the objects themselves,
-    so a loop calls what it would call without the profile.
+    The overridden methods of the guests are replaced on the objects themselves, so a
+    loop makes the same calls as without the profile.
 
     Args:
       guests: the guests.
@@ -88,7 +88,7 @@ class Profile:
         return covered
 
     def _follows(self, other: Any) -> bool:
-        """Whether something is followed already; it is from now on."""
+        """Whether an object is already followed; adds it if not."""
         known = any(other is each for each in self._followed)
         if not known:
             self._followed.append(other)
@@ -114,7 +114,7 @@ class Profile:
     def wrapped(self, wrapper: Any) -> None:
         """See `watchers.Watcher`."""
         if isinstance(wrapper, foreign.ForeignCallback):
-            return  # a proxy: what is called is the guest, which may change
+            return  # a proxy: calls reach the guest's methods, which it may replace
         if self._follows(wrapper):
             return
         kind: lifecycle.Guest = "hook" if kinds.is_hook(wrapper) else "callback"
@@ -123,7 +123,8 @@ class Profile:
     def joined(self, run: Any) -> None:
         """See `watchers.Watcher`: the steps of `fit` go through the run."""
         call = getattr(run, "call", None)
-        if self._follows(run) or call is None:  # the steps may be runs of a session
+        # Without `call`, the steps of `fit` are runs of a session.
+        if self._follows(run) or call is None:
             return
         timed = self._timed(call, BRIDGE, "step", id(run))
 
@@ -140,7 +141,7 @@ class Profile:
         methods = self._set(run, call=first)
 
     def _cover_step(self, step: Any) -> None:
-        """Keras's own step is no part of the bridge's share."""
+        """Takes the time of Keras's own step out of the bridge's rows."""
         if self._follows(step):
             return
         enter, leave, run = self.timings.enter, self.timings.leave, step.run
@@ -158,7 +159,7 @@ class Profile:
     # --- use -----------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Takes the profile off the guests; what it has counted stays."""
+        """Removes the profile from the guests; its numbers stay."""
         while self._covered:
             self._covered.pop().remove()
         for guest in self._guests:

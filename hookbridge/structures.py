@@ -23,8 +23,8 @@ class UnknownStructureError(TypeError):
 def structure_key(fetches: Any) -> Any:
     """A hashable key: equal for equal structures of the same elements.
 
-    Elements, and keys of mappings that are no strings, count by their ids: a hook may
-    be a key, and may define `__eq__`. The result is valid while those objects live.
+    Elements, and mapping keys other than strings, are represented by their ids: a hook
+    may be a key, and may define `__eq__`. The result is valid while those objects live.
 
     Raises:
       UnknownStructureError: a part is neither an element of a graph, nor a name, nor
@@ -40,7 +40,7 @@ def structure_key(fetches: Any) -> Any:
         for name, fetch in fetches.items():
             key.append(name if type(name) is str else id(name))
             kind = type(fetch)
-            # Without a further call for the commonest fetches of hooks.
+            # The commonest fetches of hooks are done here, without another call.
             if kind is str:
                 key.append(fetch)
             elif kind in _element_types:

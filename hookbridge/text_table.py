@@ -10,7 +10,7 @@ def aligned(rows: Sequence[Sequence[str]], *, left: int) -> list[str]:
 
     Args:
       rows: the cells; an empty row becomes an empty line.
-      left: so many columns are set to the left, those after them to the right.
+      left: how many columns are aligned left; the others are aligned right.
     """
     widths = [max(map(len, column)) for column in zip(*filter(None, rows), strict=True)]
     return [

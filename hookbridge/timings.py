@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from hookbridge.text_table import aligned
 
-_MOST_CALLS = 200_000  # that a trace shows; all are counted
-# Events that come once for each step, the surest sign of a step first.
+_MOST_CALLS = 200_000  # in a trace; the counts have no limit
+# Events that come once for each step; the most reliable one is first.
 _OF_STEP = ("step", "on_train_batch_end", "on_train_batch_begin", "before_run")
 
 
@@ -25,8 +25,8 @@ class Row(NamedTuple):
       guest: its name, or `hookbridge` for the bridge itself.
       event: the method.
       calls: how often it was called.
-      seconds: the time in it, without what is in other rows.
-      share: of the time of all steps; None where there were too few steps to tell.
+      seconds: the time in it, without the time of other rows.
+      share: `seconds` divided by the time of all steps; None if there were too few.
     """
 
     guest: str
@@ -47,7 +47,7 @@ class _Count:
 
 
 class _Steps:
-    """The steps as one object saw them: how many, and when two of them began."""
+    """The steps that one object saw: how many, and when the second and last began."""
 
     __slots__ = ("last", "number", "second")
 
@@ -63,9 +63,9 @@ class _Steps:
 
 
 class Timings:
-    """Takes the begin and the end of each call.
+    """Measures the time of each call.
 
-    Calls may be within one another, and on several threads.
+    Calls may be nested, and on several threads.
 
     Args:
       clock: returns seconds.
@@ -91,7 +91,7 @@ class Timings:
         Args:
           guest: the row.
           event: the method; empty for a call that is in no row.
-          source: the object that was called, by its id.
+          source: the id of the object that was called.
         """
         now = self._clock()
         calls = self._open.calls
@@ -128,7 +128,7 @@ class Timings:
         return (steps.last - steps.second) / (steps.number - 2)
 
     def _best(self) -> _Steps:
-        """The steps of the object that saw most, by the surest sign there is."""
+        """The steps of the object that saw most, by the first event of `_OF_STEP`."""
         for wanted in _OF_STEP:
             found = [s for (event, _), s in self._steps.items() if event == wanted]
             if found:
@@ -204,7 +204,7 @@ class Timings:
 
 
 def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
-    """What `Timings.as_dict` returned as a table, and the time of a step.
+    """The result of `Timings.as_dict` as a table, with the mean time of a step.
 
     Args:
       profile: the rows and the steps.
@@ -224,7 +224,7 @@ def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
 
 
 class _Open(threading.local):
-    """The open calls of a thread: begin, and the time of those within."""
+    """The open calls of a thread, each `[begin, seconds in the calls within it]`."""
 
     def __init__(self) -> None:
         self.calls: list[list[float]] = []

@@ -1,4 +1,4 @@
-"""What an object given as `validation=` offers, and what it is told through."""
+"""The interface of an object given as `validation=`, and of the report it gets."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Protocol, runtime_checkable
 
 
 class ValidationReport(Protocol):
-    """What a `Validation` tells about its batches while it runs.
+    """Receives what a `Validation` tells about its batches while it runs.
 
-    hookbridge makes it. Call each method once for each batch, on the thread of the
-    training loop, on which `run` was called. Every call becomes an
+    hookbridge makes it. Call each method once for each batch, on the thread on which
+    `run` was called, that of the training loop. Every call becomes an
     `on_test_batch_begin` or `on_test_batch_end` of the callbacks.
     """
 
@@ -34,15 +34,15 @@ class ValidationReport(Protocol):
 class Validation(Protocol):
     """A validation that runs on the live variables of the training session.
 
-    An object with this method may be given as `validation=`. It is called once at
-    the end of each epoch on the thread of the training loop, between the last
-    `on_train_batch_end` and `on_epoch_end`, with the session's graph as default
-    graph. `on_test_begin` was called before, `on_test_end` is called with the result.
+    An object with the method `run` may be given as `validation=`. `run` is called once
+    at the end of each epoch on the thread of the training loop, between the last
+    `on_train_batch_end` and `on_epoch_end`, with the session's graph as default graph.
+    `on_test_begin` is called before it, `on_test_end` after it with its result.
 
     If the object has a method `begin()`, it is called once per training run while
     the graph may still be changed, so that it can build its ops there. If it has an
-    attribute `metric_names`, an iterable of strings, a callback that monitors a
-    `val_*` metric which is not among them is refused before training.
+    attribute `metric_names`, an iterable of strings, a callback is refused before
+    training if it monitors a `val_*` metric that is not among them.
     """
 
     def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
@@ -51,7 +51,7 @@ class Validation(Protocol):
         Args:
           session: the raw `tf.compat.v1.Session` of the loop. Runs through it call
             no hooks.
-          report: to be told about each batch.
+          report: the object to tell about each batch.
 
         Returns:
           `{metric: value}` over all batches, without the prefix `val_`.

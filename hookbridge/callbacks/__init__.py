@@ -2,8 +2,8 @@
 
     hb.callbacks.LearningRateScheduler(lambda step: 0.1 * 0.99**step)
 
-They are callbacks of every Keras flavour, and each has the role that it belongs to.
-The names are looked up on first use: importing this does not import TensorFlow.
+Each is a callback of every Keras flavour, and has the role that suits it. The names
+are looked up on first use: importing this package does not import TensorFlow.
 
 Reading order: `ready_made`, then one file for each: `prediction_outputs_processor`,
 `learning_rate_scheduler`, `summary_writer`, `early_stopper`, `saved_model_exporter`

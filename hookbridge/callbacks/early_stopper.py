@@ -11,7 +11,7 @@ from hookbridge.callbacks.ready_made import ReadyMade, function, metrics_of
 class EarlyStopper(ReadyMade):
     """Stops the training by the metrics of all evaluations so far.
 
-    Its role is `"chief"`: where evaluation results meet.
+    Its role is `"chief"`: the chief, or an evaluator, has the evaluation results.
 
     Args:
       stop_fn: called as `stop_fn(evaluations)` with a list of `{metric: value}`, the
@@ -19,8 +19,8 @@ class EarlyStopper(ReadyMade):
         on the thread of the loop.
 
     Attributes:
-      evaluations: that list. It is saved beside checkpoints and goes on after a
-        restart.
+      evaluations: the list that `stop_fn` gets. It is saved beside checkpoints and goes
+        on after a restart.
 
     Raises:
       errors.InvalidArgumentError: `stop_fn` is no function.

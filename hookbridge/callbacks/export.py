@@ -17,7 +17,7 @@ from hookbridge.callbacks import upload
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[str]:
-    """Yields a folder that takes the place of `path` once the block ends well."""
+    """Yields a new folder; it replaces `path` if the block ends without an error."""
     path = path.rstrip("/")
     new = f"{path}.new"
     if tf.io.gfile.exists(new):
@@ -32,7 +32,7 @@ def replacing(path: str) -> Iterator[str]:
 
 
 def keras_model(model: Any, path: str) -> None:
-    """Writes a Keras model, or that of a session, with its inputs as signature."""
+    """Writes the Keras model of `fit` or of a session; its inputs are the signature."""
     if uses_parameter_servers(model):
         model = _here(model)
     model.export(path)

@@ -1,4 +1,4 @@
-"""A learning rate by step."""
+"""Sets the learning rate by step."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hookbridge.callbacks.ready_made import ReadyMade, function
 class LearningRateScheduler(ReadyMade):
     """Sets the learning rate of each step.
 
-    The value is that of the update itself, on parameter servers too. In a `fit` under
-    `ParameterServerStrategy` it waits for the steps under way before it changes the
-    rate: a schedule that changes rarely costs nothing there, one that changes in each
-    step lets the workers take turns. Its role is `"worker"`: in a session each worker
-    sets the rate of its own updates.
+    Each update uses the value of its own step, on parameter servers too. In a `fit`
+    under `ParameterServerStrategy` the callback waits for the steps under way before
+    it changes the rate. So a schedule that changes rarely costs nothing there; one that
+    changes in each step makes the workers take turns. Its role is `"worker"`: in a
+    session each worker sets the rate of its own updates.
 
     Args:
       schedule: called with the number of updates that the model has had, from 0;
@@ -28,11 +28,11 @@ class LearningRateScheduler(ReadyMade):
         training step, or execution of several, on the thread of the loop.
 
     Raises:
-      errors.InvalidArgumentError: `schedule` is no function; before a step, it has
-        returned no number.
+      errors.InvalidArgumentError: `schedule` is no function, or it returned no number
+        before a step.
     """
 
-    # Keras 2: it does not read `logs`, and has to be called before the step.
+    # For Keras 2: this callback does not read `logs`, and must run before the step.
     _supports_tf_logs = True
 
     def __init__(self, schedule: Callable[[int], float]) -> None:
@@ -73,5 +73,5 @@ class LearningRateScheduler(ReadyMade):
 
 
 def _wait_for_steps(strategy: Any) -> None:
-    # The coordinator of a strategy is one object, however often it is made.
+    # `ClusterCoordinator(strategy)` always returns the one coordinator of a strategy.
     tf.distribute.coordinator.ClusterCoordinator(strategy).join()

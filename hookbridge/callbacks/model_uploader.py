@@ -17,8 +17,8 @@ class ModelUploader(ReadyMade):
     """Uploads a SavedModel at the end of the training.
 
     Give it after the `SavedModelExporter`. It works once, in `on_train_end`, on the
-    thread of the loop, which waits for it. A failed upload is logged and ends nothing:
-    the model stays where it is. Its role is `"chief"`.
+    thread of the loop, which waits for it. A failed upload is logged and raises
+    nothing: the local model stays. Its role is `"chief"`.
 
     Args:
       remote_url: where the files go: a folder, `gs://`, `s3://`, `hdfs://` or any other
@@ -30,11 +30,11 @@ class ModelUploader(ReadyMade):
         as long.
 
     Attributes:
-      error: what the last upload failed with, or None.
+      error: the error of the last upload, or None.
 
     Raises:
-      errors.InvalidArgumentError: `retries` or `wait_secs` is no number of at least 0;
-        at the end, there is neither `path` nor the entry of `params`.
+      errors.InvalidArgumentError: `retries` or `wait_secs` is no number of at least 0,
+        or `on_train_end` finds neither `path` nor the entry of `params`.
     """
 
     def __init__(

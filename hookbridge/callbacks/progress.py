@@ -1,4 +1,4 @@
-"""One line that says how far a loop is, in either loop."""
+"""One line that shows the progress of either loop."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _CLEAR = "\r\x1b[K"
 class Progress(ReadyMade):
     """Prints epoch, step, loss, metrics, examples per second, and the time left.
 
-    On a terminal one line is rewritten in place; into a file or a pipe it prints plain
-    lines, the first and the last of each loop among them. Whatever a session or `fit`
-    trains, evaluates or predicts is shown; a validation within a training adds its
-    `val_` values. Values are read only when a line is printed, so it costs nothing in
-    the steps between. Its role is `"chief"`.
+    On a terminal it rewrites one line in place. Into a file or a pipe it prints plain
+    lines, and always the first and the last one of each loop. It shows training,
+    evaluation and prediction, in a session and in `fit`; a validation within a training
+    adds its `val_` values. Values are read only when a line is printed, so the steps
+    between cost nothing. Its role is `"chief"`.
 
     Args:
       batch_size: examples in a step, for examples per second; by default the entry of
-        `params`, which `hookbridge train` gives. Without it, steps are told.
-      last_step: the global step at which the training ends, for the time left, where
-        the loop does not know it: a session with a `StopAtStepHook`.
-      every_secs: at most one line in so many seconds; by default 0.2 on a terminal and
-        10 elsewhere.
+        `params`, which `hookbridge train` gives. Without it, it shows steps per second.
+      last_step: the global step at which the training ends, for the time left. Give it
+        if the loop does not know it, as in a session with a `StopAtStepHook`.
+      every_secs: the least time between two lines, in seconds; by default 0.2 on a
+        terminal and 10 elsewhere.
       stream: where lines go; by default `sys.stderr`.
       clock: returns seconds as a float; a test gives its own. It is called at least
         once after each step, on the thread of the loop.
@@ -40,7 +40,7 @@ class Progress(ReadyMade):
       errors.InvalidArgumentError: a number is not above 0.
     """
 
-    # A session without `steps_per_epoch` has one endless epoch, which will do.
+    # A session without `steps_per_epoch` has one endless epoch, which is enough here.
     epochs_are_optional = True
     # Keras 2: values are read when a line is printed, and not in each step.
     _supports_tf_logs = True
@@ -95,11 +95,11 @@ class Progress(ReadyMade):
         self._begin("evaluate", 0)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """A batch of it has run."""
+        """A batch of the evaluation has run."""
         self._step("evaluate", batch, logs)
 
     def on_test_end(self, logs: Any = None) -> None:
-        """It has ended."""
+        """The evaluation has ended."""
         self._end("evaluate", logs)
 
     def on_predict_begin(self, logs: Any = None) -> None:
@@ -107,11 +107,11 @@ class Progress(ReadyMade):
         self._begin("predict", 0)
 
     def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-        """A batch of it has run."""
+        """A batch of the prediction has run."""
         self._step("predict", batch, None)
 
     def on_predict_end(self, logs: Any = None) -> None:
-        """It has ended."""
+        """The prediction has ended."""
         self._end("predict", None)
 
     def _begin(self, loop: str, first: int) -> None:
@@ -141,13 +141,13 @@ class Progress(ReadyMade):
 
 
 class _Run:
-    """One loop from its begin to its end. (Its attributes are no state of a restart.)
+    """One loop from its begin to its end. (Its attributes are not saved for a restart.)
 
     Args:
       loop: "train", "evaluate" or "predict".
-      first: the step before its first one.
-      last: the step at which it ends, if the user or the loop knows.
-      params: of the callback.
+      first: the global step before the loop's first step; 0 unless it trains.
+      last: the step at which it ends, if the user or the loop knows it.
+      params: the callback's `params`.
       batch_size: examples in a step, or None.
       clock: seconds as a float.
     """
@@ -183,11 +183,11 @@ class _Run:
         self._batch = batch
         self._logs = logs
         if self._timed_from is None:
-            # The first step builds what the others run.
+            # The first step is not timed: it also builds the graph or function.
             self._timed_from = (self._clock(), self._step)
 
     def keep(self, logs: Any) -> None:
-        """Values that stay until others of the same name come."""
+        """Keeps values until new values with the same names come."""
         self._kept.update(_numbers(logs))
         self._logs = None
 
@@ -239,7 +239,7 @@ class _Printer:
 
     @property
     def _stream(self) -> TextIO:
-        """Looked up late: programs and test runners replace `sys.stderr`."""
+        """Looked up at each use: programs and test runners replace `sys.stderr`."""
         return sys.stderr if self._given is None else self._given
 
     def begin(self) -> None:
@@ -271,7 +271,7 @@ class _Printer:
 
 
 def _numbers(logs: Any) -> dict[str, float]:
-    """The numbers in `logs`; what a worker has not sent yet is waited for."""
+    """The numbers in `logs`; waits for values that a worker has not sent yet."""
     found = {}
     for name, value in (_fetched(logs) or {}).items():
         try:
@@ -282,5 +282,5 @@ def _numbers(logs: Any) -> dict[str, float]:
 
 
 def _fetched(value: Any) -> Any:
-    """Under `ParameterServerStrategy` logs, or their values, are on a worker."""
+    """The value itself: `ParameterServerStrategy` leaves logs or values on a worker."""
     return value.fetch() if hasattr(value, "fetch") else value

@@ -1,4 +1,4 @@
-"""How far a training is, as one line of text."""
+"""The progress of a loop as one line of text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a loop is.
+    """The progress of a loop.
 
     Attributes:
       loop: "train", "evaluate" or "predict".
       step: training steps of the model so far, or batches of this loop.
-      last_step: where it ends; None if that is not known.
-      epoch: from 1; None if the loop has none.
-      epochs: how many there are to be; None if that is not known.
+      last_step: the step at which it ends; None if that is not known.
+      epoch: the epoch, from 1; None if the loop has none.
+      epochs: how many epochs are planned; None if that is not known.
       values: loss and metrics by name.
       steps_per_sec: over the run, without its first step; None before the second.
       batch_size: examples in a step; None if that is not known.

@@ -45,7 +45,7 @@ class ReadyMade(any_flavour.AnyFlavour):
 def step_of(optimizer: Any) -> int:
     """How many updates an optimizer has made."""
     count = optimizer.iterations
-    # Under a strategy it is mirrored, and no number to `int`.
+    # Under a strategy it is a mirrored variable, which `int` does not take.
     return int(count.numpy() if hasattr(count, "numpy") else count)
 
 
@@ -53,7 +53,7 @@ def function(name: str, value: Any) -> Any:
     """A function that a user gave.
 
     Raises:
-      errors.InvalidArgumentError: it is none.
+      errors.InvalidArgumentError: the value is no function.
     """
     if not callable(value):
         raise errors.InvalidArgumentError(

@@ -14,13 +14,13 @@ class SavedModelExporter(ReadyMade):
     """Exports the model at the end of the training, for serving.
 
     A Keras model is exported with its own inputs; it may be the model of a `fit`, or
-    one in a session that `as_hooks(model=...)` was given. A bare `model_fn` needs a
-    serving input too. It works once, in `on_train_end`, on the thread of the loop,
-    which waits for it. Its role is `"chief"`.
+    the model that a session got with `as_hooks(model=...)`. A bare `model_fn` needs a
+    serving input too. The callback works once, in `on_train_end`, on the thread of the
+    loop, which waits for it. Its role is `"chief"`.
 
     Args:
-      path: the folder; what is there is replaced once the new model is whole. None
-        takes `params["saved_model_path"]`.
+      path: the folder; an older model there is replaced when the new one is complete.
+        None takes `params["saved_model_path"]`.
       model_fn: an Estimator's `model_fn`, if there is no Keras model. It is called
         once in each export, with a graph of its own, on the thread of the loop.
       serving_input_fn: returns a `ServingInputReceiver`; needed with `model_fn`. It is
@@ -29,8 +29,8 @@ class SavedModelExporter(ReadyMade):
 
     Raises:
       errors.InvalidArgumentError: only one of `model_fn` and `serving_input_fn` is
-        given, or one is no function; at the end, there is neither `path` nor the entry
-        of `params`.
+        given, or one is no function, or `on_train_end` finds neither `path` nor the
+        entry of `params`.
     """
 
     def __init__(

@@ -15,19 +15,19 @@ from hookbridge.callbacks.ready_made import ReadyMade, function, metrics_of
 class SummaryWriter(ReadyMade):
     """Writes summaries for TensorBoard after each evaluation.
 
-    Its role is `"chief"`: where evaluation results meet.
+    Its role is `"chief"`: the chief, or an evaluator, has the evaluation results.
 
     Args:
       summaries_fn: called as `summaries_fn(metrics)` with the metrics of the
-        evaluation; returns `{tag: number}`. It may call `tf.summary.image` and the
-        like itself, which then go to the same files, and return None. It is called
+        evaluation; returns `{tag: number}`. It may also call functions such as
+        `tf.summary.image`, which write to the same files, and return None. It is called
         once after each evaluation, on the thread of the loop.
       log_dir: where the files go; None takes the folder `evaluation` beside the
         checkpoints (`params["checkpoint_path"]`).
 
     Raises:
-      errors.InvalidArgumentError: `summaries_fn` is no function; after an evaluation,
-        it has returned something else, or there is no folder.
+      errors.InvalidArgumentError: `summaries_fn` is no function, or it returned
+        something else after an evaluation, or there is no folder.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Brings the files of a folder to another place."""
+"""Copies the files of a folder to another place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 
 HTTP = ("http://", "https://")
 TIMEOUT_SECS = 60.0
-# Who sees this file takes the model for whole: it goes last.
+# A reader that finds this file takes the model for complete, so it is sent last.
 _LAST = "saved_model.pb"
 
 
@@ -26,14 +26,14 @@ def send(folder: str, file: str, url: str) -> None:
     """Sends one file.
 
     Args:
-      folder: where it is.
-      file: its path relative to that.
+      folder: the folder with the files.
+      file: the path of the file relative to `folder`.
       url: where all files go: `http://` and `https://` through PUT, everything else
         through `tf.io.gfile`.
 
     Raises:
       OSError: the server refuses it or cannot be reached.
-      tf.errors.OpError: the file system says no.
+      tf.errors.OpError: the file system refuses it.
     """
     source = tf.io.gfile.join(folder, file)
     url = url.rstrip("/")

@@ -16,7 +16,7 @@ EXAMPLE = (
     "         hookbridge cluster --config=config.yaml --to=tfjob --image=me/job \\\n"
     "             -- python train.py > job.yaml"
 )
-# TensorFlow has no option for either.
+# TensorFlow can neither be told to use one interface only nor to authenticate.
 NOTE = (
     "TensorFlow's servers listen on all network interfaces without authentication,\n"
     "although the addresses say localhost: run this where nobody else can connect."

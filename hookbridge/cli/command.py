@@ -21,8 +21,8 @@ from absl import flags
 from hookbridge import errors
 from hookbridge.cli import version
 
-# Name -> module with SUMMARY, USAGE, perhaps EXAMPLE and NOTE, define_flags(values) and
-# run(values, args), perhaps split(words) into its own flags and the words of others.
+# Name -> module with SUMMARY, USAGE, define_flags(values) and run(values, args). It may
+# have EXAMPLE, NOTE and split(words), which returns its own flags and the other words.
 COMMANDS = {
     "demo": "hookbridge.cli.demo",
     "train": "hookbridge.cli.train",
@@ -40,7 +40,7 @@ _WIDTH = 80
 _FLAG_WIDTH = 20
 USAGE_ERROR = 2
 INTERRUPTED = 130
-# As a shell tells that a reader such as `head` has gone: 128 and SIGPIPE.
+# A shell's exit code if a reader such as `head` has gone: 128 plus SIGPIPE.
 READER_GONE = 141
 
 
@@ -84,7 +84,7 @@ def _run(name: str, arguments: list[str]) -> int:
         code = 0 if callable(found) else int(found)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python writes what is left once more as it exits.
+        # At exit Python tries again to write what is left; that must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     except (flags.Error, errors.HookBridgeError) as e:
@@ -92,15 +92,15 @@ def _run(name: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         _complain(f"{name}: interrupted")
         return INTERRUPTED
-    # A program that takes over this process ends as its own errors say.
+    # `hookbridge run`: the program takes over this process, and its errors are its own.
     return int(found()) if callable(found) else code
 
 
 def _parse(values: Any, words: list[str]) -> list[str]:
-    """Sets the flags; returns the arguments that are none.
+    """Sets the flags; returns the arguments that are no flags.
 
     Raises:
-      flags.Error: absl's own, with one readable line.
+      flags.Error: absl's error, as one readable line.
     """
     try:
         return list(values(_spelled(words, values))[1:])
@@ -111,7 +111,7 @@ def _parse(values: Any, words: list[str]) -> list[str]:
 
 
 def _spelled(words: list[str], values: Any) -> list[str]:
-    """The words, with underscores in the names of flags that have dashes."""
+    """The words, with underscores for dashes in the names of known flags."""
     spelled = list(words)
     for place, word in enumerate(words[1:], 1):
         name, equals, value = word.partition("=")
@@ -126,7 +126,7 @@ def _spelled(words: list[str], values: Any) -> list[str]:
 
 
 def _complain(message: str) -> int:
-    """One line on stderr, whatever line breaks the message has."""
+    """Prints the message on stderr as one line, without its line breaks."""
     print(f"hookbridge: {' '.join(message.split())}", file=sys.stderr)
     return USAGE_ERROR
 

@@ -12,7 +12,7 @@ from hookbridge.demo.settings import DemoSettings
 SUMMARY = "Train a digits classifier in both loops, driven by one list of guests."
 USAGE = "[--flag=value ...]"
 EXAMPLE = "hookbridge demo --local --epochs=5 --model_dir=runs/demo"
-# TensorFlow has no option for either.
+# TensorFlow can neither be told to use one interface only nor to authenticate.
 NOTE = (
     "TensorFlow's servers listen on all network interfaces without authentication,\n"
     "although the addresses say localhost: run this where nobody else can connect,\n"

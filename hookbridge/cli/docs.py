@@ -49,7 +49,7 @@ def _check(kind: str, given: str, known: Sequence[str]) -> None:
 
 
 def _headings(lines: Sequence[str]) -> Iterator[int]:
-    """Where headings are; a comment in a block of code is none."""
+    """The lines that are headings; a comment in a code block is no heading."""
     is_code = False
     for place, line in enumerate(lines):
         is_code ^= line.startswith("```")

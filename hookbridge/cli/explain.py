@@ -57,7 +57,7 @@ def run(values: Any, arguments: Sequence[str]) -> int:
 
 
 def _of_definition(values: Any) -> tuple[list[Any], Any]:
-    """The training's guests of a model definition file, and their host."""
+    """The guests that a model definition file has for training, and their host."""
     job_flags.use_keras_of_graphs()
     from hookbridge.training import user_file
     from hookbridge.training.definition import TRAIN, ModelDefinition

@@ -15,7 +15,7 @@ from hookbridge import errors
 from hookbridge.cli.flag_table import define
 from hookbridge.training.settings import LOOPS, TrainingSettings
 
-# Flag -> help; the groups say which command has them.
+# Flag -> help. Each command chooses its flags from these two tables.
 _FILES = {
     "train_files": "Training data: files, patterns, folders; with commas.",
     "eval_files": "The same for evaluation.",
@@ -30,7 +30,7 @@ _COUNTS = {
     "num_towers": (1, "Devices of a process that share each batch."),
     "num_workers": (1, "Processes that train."),
 }
-# Errors of a run that began, and so no errors in usage.
+# Errors of a run that had begun: they are no errors in usage.
 _RUNS = (
     errors.LiveModelError,
     errors.LiveSessionError,

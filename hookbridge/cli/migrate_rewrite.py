@@ -23,7 +23,7 @@ def run(values: Any, paths: Sequence[str]) -> int:
         raise errors.InvalidArgumentError(
             "Received no paths; expected files of Python, notebooks or folders of them."
         )
-    # The room below needs LibCST; the name says how to install it.
+    # The next import needs LibCST. Without it, this name raises and says how to get it.
     _ = migrate.rewrite
     from hookbridge.migrate.rewriting import files
 

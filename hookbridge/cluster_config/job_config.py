@@ -10,7 +10,7 @@ from typing import Any
 from hookbridge import errors, extras
 from hookbridge.names import nearest
 
-# What the tiers other than CUSTOM stand for.
+# The machines of every tier but CUSTOM.
 _TIERS: dict[str, dict[str, Any]] = {
     "BASIC": {"masterType": "n1-standard-4"},
     "BASIC_GPU": {"masterType": "standard_gpu"},
@@ -31,7 +31,7 @@ _TIERS: dict[str, dict[str, Any]] = {
 }
 _TYPES = ("masterType", "workerType", "parameterServerType")
 _COUNTS = ("workerCount", "parameterServerCount")
-# Keys that are about the cloud or the program, which this does not start.
+# Known keys that are ignored: they describe the cloud, or how it starts the program.
 _OTHERS = (
     *("runtimeVersion", "pythonVersion", "region", "jobDir", "packageUris"),
     *("pythonModule", "args", "labels", "scheduling", "network", "serviceAccount"),
@@ -45,8 +45,8 @@ class JobConfig:
 
     Attributes:
       master_type: the machine type of the master.
-      worker_type: that of the workers, or "".
-      server_type: that of the parameter servers, or "".
+      worker_type: the machine type of the workers, or "".
+      server_type: the machine type of the parameter servers, or "".
       workers: how many workers there are beside the master.
       servers: how many parameter servers there are.
     """
@@ -62,8 +62,8 @@ def read_config(path: str) -> JobConfig:
     """Reads a `config.yaml`, whose keys may be below `trainingInput`.
 
     Raises:
-      errors.InvalidArgumentError: it is none; the message names file and key, or the
-        line of what is no YAML.
+      errors.InvalidArgumentError: the file is not valid; the message names the file and
+        the key, or the line that is no YAML.
       errors.MissingExtraError: PyYAML is not installed.
     """
     yaml = extras.load("yaml", "Reading a `config.yaml`")

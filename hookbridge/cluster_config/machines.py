@@ -22,7 +22,7 @@ class Machine(NamedTuple):
     gpus: int = 0
 
 
-# The machine types that AI Platform had names of its own for.
+# Machine types for which AI Platform had its own names.
 _NAMED = {
     "standard": Machine(4, 15),
     "large_model": Machine(8, 52),
@@ -58,10 +58,10 @@ def machine(name: str, key: str) -> Machine:
 
     Args:
       name: the type, such as `"n1-standard-8"` or `"standard_gpu"`.
-      key: where it stands, for the message.
+      key: the key of the `config.yaml` that has it, for the message.
 
     Raises:
-      errors.InvalidArgumentError: it is not known.
+      errors.InvalidArgumentError: the type is not known.
     """
     if name in _NAMED:
         return _NAMED[name]

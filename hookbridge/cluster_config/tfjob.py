@@ -23,7 +23,7 @@ def manifest(
 
     Args:
       config: the machines.
-      name: of the job, as Kubernetes allows names.
+      name: the name of the job; it must be a valid name of Kubernetes.
       image: the container image that has the program.
       command: what each pod runs.
 
@@ -58,7 +58,7 @@ def check(made: Mapping[str, Any]) -> None:
     """Raises unless a manifest fits the schema.
 
     Raises:
-      errors.InvalidArgumentError: it does not; the message names the field.
+      errors.InvalidArgumentError: it does not fit; the message names the field.
       errors.MissingExtraError: jsonschema is not installed.
     """
     jsonschema = extras.load("jsonschema", "The check of a manifest")

@@ -1,7 +1,7 @@
-"""The schema of a TFJob of `kubeflow.org/v1`, as far as this writes one.
+"""The schema of a TFJob of `kubeflow.org/v1`, with the fields that hookbridge writes.
 
-It says what the custom resource definition and the training operator ask for: names of
-replicas, their least numbers, the name `tensorflow` of the container.
+It has the rules of the custom resource definition and of the training operator: the
+names of replicas, their least numbers, the name `tensorflow` of the container.
 """
 
 from __future__ import annotations

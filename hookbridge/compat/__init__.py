@@ -1,8 +1,8 @@
 """Versions of TensorFlow and Keras, and every private name of theirs that is used.
 
 Read `versions.py`, `names.py` (of modules), `attributes.py` (of objects: a table), then
-`objects.py` (what is read by them). Nothing else in the package may import from
-`tensorflow.python`, `keras.src` or `tf_keras.src`.
+`objects.py` (functions that read some of them). Nothing else in the package may import
+from `tensorflow.python`, `keras.src` or `tf_keras.src`.
 """
 
 from hookbridge.compat.names import PRIVATE as PRIVATE

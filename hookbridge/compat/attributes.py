@@ -1,8 +1,9 @@
 """Private attributes of TensorFlow's and Keras's objects that the package reads.
 
-An attribute of an object cannot be looked up by a path as a module's name can. So it is
-used where it is needed and listed here: `tests/test_private_attributes.py` looks for
-each on its owner on every supported version, and finds any that is not listed.
+A name of a module can be looked up by its path, an attribute of an object cannot. So
+each attribute is used where it is needed, and listed here.
+`tests/test_private_attributes.py` looks for each attribute on its owner on every
+supported version, and finds attributes that are not listed.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from typing import NamedTuple
 
 
 class PrivateAttribute(NamedTuple):
-    """An attribute, whose it is, and why no public one serves.
+    """An attribute, its owner, and why no public attribute is enough.
 
     Attributes:
       name: the attribute.
-      owner: what has it. Owners that begin with `Keras 3` are not in TF 2.15.
+      owner: the object that has it. Owners that begin with `Keras 3` are not in TF
+        2.15.
       why: what it is needed for.
     """
 

@@ -16,7 +16,7 @@ from hookbridge.errors import PrivateNameMovedError
 
 
 class PrivateName(NamedTuple):
-    """Where a private object lives and why no public one serves.
+    """The place of a private object, and why no public one is enough.
 
     Attributes:
       path: `"module:attribute"`, or `"module"` for a module.

@@ -1,4 +1,4 @@
-"""What the package reads from objects of TensorFlow by private attributes."""
+"""Functions that read, or set, private attributes of TensorFlow's objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _needs(attributes: str, why: str) -> Callable[[_F], _F]:
-    """Makes a function say which attribute is missing, where one is."""
+    """Makes a function raise an error that names a missing attribute."""
 
     def decorate(function: _F) -> _F:
         @functools.wraps(function)
@@ -40,7 +40,7 @@ def session_config(session: Any) -> Any:
 
 @_needs("ResourceVariable._handle", "to update a callback's variable when it is used")
 def variable_handle(variable: Any) -> Any:
-    """The handle of an eager variable as the object holds it, past any property."""
+    """The handle that an eager variable holds; a property of that name is bypassed."""
     return variable.__dict__["_handle"]
 
 
@@ -49,9 +49,9 @@ def variable_handle(variable: Any) -> Any:
     "whether a scheduled step is done",
 )
 def remote_value_is_ready(value: Any) -> bool:
-    """Whether a `RemoteValue` of a `ClusterCoordinator` can be got without waiting.
+    """Whether a `RemoteValue` of a `ClusterCoordinator` can be read without waiting.
 
-    That is when the coordinator has copied it, or knows that there is none.
+    It can if the coordinator has copied it, or has got an error in its place.
     """
     return bool(value._has_fetched_to_local or value._error is not None)
 
@@ -76,14 +76,14 @@ def worker_specs(arguments: Any) -> list[Any]:
 def coordinated_cluster(strategy: Any) -> Any:
     """The `Cluster` of a `ParameterServerStrategy`; None before it has one.
 
-    It has threads that `stop()` ends, each after what it is doing.
+    Its method `stop()` ends its threads; each one first finishes what it is doing.
     """
     coordinator = strategy._cluster_coordinator
     return None if coordinator is None else coordinator._cluster
 
 
 def coordinator_threads() -> list[threading.Thread]:
-    """The threads of all `ClusterCoordinator`s, which are known by their names."""
+    """The threads of all `ClusterCoordinator`s, recognised by their names."""
     names = ("WorkerClosureProcessingLoop", "WorkerPreemptionHandler")
     return [each for each in threading.enumerate() if each.name.startswith(names)]
 

@@ -9,7 +9,7 @@ import sys
 from importlib import metadata
 from typing import Any
 
-# What a message says where Keras 3 cannot do it.
+# The way out, in messages about what Keras 3 cannot do.
 KERAS_2 = (
     "`tf_keras` (pip install tf_keras), which is `tf.keras` as well if "
     "TF_USE_LEGACY_KERAS=1 is set before TensorFlow is imported"

@@ -4,7 +4,7 @@
     pipeline = hb.data.Pipeline(rows, Extractor(), batch_size=32)
     batches = pipeline.dataset(training=True)
 
-The names are looked up on first use: importing this does not import TensorFlow.
+The names are looked up on first use: importing this package does not import TensorFlow.
 
 Reading order: `rows`, `bad_rows`, `pipeline`.
 """

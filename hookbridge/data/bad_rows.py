@@ -1,4 +1,4 @@
-"""Finds the rows that a pipeline cannot read, and says where they stand."""
+"""Finds the rows that a pipeline cannot read, and says where they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tensorflow as tf
 from hookbridge import compat
 from hookbridge.data.rows import Rows
 
-# Makes examples of a dataset of rows.
+# Turns a dataset of rows into a dataset of examples.
 Transform = Callable[[Any], Any]
 
 
@@ -36,14 +36,14 @@ class BadRow(NamedTuple):
 def find_bad_rows(
     rows: Rows, transform: Transform, most: int | None = None
 ) -> list[BadRow]:
-    """The rows of which a transformation cannot make an example.
+    """The rows from which `transform` cannot make an example.
 
-    All rows are read once, in the threads of `tf.data`; only those that gave nothing
-    are looked at again, one by one.
+    All rows are read once, in the threads of `tf.data`. Only the rows that gave no
+    example are read again, one by one.
 
     Args:
       rows: the rows.
-      transform: makes examples of a dataset of rows.
+      transform: turns a dataset of rows into a dataset of examples.
       most: how many to look for; None for all.
 
     Returns:
@@ -54,7 +54,7 @@ def find_bad_rows(
 
 
 def told(found: list[BadRow]) -> list[BadRow]:
-    """Tells on stderr which rows are left out; returns them."""
+    """Prints on stderr which rows are left out; returns them."""
     for row in found:
         print(f"hookbridge: skipped {row}", file=sys.stderr)
     return found
@@ -101,7 +101,7 @@ def tidied(message: str) -> str:
     text = re.sub(r"\s*\[\[\{\{node .*", "", text)
     text = re.sub(r"\s*\[Op:\w+\].*", "", text)
     text = re.sub(r"^\{\{function_node .*?\}\}\s*", "", text)
-    # TensorFlow since 2.16 says first in which part of the pipeline it was.
+    # TensorFlow since 2.16 first names the part of the pipeline.
     text = re.sub(r"^Error in user-defined function .*? iterator: \S+: ", "", text)
     text = re.sub(r"^\{\{function_node .*?\}\}\s*", "", text)
     return text.rstrip(".") + "."

@@ -18,7 +18,7 @@ _PREFETCHED = 2  # batches
 
 
 class Pipeline:
-    """Batches of what an extractor makes of each row.
+    """Batches of the examples that an extractor makes from rows.
 
     Rows go through a shuffle buffer, the extractor in parallel, `repeat`, a padded
     batch (unknown sizes become the longest of the batch) and a prefetch. Replicated
@@ -28,22 +28,22 @@ class Pipeline:
       rows: the files.
       extractor: called with the columns of a line, or with the record of a TFRecord
         file, as tensors `[]`; returns `(features, label)` or features alone. It is
-        traced once for each dataset, on the thread that calls `dataset`. What it
-        traced runs once for each row, in the threads of `tf.data`.
+        traced once for each dataset, on the thread that calls `dataset`. The traced
+        function runs once for each row, in the threads of `tf.data`.
       batch_size: examples in a batch.
-      columns: a default for each column of a line, which says its type: `""` for
-        text, `0` for integers, `0.0` for floats. Every column has to be there.
-      locations: the columns that name files. Relative ones are those of the folder of
+      columns: a value for each column of a line, which sets its type: `""` for text,
+        `0` for integers, `0.0` for floats. It is no default: no column may be empty.
+      locations: the columns that name files. Relative names are below the folder of
         the first file of `rows`.
       label: the column of an integer label, checked against `num_classes`.
       num_classes: how many labels there are; None checks nothing.
       shuffle_buffer: rows in the shuffle buffer of the training.
-      seed: of the shuffle.
+      seed: the seed of the shuffle.
       bad_rows: "stop" ends the run at a row that cannot be read (`first_bad_row` says
-        which); "skip" reads all rows once before, tells those that cannot be read, and
-        leaves them out.
-      shard: `(number of workers, index of this one)`, which share the rows of the
-        training.
+        which). "skip" first reads all rows once, reports those that cannot be read,
+        and leaves them out.
+      shard: `(number of workers that share the rows of the training, index of this
+        one)`.
 
     Attributes:
       skipped: the rows that were left out.
@@ -95,8 +95,8 @@ class Pipeline:
         """A `tf.data.Dataset` of batches, tensors `[N, ...]`.
 
         Args:
-          training: whether rows are shared out, shuffled and repeated without end, and
-            a last batch that is smaller is dropped.
+          training: whether rows are sharded, shuffled and repeated without end, and a
+            last, smaller batch is dropped.
         """
         without = [(row.file, row.number) for row in self.skipped]
         data = self._rows.dataset(without).map(lambda file, number, row: row)
@@ -111,7 +111,7 @@ class Pipeline:
         return batches.prefetch(tf.data.AUTOTUNE)
 
     def transform(self, rows: Any) -> Any:
-        """A dataset of examples from one of rows.
+        """Turns a dataset of rows into a dataset of examples.
 
         Args:
           rows: a `tf.data.Dataset` of lines or records, as strings `[]`.
@@ -141,7 +141,7 @@ class Pipeline:
 
 
 def batched(examples: Any, batch_size: Any, *, drop_remainder: bool) -> Any:
-    """Batches of examples; what has an unknown size is padded to the longest."""
+    """Batches of examples; unknown sizes are padded to the longest of the batch."""
     shapes = [spec.shape for spec in tf.nest.flatten(examples.element_spec)]
     if all(shape.is_fully_defined() for shape in shapes):
         return examples.batch(batch_size, drop_remainder=drop_remainder)

@@ -15,20 +15,20 @@ _RECORDS = (".tfrecord", ".tfrecords", ".tfrec")
 
 
 class Rows:
-    """The rows of files, each with the place where it stands.
+    """The rows of files, each with its file and its line number.
 
     Args:
       files: paths or patterns, or folders, of any file system that `tf.io.gfile`
         knows; one or a list.
       header_lines: lines at the top of each text file that are no data.
-      format: `"text"` or `"tfrecord"`; None goes by the names of the files.
-      name: what messages call `files`.
+      format: `"text"` or `"tfrecord"`; None decides by the names of the files.
+      name: the name of `files` in messages.
 
     Attributes:
       files: the files, in order.
 
     Raises:
-      errors.InvalidArgumentError: nothing is there, or a file is empty.
+      errors.InvalidArgumentError: no file was found, or a file is empty.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class Rows:
     def dataset(self, without: Collection[tuple[str, int]] = ()) -> Any:
         """A `tf.data.Dataset` of `(file, number, row)`.
 
-        The number of a line is that of an editor, the header included; records
-        count from 1. Lines without any character are no rows.
+        Lines are numbered as in an editor, with the header; records are numbered
+        from 1. Empty lines are no rows.
 
         Args:
           without: `(file, number)` of rows that are left out.
@@ -95,7 +95,7 @@ class Rows:
         """How many rows there are; reads the files.
 
         Raises:
-          errors.InvalidArgumentError: there is none.
+          errors.InvalidArgumentError: there are no rows.
         """
         with compat.private("eager_mode")():
             zero = tf.constant(0, tf.int64)
@@ -112,7 +112,7 @@ def _matches(pattern: Any, name: str) -> list[str]:
     """The files of one path, pattern or folder, sorted.
 
     Raises:
-      errors.InvalidArgumentError: there are none.
+      errors.InvalidArgumentError: no file was found, or it cannot be read.
     """
     gfile = tf.io.gfile
     if not isinstance(pattern, str) or not pattern:

@@ -1,4 +1,4 @@
-"""One list of guests drives a digits classifier in both loops, and a report compares.
+"""One list of guests drives a digits classifier in both loops; a report compares them.
 
 Reading order: `settings`, `run`, `task` (one process), `guests` with
 `activity_hook` and `progress_callback`, `model`, `data`, `story` (what a guest has to

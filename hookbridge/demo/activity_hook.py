@@ -1,4 +1,4 @@
-"""A user's own SessionRunHook, written for TF1 and for nothing else."""
+"""A user's own SessionRunHook, written only for TF1."""
 
 from __future__ import annotations
 

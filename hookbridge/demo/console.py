@@ -1,4 +1,4 @@
-"""Where the demo's lines go, TensorFlow's own log lines among them."""
+"""Prints the demo's lines, and the log lines of TensorFlow that a user needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Emit = Callable[[str], None]
 
 
 def make_emit(*, to_stderr: bool) -> Emit:
-    """A function that prints one line at once, over a line of progress."""
+    """A function that prints one line at once, in place of a line of progress."""
 
     def emit(line: str) -> None:
         stream = sys.stderr if to_stderr else sys.stdout
@@ -52,4 +52,4 @@ def hook_lines(emit: Emit) -> Iterator[None]:
         yield
     finally:
         level, logger.propagate, logger.handlers = before
-        logger.setLevel(level)  # which also forgets what it had found enabled
+        logger.setLevel(level)  # also clears the logger's cache of enabled levels

@@ -16,7 +16,7 @@ from hookbridge.demo.progress_callback import progress_callback
 
 
 def keras_with_parameter_servers() -> Any:
-    """`tf.keras` if it is Keras 2, else tf_keras: Keras 3 has no such training.
+    """`tf.keras` if it is Keras 2, else tf_keras: Keras 3 knows no parameter servers.
 
     Raises:
       errors.MissingExtraError: `tf.keras` is Keras 3 and tf_keras is not installed.
@@ -31,7 +31,7 @@ def keras_with_parameter_servers() -> Any:
 
 
 def keras_package(keras: Any) -> Any:
-    """The package behind `tf.keras`, which does not always tell its own version."""
+    """The package behind `tf.keras`; that module itself may have no version."""
     return importlib.import_module(keras.Model.__module__.split(".")[0])
 
 

@@ -1,4 +1,4 @@
-"""The demo's report as a page to look at."""
+"""The demo's report as an HTML page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_COSTS = 12  # rows for each loop; `guests.profile.json` has all
 
 
 def html_report(report: Mapping[str, Any]) -> RunReport:
-    """The page of what `report.as_dict` returned, with the curves beside it."""
+    """The page for a result of `report.as_dict`, with the curves of the runs."""
     directory = Path(report["settings"]["model_dir"])
     runs = []
     for loop, facts in report["loops"].items():

@@ -1,4 +1,4 @@
-"""A user's own Keras callback, written for `Model.fit` and for nothing else."""
+"""A user's own Keras callback, written only for `Model.fit`."""
 
 from __future__ import annotations
 

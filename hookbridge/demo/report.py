@@ -17,7 +17,7 @@ from hookbridge.timings import as_table as profile_table
 # What one process of a loop saw; `DemoTask` writes it.
 Account = Mapping[str, Any]
 
-# The folder, beside the accounts, of when each event came.
+# The folder beside the accounts with the time of each event.
 TIMELINES = "timelines"
 RESULTS = {
     "stop_step": "{}",
@@ -32,11 +32,11 @@ TITLES: dict[Host, tuple[str, str]] = {
 }
 
 
-_MOST_ROWS = 8  # of what each loop's guests cost
+_MOST_ROWS = 8  # of each loop's table of costs
 
 
 def title(loop: Host, settings: DemoSettings) -> str:
-    """What a loop is called."""
+    """The name of a loop in the report."""
     name, in_cluster = TITLES[loop]
     return name + (in_cluster if settings.num_workers else "")
 
@@ -155,7 +155,7 @@ def _places(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def differences(report: Mapping[str, Any]) -> list[str]:
-    """One line for each place where a guest did not see what is documented."""
+    """One line for each place where a guest did not see the documented events."""
     return [
         f"{name} in {loop}, {task}: {line}"
         for loop, facts in report["loops"].items()

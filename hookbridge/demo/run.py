@@ -24,16 +24,16 @@ from hookbridge.report.run_report import write_html
 def run_demo(
     settings: DemoSettings, *, as_json: bool = False, open_page: bool = False
 ) -> int:
-    """Trains in both loops, reports, and judges.
+    """Trains in both loops, reports, and checks the events that the guests saw.
 
     Args:
-      settings: checked already.
+      settings: the settings, already checked.
       as_json: print the report as JSON on stdout; progress goes to stderr then.
       open_page: open `report.html` in the browser.
 
     Returns:
-      0; 1 if a guest saw something else than the documented events; or the exit code
-      of a process that failed.
+      0; 1 if a guest saw other events than the documented ones; or the exit code of a
+      process that failed.
 
     Raises:
       errors.MissingExtraError: the clusters need Keras 2 and there is none.
@@ -42,7 +42,7 @@ def run_demo(
         from hookbridge.demo.guests import keras_with_parameter_servers
 
         keras_with_parameter_servers()
-        # Each process would report on its hardware, its connections and their end.
+        # Otherwise each process logs its hardware, its connections and their end.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     emit = make_emit(to_stderr=as_json)
     directory = Path(settings.model_dir)
@@ -52,7 +52,7 @@ def run_demo(
         emit(f"{title}: {settings.num_workers or 'no'} workers")
         shutil.rmtree(directory / loop, ignore_errors=True)
         (directory / loop).mkdir(parents=True)
-        # The lines of the processes are progress.
+        # What the processes print is progress; stdout may be for the JSON alone.
         with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):
             code = _train(loop, settings, emit)
         if code:
@@ -81,7 +81,7 @@ def _train(loop: Host, settings: DemoSettings, emit: Emit) -> int:
 
         DemoTask(loop, settings, ClusterConfig(), emit).run()
         return 0
-    # In `fit` a process of its own drives the workers.
+    # In `fit` a separate process, the chief, drives the workers.
     cluster = LocalCluster(
         num_workers=settings.num_workers, num_ps=1, chief=loop == "fit"
     )

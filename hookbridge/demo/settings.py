@@ -19,14 +19,14 @@ class DemoSettings:
     """The demo's configuration.
 
     Attributes:
-      epochs: upper limit; early stopping may end the run before.
+      epochs: the most epochs; early stopping may end the run earlier.
       batch_size: examples in a step, over all towers.
       num_towers: towers of the session loop, in each worker.
       num_workers: workers of each cluster; 0 runs both loops in this process.
-      learning_rate: at the start.
-      seed: of the weights, the split and the order of the data.
+      learning_rate: the learning rate at the start.
+      seed: the seed of the weights, the split and the order of the data.
       model_dir: where both runs write.
-      progress: whether a line says how far each loop is.
+      progress: whether a line shows the progress of each loop.
     """
 
     epochs: int = 30

@@ -1,6 +1,6 @@
 """Checks the events that a guest saw in one process of a cluster.
 
-Without a cluster `lifecycle.expected_events` knows each event. In a cluster the number
+Without a cluster `lifecycle.expected_events` gives each event. In a cluster the number
 of steps of a process depends on the others, and `Model.fit` delivers the end of a step
 some steps later. The order of the events and their numbers are still documented, and
 are checked here.
@@ -26,7 +26,7 @@ def complaints(
     interrupted: bool = False,
     late: bool = False,
 ) -> list[str]:
-    """Where a guest's events in one process leave the documented story.
+    """Where a guest's events in one process differ from the documented order.
 
     Args:
       kind: `"hook"` or `"callback"`.
@@ -84,7 +84,7 @@ class _Story:
         )
 
     def _tail(self, cut: str, end: str) -> str:
-        """The end of the story, or where an interruption cut it."""
+        """The end of the events, or the place where an interruption cut them."""
         return f"(?:{end}|{cut})" if self._interrupted else end
 
     def _one(self, event: str) -> str:
@@ -104,7 +104,7 @@ class _Story:
 
 
 def _numbers(events: Events, late: bool) -> list[str]:
-    """Epochs count without gaps, from 0 or later; batches only rise in an epoch."""
+    """Checks that epochs rise without gaps, and that batches rise in each epoch."""
     found = []
     first = next((n for event, n in events if event.startswith("on_epoch")), 0)
     first = first if late else 0
@@ -128,7 +128,7 @@ def _numbers(events: Events, late: bool) -> list[str]:
 
 
 def shortened(words: str) -> str:
-    """A sequence of events with what repeats shown once."""
+    """A sequence of events in which each repeated part is shown once."""
     for size in (1, 2, 3, 4, 5, 6):
         again = re.compile(rf"((?:[^ \[\]]+ ){{{size}}})\1+")
         words = again.sub(lambda match: f"[{match[1].strip()}]... ", words)

@@ -2,8 +2,8 @@
 
     TF_CONFIG=... python -m hookbridge.demo.task LOOP SETTINGS
 
-LOOP is `session` or `fit`, SETTINGS the fields of `DemoSettings` as JSON. The process
-writes what its guests saw to `<model_dir>/<LOOP>/<task>.json`.
+LOOP is `session` or `fit`; SETTINGS are the fields of `DemoSettings` as JSON. The
+process writes what its guests saw to `<model_dir>/<LOOP>/<task>.json`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class DemoTask:
         Args:
           loop: `"session"` or `"fit"`.
           settings: the demo's configuration.
-          config: this process's place; without a cluster it does everything.
+          config: the cluster; without one, this process does everything.
           emit: where progress lines go.
         """
         self._loop = loop
@@ -69,8 +69,8 @@ class DemoTask:
 
     def run(self) -> None:
         """Trains or serves until the job is over, then writes the account."""
-        # Hooks share writers by directory; those of an earlier demo in this process
-        # would go on with its files.
+        # Hooks share summary writers by directory. Without this, the writers of an
+        # earlier demo in this process would go on writing to that demo's files.
         tf.compat.v1.summary.FileWriterCache.clear()
         with hook_lines(self._emit):
             if self._loop == "session":
@@ -113,7 +113,7 @@ class DemoTask:
 
     def _run_fit(self) -> None:
         """`Model.fit`, under `ParameterServerStrategy` if there is a cluster."""
-        # Workers and servers do not come back from this call.
+        # In workers and parameter servers this call does not return.
         strategy = hb.loops.parameter_server_strategy(self._config)
         settings, digits = self._settings, self._digits
         with strategy.scope():
@@ -131,7 +131,7 @@ class DemoTask:
                 steps_per_epoch=settings.steps_per_epoch,
                 validation_data=validation,
                 validation_steps=1,
-                shuffle=False,  # the dataset does
+                shuffle=False,  # the dataset shuffles
                 verbose=0,
                 callbacks=hb.as_callbacks([*self._progress(), *guests]),
             )
@@ -159,7 +159,7 @@ class DemoTask:
         return [spy(guest, self._log) for guest in guests]
 
     def _progress(self) -> list[Any]:
-        """Ours, beside the guests that the report is about."""
+        """The callback for the line of progress; the report leaves it out."""
         size = self._settings.batch_size
         return [Progress(batch_size=size)] if self._settings.progress else []
 
@@ -205,7 +205,7 @@ class DemoTask:
         timeline.save(timelines / file_name)
 
     def _seen(self, guest: Any, steps: int) -> dict[str, Any]:
-        """What a guest saw in this process, and where that is not as documented."""
+        """What a guest saw in this process, and where that differs from the mapping."""
         kind: Guest = "hook" if is_hook(guest) else "callback"
         role, events = roles.role_of(guest), self._log.of(name_of(guest))
         # The coordinator of `fit` runs every guest.

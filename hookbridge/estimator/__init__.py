@@ -5,12 +5,12 @@
     estimator = hb.estimator.Estimator(model_fn, model_dir)
     estimator.train(input_fn, hooks=hb.as_hooks([MyHook(), MyCallback()]))
 
-On TensorFlow 2.15 every name here is that of `tf.estimator` itself. From 2.16 on,
-where TensorFlow has no Estimator, it is that of the real tensorflow-estimator
-2.15.0 package (`pip install "hookbridge[estimator]"`), brought back on first use
-without a change to TensorFlow. `hb.estimator.X` is `tf.estimator.X`, or
-`tf.compat.v1.estimator.X` for what only that has; `hb.estimator.v1` is the whole
-of `tf.compat.v1.estimator`.
+On TensorFlow 2.15 every name here comes from `tf.estimator` itself. TensorFlow 2.16
+and later have no Estimator: there, every name comes from the real tensorflow-estimator
+2.15.0 package (`pip install "hookbridge[estimator]"`). The package is imported on
+first use and TensorFlow is not changed. `hb.estimator.X` is `tf.estimator.X`, or
+`tf.compat.v1.estimator.X` if only that exists; `hb.estimator.v1` is all of
+`tf.compat.v1.estimator`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hookbridge.estimator.places import install
 __all__ = ("install", "model_to_estimator", "v1")
 
 # `from hookbridge.estimator import view` asks for the attribute before it imports
-# the submodule, and must not bring Estimator back on the way.
+# the submodule. It must not import Estimator for that.
 _SUBMODULES = frozenset(module.name for module in pkgutil.iter_modules(__path__))
 
 

@@ -1,11 +1,11 @@
 """Estimators with a distribution strategy over several workers.
 
-Takes the place of the module of this name under `tensorflow.python.distribute`,
-which TensorFlow removed in 2.16. The package calls five functions of it; the
-coordinator that does the work, `run_distribute_coordinator`, is still there.
+This module replaces the module of the same name under `tensorflow.python.distribute`,
+which TensorFlow removed in 2.16. The package calls five functions of it. TensorFlow
+still has the coordinator that does the work, `run_distribute_coordinator`.
 
 A cluster without a strategy (`TF_CONFIG` with chief, workers, parameter servers
-and an evaluator) does not come here: `train_and_evaluate` handles it itself.
+and an evaluator) does not use this module: `train_and_evaluate` handles it itself.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def should_run_distribute_coordinator(config: Any) -> bool:
 
 
 def _as_task(estimator: Any, role: str, strategy: Any) -> tuple[Any, Any]:
-    """A copy of `estimator` for the task that this thread was given.
+    """A copy of `estimator` for the task of this thread.
 
     Returns:
       The copy and the worker context of the coordinator.
@@ -84,7 +84,7 @@ def _as_task(estimator: Any, role: str, strategy: Any) -> tuple[Any, Any]:
     setattr(local, f"_{role}_distribution", strategy)
     config = local._config
     setattr(config, f"_{role}_distribute", strategy)
-    # Without this `train` and `evaluate` of the copy would come back here.
+    # Without this, `train` and `evaluate` of the copy would call this module again.
     config._distribute_coordinator_mode = None
     config._service = None
     config._task_type = task.task_type

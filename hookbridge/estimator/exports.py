@@ -1,9 +1,9 @@
-"""The package's export decorator, without a trace in TensorFlow.
+"""The package's export decorator, without a change to TensorFlow.
 
-`estimator_export` marks what it decorates as deprecated and files its API names
+`estimator_export` marks the decorated object as deprecated and stores its API names
 on it. The package decorates TensorFlow's hook classes as well, so on 2.15 using
 `tf.estimator` changes `tf.compat.v1.train.SessionRunHook` for the whole process.
-Here both are done for the package's own objects only.
+Here only the package's own objects are marked and get names.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _api_export() -> type:
     unwrap = compat.private("tf_decorator").unwrap
 
     class ApiExport(real.api_export):  # type: ignore[misc, name-defined]
-        """Files the names of `tf.estimator` symbols on the symbols."""
+        """Stores the names of `tf.estimator` symbols on the symbols."""
 
         def __call__(self, symbol: Any) -> Any:
             plain = unwrap(symbol)[1]
@@ -52,7 +52,7 @@ def _api_export() -> type:
             return symbol
 
         def export_constant(self, module_name: str, name: str) -> None:
-            """Does nothing: the files were used when the package was built."""
+            """Does nothing: only the build of the package used exported constants."""
 
     return ApiExport
 

@@ -1,4 +1,4 @@
-"""A module that stands before another one and replaces some of its names."""
+"""A module that forwards to another one and replaces some of its names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 class Facade(types.ModuleType):
     """A module with some of its names replaced.
 
-    Every other attribute is read from, set on and deleted from the real module,
-    at the time of the access, so that a change made to TensorFlow by anybody is
-    seen by the package too.
+    Every other attribute is read from, set on and deleted from the real module at the
+    time of the access. So the package sees every change that somebody makes to
+    TensorFlow.
     """
 
     def __init__(

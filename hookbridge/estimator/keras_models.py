@@ -13,7 +13,7 @@ from hookbridge import compat
 if TYPE_CHECKING:
     from hookbridge.adapters.session_loop.config import SessionConfig
 
-# What the package's model_fn calls to build the model of its graph.
+# The function that the package's model_fn calls to build the model of its graph.
 BUILDER = "_clone_and_build_model"
 
 
@@ -37,17 +37,17 @@ def model_to_estimator(
 ) -> Any:
     """An `Estimator` of a compiled Keras model, with callbacks and hooks.
 
-    `tf.keras.estimator.model_to_estimator` with the arguments of `as_hooks`. The
+    It is `tf.keras.estimator.model_to_estimator` with the arguments of `as_hooks`. The
     callbacks see the Keras model of the graph, its layers, weights and optimizer, and
     find the metrics it was compiled with in `logs`. They get `on_train_*` in `train`,
     `on_test_*` in `evaluate` and `on_predict_*` in `predict`, as in Keras. An
     evaluation inside a running training (`train_and_evaluate` in one process,
-    `InMemoryEvaluatorHook`) leaves them alone; `validation` reports to them in
+    `InMemoryEvaluatorHook`) does not call them; `validation` calls them in
     mid-training.
 
     Args:
       keras_model: a compiled `tf.keras` model (Keras 2) or `tf_keras` model.
-      keras_model_path: a file of one, instead.
+      keras_model_path: the file of such a model, instead of `keras_model`.
       custom_objects: for models of classes that Keras does not know.
       model_dir: where checkpoints and summaries go.
       config: a `RunConfig`.
@@ -120,8 +120,8 @@ class _GuestsOfModel:
     """The callbacks and hooks of one Estimator, and what `as_hooks` needs for them.
 
     Args:
-      everywhere: those that take part in training, evaluation and prediction.
-      training: those that take part in training only.
+      everywhere: the guests that take part in training, evaluation and prediction.
+      training: the guests that take part in training only.
       config: the options of `as_hooks`.
 
     Raises:
@@ -139,7 +139,7 @@ class _GuestsOfModel:
         self._training = training
         self._config = config
         self._training_graphs: weakref.WeakSet[Any] = weakref.WeakSet()
-        # Refuses now, not in the first graph, what cannot be carried.
+        # A guest that cannot be carried is refused now, not in the first graph.
         self.hooks([*everywhere, *training], model=lambda: None)
 
     def __bool__(self) -> bool:
@@ -168,8 +168,8 @@ class _GuestsOfModel:
     def other_hooks(self, model: Any) -> tuple[Any, ...]:
         """The hooks of the evaluation or prediction graph that is being built.
 
-        There are none while this thread is inside a training of the same guests:
-        they belong to the model of that training.
+        There are none while this thread is inside a training of the same guests: the
+        guests belong to the model of that training.
         """
         graphs = compat.private("default_graph_stack").stack
         if any(graph in self._training_graphs for graph in graphs[:-1]):
@@ -208,8 +208,8 @@ def _with_global(
 ) -> types.FunctionType:
     """A copy of `function` that sees another value for one global name.
 
-    The package offers no way to the model it builds; a copy leaves the package, and
-    everyone else who uses it, as they are.
+    The package gives no access to the model it builds. A copy changes nothing for the
+    package and for its other users.
     """
     if name not in function.__code__.co_names or name not in function.__globals__:
         raise compat.PrivateNameMovedError(

@@ -1,10 +1,10 @@
 """The private TensorFlow names that the Estimator package reads.
 
-The package imports some of them when it is imported and reads the others when a
-feature is used, years after its last release. `check` looks all of them up before
-the package is imported, so that a TensorFlow that moved some says so at once and
-names every one. A test holds the table to the package's source;
-`python tests/estimator/estimator_package_scan.py` prints it.
+The package imports some of them when it is imported, and reads the others when a
+feature is used. Its last release is years old, and newer TensorFlows may move names.
+So `check` looks all of them up before the package is imported: one error lists every
+name that this TensorFlow does not have. A test compares the table with the package's
+source; `python tests/estimator/estimator_package_scan.py` prints it.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def check() -> None:
     """Makes sure that the package finds all of TensorFlow that it needs.
 
     Raises:
-      compat.PrivateNameMovedError: some names are missing; lists all of them.
+      compat.PrivateNameMovedError: some names are missing; the message lists them.
     """
     lost = missing()
     if lost:

@@ -9,7 +9,7 @@ from typing import Any
 from hookbridge import compat
 from hookbridge.estimator import revive
 
-# Where TensorFlow 2.15 has Estimator, and which of the two namespaces.
+# Each module that has `estimator` in TensorFlow 2.15 -> which of the two namespaces.
 PLACES: dict[str, str] = {
     "tensorflow": "v2",
     "tensorflow.compat.v1": "v1",
@@ -25,11 +25,11 @@ PLACES: dict[str, str] = {
 def install() -> None:
     """Puts `tf.estimator` and `tf.compat.v1.estimator` back.
 
-    For unmodified TF1 code and libraries: after it `tf.estimator.Estimator`,
-    `tf.estimator.SessionRunHook`, `import tensorflow.compat.v1 as tf;
-    tf.estimator.inputs` and `from tensorflow.estimator import RunConfig` work as on
-    2.15. Call it before importing what looks for them. Nothing is changed on
-    TensorFlow 2.15, and nothing on a second call.
+    This is for unmodified TF1 code and libraries. After the call,
+    `tf.estimator.Estimator`, `tf.estimator.SessionRunHook`,
+    `import tensorflow.compat.v1 as tf; tf.estimator.inputs` and
+    `from tensorflow.estimator import RunConfig` work as on 2.15. Call it before you
+    import such code. It changes nothing on TensorFlow 2.15, or when it is called again.
 
     Raises:
       errors.MissingExtraError: tensorflow-estimator or tf_keras is missing.

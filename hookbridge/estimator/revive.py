@@ -1,4 +1,4 @@
-"""Importing the real tensorflow-estimator on a TensorFlow that dropped it."""
+"""Imports the real tensorflow-estimator on a TensorFlow that dropped it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ViewLoader(importlib.machinery.SourceFileLoader):
     """Runs a module of the package with the package's view of TensorFlow."""
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Executes the module; Python keeps `__builtins__` that is there."""
+        """Executes the module; Python keeps a `__builtins__` that is already set."""
         vars(module)["__builtins__"] = view.view_builtins()
         super().exec_module(module)
 
@@ -64,8 +64,8 @@ class PackageFinder:
 def namespaces() -> Namespaces:
     """`tf.estimator` and `tf.compat.v1.estimator` of this TensorFlow.
 
-    TensorFlow's own on 2.15; the package, imported with its view of TensorFlow,
-    from 2.16 on.
+    On 2.15 they are TensorFlow's own. From 2.16 on they are those of the package, which
+    is imported with its view of TensorFlow.
 
     Raises:
       errors.MissingExtraError: tensorflow-estimator or tf_keras is missing, or

@@ -1,7 +1,7 @@
 """Stand-ins for TensorFlow modules that changed or went after 2.15.
 
-`STAND_INS` is the whole list. What still exists unchanged is never replaced;
-each row is covered by a test that shows that it is still needed.
+`STAND_INS` is the whole list. A module that the package can use unchanged is never
+replaced: a test for each row shows that it is still needed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hookbridge.estimator import exports
 
 
 class StandIn(NamedTuple):
-    """What the package gets for a module and why.
+    """What the package gets in place of a module, and why.
 
     Attributes:
       make: returns the module.
@@ -49,10 +49,10 @@ def _ours(name: str) -> types.ModuleType:
 
 
 def _refusing(name: str) -> types.ModuleType:
-    """A module whose every public name exists and refuses to be used.
+    """A module that has every public name; each one refuses to be used.
 
-    The TPU part of the package is imported with the rest of it, reads these
-    names when its classes are made and calls them only when a TPU is used.
+    The TPU part of the package is imported with the rest of the package. It reads
+    these names when its classes are made, and calls them only when a TPU is used.
     """
     module = types.ModuleType(name, "Gone from TensorFlow; refuses to be used.")
 

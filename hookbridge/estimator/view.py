@@ -1,10 +1,9 @@
 """What the Estimator package sees when it imports TensorFlow.
 
-The package was written for TensorFlow 2.15. Instead of patching a newer
-TensorFlow until it looks like 2.15, the package's own `import` statements are
-answered differently: its modules run with an `__import__` of their own, which
-hands out TensorFlow with `tf_keras` as its Keras and with stand-ins for the
-modules that are gone. Nobody else in the process sees any of it.
+The package was written for TensorFlow 2.15. A newer TensorFlow is not patched to look
+like 2.15. Instead, the package's modules run with their own `__import__`. It gives
+them TensorFlow with `tf_keras` as its Keras, and with stand-ins for the modules that
+are gone. No other module of the process sees any of it.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from hookbridge import compat
 from hookbridge.estimator import stand_ins
 from hookbridge.estimator.facade import Facade
 
-# Public names under `tf` that stand for Keras, and where tf_keras has them. With
-# Keras 3 as `tf.keras` they would be Keras 3 or raise.
+# Public names of Keras under `tf` -> where tf_keras has them. If `tf.keras` is Keras 3,
+# TensorFlow's own would be Keras 3 or raise.
 KERAS_NAMES: dict[str, str] = {
     "keras": "tf_keras_v2",
     "losses": "tf_keras_v2.losses",
@@ -45,7 +44,7 @@ def _resolve_keras(where: str) -> Any:
 
 
 def _facade_tree(real: types.ModuleType, names: Mapping[str, str]) -> Facade:
-    """A facade of `real` with dotted `names` replaced, facades on the way."""
+    """A facade of `real` with dotted `names` replaced; modules between are facades."""
     replaced: dict[str, Callable[[], Any]] = {}
     deeper: dict[str, dict[str, str]] = {}
     for name, where in names.items():

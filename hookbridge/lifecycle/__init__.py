@@ -1,8 +1,8 @@
 """Both lifecycles as data: events, order, and each event's counterpart.
 
-The loops below are the specification; `HOOK_EVENTS` and `CALLBACK_EVENTS` say the
-same event by event, and `expected_events` turns it into the exact sequence that a
-guest must see. Native order is that of `tf.compat.v1.train.SessionRunHook` and
+The loops below are the specification. `HOOK_EVENTS` and `CALLBACK_EVENTS` say the
+same for each event, and `expected_events` gives the exact sequence that a guest must
+see. The native order is that of `tf.compat.v1.train.SessionRunHook` and
 `tf.keras.callbacks.Callback`.
 
 A callback in a session loop:

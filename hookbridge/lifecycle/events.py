@@ -217,7 +217,7 @@ CALLBACK_EVENTS = _events(
 
 EVENTS: dict[str, Event] = {e.name: e for e in (*HOOK_EVENTS, *CALLBACK_EVENTS)}
 
-# Never called by a host: the method named here calls them.
+# A host never calls these methods: the method named here calls them.
 ALIASES: dict[str, str] = {
     "on_batch_begin": "on_train_batch_begin",
     "on_batch_end": "on_train_batch_end",
@@ -241,7 +241,7 @@ def check_choice(name: str, value: str, allowed: Collection[str]) -> None:
     """Refuses a value that is not among those allowed.
 
     Raises:
-      errors.InvalidArgumentError: it is none of them.
+      errors.InvalidArgumentError: the value is not among them.
     """
     if value not in allowed:
         raise errors.InvalidArgumentError(

@@ -1,4 +1,4 @@
-"""Which events a guest does something in: one rule for reports and for delivery."""
+"""The events in which a guest does something: one rule for reports and delivery."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BATCH_EVENTS = {
 _MODES = {event: mode for mode, events in BATCH_EVENTS.items() for event in events}
 _BASES = ("SessionRunHook", "Callback")
 _FRAMEWORKS = ("tensorflow", "keras", "tf_keras")
-# Their base class stores what they get, and every loop calls them.
+# Every loop calls these methods, and their base class stores what they get.
 _SETTERS = ("set_model", "set_params")
 
 
@@ -47,9 +47,9 @@ def overridden(guest: Any, kind: Guest, beside: Iterable[Any] = ()) -> tuple[str
 def overrides(guest: Any, event: str) -> bool:
     """Whether a guest has a method of its own for an event.
 
-    The empty methods of `SessionRunHook` and of each Keras's `Callback` do not count,
-    nor do methods with Keras's mark for them, `_is_default`. A guest that derives from
-    neither class overrides every event that it has.
+    The empty methods of `SessionRunHook` and of each Keras's `Callback` do not count.
+    Methods with Keras's mark for empty methods, `_is_default`, do not count either. A
+    guest that derives from neither class overrides every event that it has.
     """
     method = getattr(guest, event, None)
     if not callable(method) or getattr(method, "_is_default", False):
@@ -85,9 +85,9 @@ def called(guests: Sequence[Any], event: str) -> list[Any]:
     """The guests of one loop whose method for an event is called, in order.
 
     Methods that do nothing are left out. A callback can say that it wants no batches
-    (`_implements_train_batch_hooks` returns False); Keras calls its batch methods
-    nevertheless if another callback of the same loop wants batches. One that always
-    says yes may get its methods while it runs, as tqdm's does.
+    (`_implements_train_batch_hooks` returns False). Keras calls its batch methods
+    nevertheless if another callback of the same loop wants batches. A callback that
+    always says yes counts too: it may get its methods during the run, as tqdm's does.
     """
     mode = _MODES.get(event)
     if mode is None:

@@ -36,15 +36,15 @@ def expected_events(
 
     Args:
       guest: `"hook"` or `"callback"`.
-      host: `"session"` (a session loop) or `"fit"` (`Model.fit` and its kin).
-      steps: completed steps of this run; a stop that cut an epoch short counts by
-        the steps that were done.
+      host: `"session"` (a session loop) or `"fit"` (`Model.fit`, `evaluate` and
+        `predict`).
+      steps: completed steps of this run, also if a stop has cut an epoch short.
       steps_per_epoch: steps in an epoch; None when the run is one epoch, or for a
         hook, which has no epochs.
       first_step: global step before the run. A multiple of `steps_per_epoch` in
         `fit`: there it is `initial_epoch * steps_per_epoch`.
-      validation_batches: batches of the validation after each epoch that the guest
-        can see; 0 when only its begin and end show; None without validation.
+      validation_batches: how many batches the guest sees in the validation after each
+        epoch; 0 if it sees only its begin and end; None without validation.
       steps_per_execution: training steps in one run or one execution.
       ending: `"clean"`, `"end_of_data"` (the step after the last one found no data:
         it began and did not end), `"error_in_step"` (an exception escaped from that
@@ -112,7 +112,7 @@ def _hook(
     unfinished = ending in ("end_of_data", "error_in_step")
     started = last > first or unfinished
     if host == "fit" and not started:
-        return  # no step was ever built, so there is no graph to begin with
+        return  # no step was built, so there is no graph, and no `begin`
     yield Delivery("begin")
     yield Delivery("after_create_session")
     for _ in _executions(first, last, epoch_size, size):

@@ -44,7 +44,7 @@ _ENDINGS: dict[Ending, str] = {
 
 
 def endings_markdown() -> str:
-    """What follows the last completed step, by ending, as a Markdown table."""
+    """The events after the last completed step, by ending, as a Markdown table."""
     rows = [
         "| how it ends | a hook still gets | a callback still gets |",
         "|---|---|---|",

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from hookbridge.report.scalars import Points
 
-# One for each series, see `page.STYLE`; the first is drawn broad, so that equal curves
-# are both seen.
+# The CSS class of each series, see `page.STYLE`. The first series is drawn broad, so
+# that an equal curve above it does not hide it.
 CLASSES = ("a", "b", "c", "d")
 WIDTH, HEIGHT = 360, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 20, 26, 24
@@ -32,7 +32,7 @@ figure { margin: 0; } figcaption { color: var(--faint); font-size: .85em;
 
 
 def legend(names: Sequence[str]) -> str:
-    """Which colour is which series."""
+    """The legend: the colour of each series."""
     keys = "".join(
         f'<span><i class="key {_class(place)}{_broad(place)}"></i>'
         f"{html.escape(name)}</span>"
@@ -97,7 +97,7 @@ def chart(title: str, series: Mapping[str, Points], caption: str = "") -> str:
 def _line(
     label: str, place: int, points: Sequence[tuple[float, float, float, float]]
 ) -> str:
-    """Points are `(across, down, x, y)`; what the mouse rests on tells its numbers."""
+    """Points are `(across, down, x, y)`; a point under the mouse shows its numbers."""
     path = " ".join(f"{across},{down}" for across, down, _, _ in points)
     radius = 2.2 if place else 3.4
     dots = "".join(
@@ -126,13 +126,13 @@ def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
 
 
 def thinned(points: Points) -> Points:
-    """At most some hundred of the points, the last one among them."""
+    """About `_MOST_POINTS` of the points at most, always with the last one."""
     stride = -(-len(points) // _MOST_POINTS)
     return points[:-1:stride] + points[-1:]
 
 
 def shown(number: float) -> str:
-    """A number in four digits."""
+    """A number in four digits, or as a whole number from 100,000 on."""
     return f"{number:.4g}" if abs(number) < 1e5 else f"{number:,.0f}"
 
 

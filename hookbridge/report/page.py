@@ -1,4 +1,4 @@
-"""An HTML page of sections and tables, which reads in light and in dark."""
+"""An HTML page of sections and tables, with a light and a dark colour scheme."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def page(title: str, body: Iterable[str], *, style: str = "") -> str:
     """A whole page.
 
     Args:
-      title: plain text, the title and the heading.
+      title: the title and the heading, as plain text.
       body: the rest, as HTML.
       style: CSS beside `STYLE`.
     """
@@ -63,7 +63,7 @@ def table(
     Args:
       rows: the cells.
       header: the first row.
-      numbers_from: the columns from this one on are set to the right.
+      numbers_from: the columns from this one on are aligned right.
     """
 
     def row(cells: Sequence[str], tag: str) -> str:

@@ -18,10 +18,10 @@ FILE_NAME = "report.html"
 
 @dataclass(frozen=True)
 class Run:
-    """What one loop left.
+    """The results of one loop.
 
     Attributes:
-      name: short, for legends.
+      name: a short name, for legends.
       title: what the loop is.
       directory: its curves are read from the event files and CSV logs below.
       timelines: one for each process.
@@ -49,9 +49,9 @@ class RunReport:
     """Everything that the page shows.
 
     Attributes:
-      title: of the page.
+      title: the title of the page.
       summary: one sentence.
-      runs: their curves are laid over each other.
+      runs: the runs, whose curves are drawn over each other.
       events: how often each guest got each event, in each process.
       costs: what each guest cost, if that was measured.
       versions: `{package: version}`.

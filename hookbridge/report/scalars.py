@@ -17,7 +17,7 @@ _FIRST_COLUMNS = ("epoch", "step", "global_step")
 
 
 class Curve(NamedTuple):
-    """Which curve it is.
+    """The key of a curve.
 
     Attributes:
       place: a CSV file, or the folder of event files, relative to the run's directory.
@@ -63,9 +63,9 @@ def event_scalars(file: str | Path) -> Iterator[tuple[str, int, float]]:
 
 
 def _records(file: Path) -> Iterator[bytes]:
-    """The records of a TFRecord file; a last one that is not whole is left out.
+    """The records of a TFRecord file; an incomplete last one is left out.
 
-    TensorFlow's readers need a graph or eager mode, and warn of their age.
+    TensorFlow's readers need a graph or eager mode, and warn that they are deprecated.
     """
     with file.open("rb") as stream:
         while len(header := stream.read(_HEADER.size)) == _HEADER.size:

@@ -11,7 +11,7 @@ from hookbridge.report.timeline import Event, Timeline
 
 # Given to each guest before anything else; their order between guests means nothing.
 _SETTERS = ("set_model", "set_params")
-_LONGEST_BLOCK = 40  # columns; an epoch has fewer once its steps are told once
+_LONGEST_BLOCK = 40  # columns; an epoch has fewer when its steps are folded
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Repeated:
-    """Columns that come several times in a row, or repetitions of such."""
+    """Items that come several times in a row: columns, or repetitions of columns."""
 
     items: tuple[Column | Repeated, ...]
     times: int
@@ -37,14 +37,15 @@ _T = TypeVar("_T", bound=Hashable)
 def story(timeline: Timeline) -> list[Item]:
     """The events of a process in order.
 
-    What comes several times in a row is one `Repeated`: first steps, then epochs.
+    Items that come several times in a row become one `Repeated`: first steps, then
+    epochs.
     """
     names = {event.name for event in timeline.events}
     pairs = {end: begin for end in names if (begin := _begin_of(end)) in names - {end}}
     items = _columns(timeline)
     for _ in ("steps", "epochs"):
         items = _folded(items, lambda block: _is_whole(block, pairs))
-    # Where steps end late, no block begins and ends the same ones.
+    # If steps end late, no block ends the steps that it begins: any block may repeat.
     return _folded(items, lambda block: True)
 
 
@@ -53,7 +54,7 @@ def _begin_of(event: str) -> str:
 
 
 def _is_whole(block: Sequence[Item], pairs: Mapping[str, str]) -> bool:
-    """Whether everything that begins in a block ends in it, and the other way round."""
+    """Whether a block ends everything that it begins, and begins all that it ends."""
     first = block[0]
     if isinstance(first, Column) and _begin_of(first.event) != first.event:
         return False
@@ -125,7 +126,7 @@ def _numbered(items: Sequence[_T]) -> list[int]:
 
 
 def _times(numbers: Sequence[int], place: int, length: int) -> int:
-    """How often the block at a place comes there in a row."""
+    """How many times in a row the block at `place` comes."""
     if place + length >= len(numbers) or numbers[place] != numbers[place + length]:
         return 1  # nearly always
     block = numbers[place : place + length]

@@ -13,7 +13,7 @@ from hookbridge.report.charts import ticks
 
 WIDTH, ROW = 1000, 18
 _LABEL, _RIGHT, _AXIS = 170, 10, 22
-# What comes with each step is drawn as a band, everything else as a mark.
+# Events of steps are drawn as a band; a callback's have `batch` in their names.
 _STEP_EVENTS = ("before_run", "after_run")
 
 STYLE = """
@@ -34,7 +34,7 @@ LEGEND = (
 
 
 class Event(NamedTuple):
-    """One event: the guest's place in the list, its number, when it began."""
+    """One event: the guest's index, the event's name and number, when it began."""
 
     guest: int
     name: str
@@ -44,11 +44,11 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """What the guests of one process were called for.
+    """The events of all guests of one process.
 
     Attributes:
       process: its name, such as "worker 0".
-      started: when `secs` of the events were 0, in seconds since the epoch.
+      started: the time at which `secs` of the events is 0, in seconds of Unix time.
       guests: their names.
       events: in order of arrival.
     """
@@ -66,11 +66,11 @@ class Timeline:
         guests: Iterable[str],
         records: Iterable[Mapping[str, Any]],
     ) -> Timeline:
-        """The timeline of what an `EventLog` holds.
+        """The timeline of the records of an `EventLog`.
 
         Args:
           process: its name.
-          started: when the log was made, in seconds since the epoch.
+          started: when the log was made, in seconds of Unix time.
           guests: the names of all guests, in their order.
           records: as `EventLog.to_json` gives them.
         """
@@ -87,7 +87,7 @@ class Timeline:
         return cls(process, started, tuple(places), events)
 
     def save(self, path: Path) -> None:
-        """Writes it for `load`."""
+        """Writes the timeline for `load`."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
     @classmethod
@@ -101,9 +101,9 @@ def picture(timeline: Timeline, *, starts: float, ends: float) -> str:
     """The timeline as SVG, a row for each guest.
 
     Args:
-      timeline: of one process.
-      starts: where the picture begins, in seconds since the epoch: processes of one
-        loop share it.
+      timeline: the timeline of one process.
+      starts: where the picture begins, in seconds of Unix time; all processes of a loop
+        have the same.
       ends: where it ends.
     """
     span = max(ends - starts, 1e-3)
@@ -165,7 +165,7 @@ def _lane(
 
 
 def kind_of(event: str) -> str:
-    """Whose event it is, "hook" or "callback"."""
+    """The kind of guest that gets an event, "hook" or "callback"."""
     return "callback" if event.startswith(("on_", "set_")) else "hook"
 
 

@@ -1,4 +1,4 @@
-"""Record what hooks and callbacks receive, and hold it to the documented mapping.
+"""Records what hooks and callbacks receive; compares it with the documented mapping.
 
     log = EventLog()
     checkpoints = spy(tf.compat.v1.train.CheckpointSaverHook("run"), log, "saver")
@@ -6,7 +6,7 @@
     assert_conforms(log, "saver", guest="hook", host="fit", steps=20)
 
 `RecordingHook` and `RecordingCallback` are guests that do nothing but record;
-`spy` makes any guest record beside what it does.
+`spy` makes any other guest record too, while it does its own work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Holds what a guest received to the documented mapping."""
+"""Compares what a guest received with the documented mapping."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hookbridge.testing.event_log import EventLog
 def differences(
     received: Collection[Delivery], expected: Collection[Delivery]
 ) -> list[str]:
-    """Where a received event sequence leaves the expected one; empty if nowhere.
+    """Where a received event sequence differs from the expected one; empty if nowhere.
 
     Args:
       received: what a guest got, as `EventLog.of` gives it.
@@ -63,7 +63,7 @@ def assert_conforms(
     host: lifecycle.Host,
     **facts: Any,
 ) -> None:
-    """Holds what a guest received to the documented mapping.
+    """Checks that a guest received the documented events.
 
     Args:
       log: the log the guest recorded in.

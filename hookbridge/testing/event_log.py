@@ -64,7 +64,7 @@ class EventLog:
           guest: the guest's name in this log.
           event: the method that was called.
           number: epoch or batch; None for events that have neither.
-          logs: a callback's `logs`, of which numbers are kept.
+          logs: a callback's `logs`; only the numbers are kept.
           results: what a hook fetched.
         """
         record = Record(
@@ -123,7 +123,7 @@ class EventLog:
 
 
 def _scalars(logs: Any) -> dict[str, float]:
-    """The numbers in `logs`; a tensor is not read, that would wait for its step."""
+    """The numbers in `logs`; reads no tensor, since that would wait for its step."""
     if not isinstance(logs, Mapping):
         return {}
     return {

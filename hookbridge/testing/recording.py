@@ -16,15 +16,15 @@ from hookbridge.testing.event_log import EventLog, number_and_logs
 class RecordingHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """A hook that records every event and may fetch, feed and ask to stop.
 
-    Like any hook it is called on the thread of the loop, once for each event; so are
-    its functions.
+    Like any hook it is called on the thread of the loop, once for each event. Its
+    functions are called on the same thread.
 
     Args:
       log: where events go.
       name: this hook's name in the log.
       fetches: what to fetch with each run; a structure of tensors or names, or a
-        function without arguments that is called once in each `begin` (a graph is
-        default there) and returns one. The values are in the `after_run` records.
+        function without arguments that is called once in each `begin` (with the graph
+        as default graph) and returns one. The values are in the `after_run` records.
       feed_dict: what to feed with each run, as `{tensor or name: value}` or a
         function without arguments that is called once before each run.
       options: a `tf.compat.v1.RunOptions` for each run.
@@ -95,8 +95,8 @@ class RecordingCallback:
     Args:
       log: where events go.
       name: this callback's name in the log.
-      only: the events it overrides; None for all. The others bear Keras's mark for
-        "not overridden".
+      only: the events it overrides; None for all. The methods of the other events have
+        Keras's mark for "not overridden".
       stop_in: `(event, n)`: sets `model.stop_training` in the n-th such event,
         counted from 1.
 
@@ -151,7 +151,7 @@ class RecordingCallback:
         if self._stop_in == (event, self._seen[event]):
             self.model.stop_training = True
 
-    # Keras 2 asks these before it calls any batch method.
+    # Keras 2 calls these to decide whether it calls the batch methods.
     def _implements_train_batch_hooks(self) -> bool:
         return self._implements("train")
 
@@ -166,7 +166,7 @@ class RecordingCallback:
 
 
 def _not_overridden(*args: Any, **kwargs: Any) -> None:
-    """What an event does that the guest does not override."""
+    """The method of an event that the guest does not override."""
 
 
 _not_overridden._is_default = True  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Makes any guest record what it receives beside what it does."""
+"""Makes any guest record what it receives, while it does its own work."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SPY = "_hookbridge_spied"
 def spy(guest: Any, log: EventLog, name: str | None = None) -> Any:
     """Makes a guest record what it receives, without changing what it does.
 
-    The instance's methods are wrapped, not its class. Only events that the guest
-    overrides are recorded (see `lifecycle.overridden`), so no host takes it for a
-    guest with more batch methods than it has. Spying again moves the guest to the
-    new log and name.
+    The methods of the instance are wrapped, not those of its class. Only events that
+    the guest overrides are recorded (see `lifecycle.overridden`), so no host takes it
+    for a guest with more batch methods than it has. Spying again moves the guest to
+    the new log and name.
 
     Args:
       guest: a hook or a callback.

@@ -2,6 +2,6 @@
 
 Reading order: `settings`, `user_file`, `definition`, `inputs`, `keras_model`; `part`;
 `session_training` with `graph_model` and `graph_optimizer`; `fit_training` with
-`mirrored`; `job`, which chooses between the two; `failures` and `summary`, what a
-person is told.
+`mirrored`; `job`, which chooses between the two; `failures` and `summary`, the
+messages to the user.
 """

@@ -22,19 +22,20 @@ _INPUTS = ("dataset_fn", "input_fn", "train_input_fn")
 class ModelDefinition:
     """The functions of a user's file.
 
-    It has `custom_model()`, `loss(labels, predictions)`, `optimizer()` and perhaps
-    `eval_metrics_fn()`; or an Estimator's `model_fn(features, labels, mode, params,
-    config)`. What its data are, one of these says: `dataset_fn(dataset, mode[,
-    metadata])` for the rows of the files; `input_fn(files, mode, batch_size)`, which
-    may leave out any argument and return a dataset or a `hookbridge.data.Pipeline`;
-    `train_input_fn()`, `eval_input_fn()` and `predict_input_fn()`. It may have
-    `callbacks()`, `hooks()`, `guests` and `params`.
+    The file has `custom_model()`, `loss(labels, predictions)`, `optimizer()` and
+    perhaps `eval_metrics_fn()`; or an Estimator's `model_fn(features, labels, mode,
+    params, config)`. It gives its data in one of three ways: `dataset_fn(dataset,
+    mode[, metadata])` transforms the rows of the files; `input_fn(files, mode,
+    batch_size)` may leave out any argument and returns a dataset or a
+    `hookbridge.data.Pipeline`; `train_input_fn()`, `eval_input_fn()` and
+    `predict_input_fn()` return datasets. It may have `callbacks()`, `hooks()`,
+    `guests` and `params`.
 
     Args:
       module: the loaded file.
 
     Raises:
-      errors.InvalidArgumentError: a function is missing, or one of other arguments.
+      errors.InvalidArgumentError: a function is missing or takes other arguments.
     """
 
     def __init__(self, module: ModuleType) -> None:
@@ -104,7 +105,7 @@ class ModelDefinition:
         """A new Keras model.
 
         Raises:
-          errors.InvalidArgumentError: it is none.
+          errors.InvalidArgumentError: the file's function returned something else.
         """
         model = self._custom_model()
         keras = keras_of(model)
@@ -116,7 +117,7 @@ class ModelDefinition:
         """A new optimizer, of Keras or of `tf.compat.v1.train`.
 
         Raises:
-          errors.InvalidArgumentError: it is none.
+          errors.InvalidArgumentError: the file's function returned something else.
         """
         optimizer = self._optimizer()
         if not callable(getattr(optimizer, "apply_gradients", None)):
@@ -124,10 +125,10 @@ class ModelDefinition:
         return optimizer
 
     def loss(self, labels: Any, predictions: Any) -> Any:
-        """The mean loss of a batch, a scalar tensor of 32 bits.
+        """The mean loss of a batch, a scalar float32 tensor.
 
         Raises:
-          errors.InvalidArgumentError: it is no tensor.
+          errors.InvalidArgumentError: the file's `loss` returned no tensor.
         """
         loss = self._loss(labels, predictions)
         try:
@@ -139,7 +140,7 @@ class ModelDefinition:
         """`{name: function(labels, predictions) or Keras metric}`; may be empty.
 
         Raises:
-          errors.InvalidArgumentError: it is something else.
+          errors.InvalidArgumentError: `eval_metrics_fn` returned something else.
         """
         if self.optional("eval_metrics_fn") is None:
             return {}
@@ -155,13 +156,13 @@ class ModelDefinition:
         return dict(found)
 
     def guests(self, mode: str) -> list[Any]:
-        """Hooks and callbacks for one mode, made anew.
+        """The hooks and callbacks for one mode; a function makes new ones each time.
 
         `callbacks()` and `guests` are for all modes; `hooks()` is for training, unless
         it takes an argument `mode`.
 
         Raises:
-          errors.InvalidArgumentError: they are no guests.
+          errors.InvalidArgumentError: a function raises or takes other arguments.
           errors.NotAGuestError: an item is neither hook nor callback.
         """
         found: list[Any] = []
@@ -189,7 +190,7 @@ class ModelDefinition:
         return f"{self.path}{line}: `{name}`"
 
     def wrong(self, name: str, value: Any, expected: str) -> Exception:
-        """The error of a function that returned something else."""
+        """The error for a function, or a value, that is not as expected."""
         shown = repr(value)
         shown = shown if len(shown) <= _SHOWN_CHARS else shown[:_SHOWN_CHARS] + "..."
         returned = "returned" if callable(getattr(self.module, name, None)) else "is"

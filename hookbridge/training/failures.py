@@ -1,4 +1,4 @@
-"""What a person is told when a run has failed."""
+"""The message to the user when a run has failed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Failures:
         self._part = part
 
     def told(self, error: BaseException, mode: str, command: str) -> str:
-        """One message about an error: the row, the disk, or the line of the file."""
+        """The message about an error; names the row, the disk, or the file's line."""
         prefix = f"hookbridge: {command}: "
         settings = self._part.settings
         text = str(getattr(error, "message", None) or error)

@@ -25,7 +25,7 @@ SAVE_SECS = 600
 class FitTraining:
     """One process's part of a job in the loop `fit`.
 
-    Its checkpoints are those of a session: the loops read each other's weights.
+    It writes checkpoints as a session does, so each loop can read the other's weights.
 
     Args:
       part: this process's part of the job.
@@ -53,10 +53,10 @@ class FitTraining:
         """Trains; returns the number of steps at the end."""
         settings = self._part.settings
         guests = self._part.definition.guests(TRAIN)
-        # Workers and servers do not come back from this call.
+        # In workers and parameter servers this call does not return.
         strategy = self._strategy(guests)
         if settings.seed is not None:
-            tf.random.set_seed(settings.seed)  # the dataset takes it as it is made
+            tf.random.set_seed(settings.seed)  # read when the dataset is made
         batches = self._part.inputs.function(TRAIN)()
         model = self._part.model(batches, strategy.scope())
         with strategy.scope():
@@ -85,7 +85,7 @@ class FitTraining:
             initial_epoch=min(done // steps, epochs - 1),
             validation_data=validation,
             validation_steps=validation_steps,
-            shuffle=False,  # the dataset does
+            shuffle=False,  # left to the dataset
             verbose=0,
             callbacks=self._callbacks([*guests, *hooks]),
         )
@@ -122,7 +122,7 @@ class FitTraining:
         batches = self._part.inputs.function(EVAL)()
         if not self._part.config.cluster:
             return batches, None
-        # A worker that comes to the end of its data ends the whole evaluation.
+        # The first worker whose data end would end the whole evaluation.
         return batches.repeat(), sum(1 for _ in batches)
 
     def _strategy(self, guests: list[Any]) -> Any:
@@ -134,7 +134,7 @@ class FitTraining:
         """The model with the weights of the newest checkpoint.
 
         Raises:
-          errors.InvalidArgumentError: there is none.
+          errors.InvalidArgumentError: there is no checkpoint.
         """
         model = self._part.model(batches)
         compile_model(model, self._part.definition, batches)

@@ -17,7 +17,8 @@ from hookbridge.training.graph_optimizer import AsV1Optimizer, GraphOptimizer
 from hookbridge.training.keras_model import start_names
 
 v1 = tf.compat.v1
-# The loss over the examples: that of an Estimator counts a last, smaller batch in full.
+# The mean loss over the examples. An Estimator's own `loss` is the mean over the
+# batches: a last, smaller batch counts as much as the others.
 MEAN_LOSS = "average_loss"
 
 
@@ -25,7 +26,7 @@ class WeightedEvaluation:
     """Evaluates as an Estimator does, with the mean loss over the examples.
 
     Args:
-      estimator: of a `GraphModel`.
+      estimator: an Estimator with the `model_fn` of a `GraphModel`.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -45,12 +46,12 @@ def _size(features: Any) -> Any:
 
 
 class GraphModel:
-    """Builds the model of a file in each graph, and knows what it built.
+    """Builds the model of a file in each graph, and remembers the models it built.
 
     Args:
       definition: the user's file, with `custom_model()`.
       first_values: the weights that a new training begins with.
-      replicas_to_aggregate: workers' gradients that make one update, or None.
+      replicas_to_aggregate: how many workers' gradients make one update, or None.
       is_chief: whether this process initialises.
     """
 
@@ -78,7 +79,7 @@ class GraphModel:
         return self._models.get(v1.get_default_graph())
 
     def logs(self) -> dict[str, Any]:
-        """`logs=` of `as_hooks`: each metric, the mean of the towers."""
+        """The `logs=` for `as_hooks`: each metric as the mean of the towers."""
 
         def mean_of(name: str) -> Any:
             return lambda: tf.add_n(parts := self._made()[name]) / len(parts)

@@ -13,7 +13,8 @@ from hookbridge.loops.towers.graph import named_learning_rate
 from hookbridge.training.definition import ModelDefinition
 
 v1 = tf.compat.v1
-# What only Keras's optimizers since 2.11 have -> the value with which it does nothing.
+# Arguments that only Keras's optimizers since 2.11 have -> the values with which they
+# do nothing; None if any value is harmless.
 _NEW = {
     "weight_decay": (None, 0, 0.0),
     "use_ema": (False,),
@@ -29,9 +30,9 @@ _NEW = {
 class GraphOptimizer:
     """Makes a file's optimizer in each graph.
 
-    Hooks read and feed its learning rate as `learning_rate:0`, as in `fit`. The
-    optimizers of Keras since 2.11 update variables eagerly only; those that Keras had
-    before, under `optimizers.legacy`, stand for them, with the same formulas.
+    Hooks read and feed its learning rate as `learning_rate:0`, as in `fit`. Keras's
+    optimizers since 2.11 update variables only eagerly. So the older ones, under
+    `optimizers.legacy`, replace them; their formulas are the same.
 
     Args:
       definition: the user's file.
@@ -90,10 +91,10 @@ class GraphOptimizer:
 
 
 class AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
-    """A Keras 2 optimizer for `SyncReplicasOptimizer`, which asks for one of TF1.
+    """A Keras 2 optimizer for `SyncReplicasOptimizer`, which requires one of TF1.
 
     Args:
-      optimizer: whose `iterations` are the global step.
+      optimizer: a Keras 2 optimizer whose `iterations` are the global step.
     """
 
     def __init__(self, optimizer: Any) -> None:
@@ -114,7 +115,7 @@ def _names(keras: Any) -> list[str]:
 
 
 def _learning_rate(keras: Any, value: Any) -> Any:
-    """The tensor `learning_rate:0`: of a variable, or of a schedule."""
+    """The tensor `learning_rate:0`, the value of a variable or of a schedule."""
     if isinstance(value, dict):
         value = keras.optimizers.schedules.deserialize(value)
     return named_learning_rate(value, v1.train.get_or_create_global_step())[1]

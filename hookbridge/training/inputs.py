@@ -33,7 +33,7 @@ class Inputs:
     Args:
       definition: the user's file.
       settings: the job.
-      shard: `(number of workers, index of this one)`, which share the rows.
+      shard: `(number of workers that share the rows, index of this one)`.
 
     Attributes:
       skipped: the rows that were left out, by mode.
@@ -59,7 +59,8 @@ class Inputs:
     def function(self, mode: str) -> Callable[[], Any]:
         """An `input_fn` without arguments, for graphs and eager mode alike.
 
-        Its dataset has batches; that of the training never ends.
+        Its dataset has batches. For training it never ends, unless the user's file
+        returns a finished dataset, which is taken unchanged.
 
         Raises:
           errors.InvalidArgumentError: there are no data, or a file is missing.
@@ -80,7 +81,7 @@ class Inputs:
         return functools.partial(self._of_dataset_fn, rows, mode, without)
 
     def steps_per_epoch(self) -> int | None:
-        """The steps of an epoch: as given, or counted; None if they cannot be."""
+        """The steps of an epoch, given or counted; None if they cannot be counted."""
         settings = self._settings
         if settings.steps_per_epoch is not None:
             return settings.steps_per_epoch
@@ -91,7 +92,7 @@ class Inputs:
         return math.ceil(examples / (self.batch_size(TRAIN) * towers))
 
     def batch_size(self, mode: str) -> int:
-        """The examples of a batch."""
+        """The number of examples in a batch."""
         settings = self._settings
         is_training = mode == TRAIN
         return settings.train_batch_size if is_training else settings.eval_batch_size
@@ -99,12 +100,12 @@ class Inputs:
     def bad_row(
         self, mode: str, loss: Callable[..., Any] | None = None
     ) -> BadRow | None:
-        """The first row that cannot be read; looked for after a failure.
+        """The first row that cannot be read; the search is made after a failure.
 
         Args:
           mode: which data.
-          loss: called as `loss(features, labels)` with batches of one example; a row
-            that it fails on counts too, such as one whose label is out of range.
+          loss: called as `loss(features, labels)` with batches of one example. A row
+            on which it fails counts too, such as a row with a label out of range.
         """
         pipeline = self._pipelines.get(mode)
         transform: Callable[[Any], Any]
@@ -134,7 +135,7 @@ class Inputs:
         return Rows(self._files(mode), header_lines=header_lines, name=f"--{flag}")
 
     def _without(self, rows: Rows, mode: str) -> list[tuple[str, int]]:
-        """The rows to leave out, told and counted, if the user wants that."""
+        """The bad rows to leave out, if the user wants that; reports and keeps them."""
         if self._settings.bad_rows == "stop":
             return []
         if mode not in self.skipped:
@@ -180,7 +181,7 @@ class Inputs:
 
 
 def find_function_of(definition: ModelDefinition, name: str) -> Callable[[], Any]:
-    """One of the file's own input functions, its result checked."""
+    """One of the file's own input functions, with its result checked."""
     function = find_function(definition.module, name, "()")
 
     def checked() -> Any:
@@ -190,7 +191,7 @@ def find_function_of(definition: ModelDefinition, name: str) -> Callable[[], Any
 
 
 def _called(definition: ModelDefinition, mode: str, data: Any) -> Any:
-    """`dataset_fn` with as many of its three arguments as it takes."""
+    """Calls `dataset_fn` with as many of its three arguments as it takes."""
     function = definition.optional("dataset_fn")
     arguments = (data, mode, None)
     try:

@@ -57,16 +57,16 @@ class TrainingJob:
             self._loop = SessionTraining(self._part)
 
     def train(self) -> str:
-        """Trains; returns what a person is told at the end: by the chief, or here."""
+        """Trains; returns the summary for the user, empty if the chief gives it."""
         part, settings, began = self._part, self._part.settings, time.monotonic()
-        part.inputs.function(TRAIN)  # missing files are told first
+        part.inputs.function(TRAIN)  # so that missing files are reported first
         steps_per_epoch = part.inputs.steps_per_epoch()
         last_step = settings.last_step(steps_per_epoch)
         step = self._loop.train(steps_per_epoch, last_step)
         if part.config.cluster and not part.config.is_chief:
             return ""
         secs = time.monotonic() - began
-        if os.path.isdir(settings.model_dir):  # and no remote folder
+        if os.path.isdir(settings.model_dir):  # not for a remote folder
             write_html(report(settings, step, secs), settings.model_dir)
         return summary(settings, step, secs, part.params, part.inputs.skipped)
 
@@ -89,7 +89,7 @@ def _examples(outputs: Mapping[str, Any]) -> int:
 
 
 def _shard(settings: TrainingSettings, config: ClusterConfig) -> tuple[int, int]:
-    """How many processes share the rows, and which of them this is."""
+    """How many processes share the rows, and the index of this process."""
     if not config.cluster or settings.loop == "fit":
         return 1, 0
     tasks = trainers(config)

@@ -33,9 +33,9 @@ def built_model(
     Args:
       definition: the user's file.
       batches: a dataset of batches, from which an unbuilt model takes its shapes.
-      seed: of the first values; None draws others each time.
-      scope: of the strategy that the model is made under. It is entered after names
-        have started again: Keras 3 takes a new default graph for that.
+      seed: the seed of the first values; None draws other values each time.
+      scope: the scope of the model's strategy. It is entered after `start_names`,
+        which gives Keras 3 a new default graph.
     """
     for keras in compat.keras_flavours():
         start_names(keras)
@@ -84,9 +84,9 @@ def features_of(spec: Any) -> Any:
 
 
 def _on_labels(function: Callable[..., Any], labels: Any) -> Callable[..., Any]:
-    """A loss or metric that gets its labels as the dataset has them.
+    """A loss or metric that gets its labels with the dataset's type and rank.
 
-    Keras changes their type and their rank on the way.
+    Keras changes both before it calls the function.
     """
 
     def called(y_true: Any, y_pred: Any) -> Any:

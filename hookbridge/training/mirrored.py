@@ -14,10 +14,10 @@ from hookbridge.training.settings import TrainingSettings
 def mirrored_strategy(settings: TrainingSettings) -> Any:
     """The strategy over the devices of the towers.
 
-    For one tower without a device it is the default one.
+    For one tower without a given device it is TensorFlow's default strategy.
 
     Raises:
-      errors.InvalidArgumentError: as `split_cpu`.
+      errors.InvalidArgumentError: see `split_cpu`.
     """
     split_cpu(settings)
     devices = _devices(settings)
@@ -29,13 +29,13 @@ def mirrored_strategy(settings: TrainingSettings) -> Any:
 
 
 def split_cpu(settings: TrainingSettings) -> None:
-    """Makes a logical CPU for each tower that is on one.
+    """Makes a logical CPU for each tower that is on a CPU.
 
-    This comes after the definition file, which may choose what devices there are, and
-    before anything else that uses TensorFlow.
+    It is called after the definition file has run, which may choose the devices, and
+    before anything else uses TensorFlow.
 
     Raises:
-      errors.InvalidArgumentError: TensorFlow is in use already, with fewer of them.
+      errors.InvalidArgumentError: TensorFlow already runs with fewer logical CPUs.
     """
     if settings.num_towers == 1 and not settings.devices:
         return

@@ -1,4 +1,4 @@
-"""One process's part of a job, as both kinds of loops and the messages take it."""
+"""One process's part of a job, for both kinds of loops and for the messages."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class SessionTraining:
         model = self._graph_model
         return hb.as_hooks(
             guests,
-            # Evaluation and prediction have no epochs; a callback may ask for them.
+            # Evaluation and prediction have no epochs, but a callback may require them.
             steps_per_epoch=steps_per_epoch if mode == TRAIN else 1,
             epochs=settings.epochs if mode == TRAIN and steps_per_epoch else None,
             model=model.model if model else None,

@@ -1,4 +1,4 @@
-"""What the commands `train`, `evaluate` and `predict` are told."""
+"""The settings of the commands `train`, `evaluate` and `predict`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class TrainingSettings:
       train_batch_size: examples in a step of one process.
       eval_batch_size: examples in a batch of `evaluate` and `predict`.
       train_steps: the global step at which the training ends.
-      epochs: how many epochs; the training ends at whichever comes first.
+      epochs: how many epochs; the training ends after them or at `train_steps`,
+        whichever comes first.
       steps_per_epoch: steps of an epoch; counted if it is None.
       num_towers: devices of each process that share a batch.
       devices: the towers' devices, or None.
@@ -36,9 +37,9 @@ class TrainingSettings:
       num_ps: parameter servers.
       sync: whether the workers' gradients make one update together.
       header_lines: lines at the top of each text file that are no data.
-      bad_rows: what a row that cannot be read does.
-      seed: of the initial weights and of random operations.
-      progress: whether a line says how far the loop is.
+      bad_rows: whether a row that cannot be read stops the run or is skipped.
+      seed: the seed of the initial weights and of random operations.
+      progress: whether a line shows the progress of the loop.
     """
 
     model_def: str
@@ -64,7 +65,7 @@ class TrainingSettings:
     progress: bool = True
 
     def check(self) -> None:
-        """Checks what no single flag can tell, and makes `model_dir`.
+        """Checks the flags together, and makes `model_dir`.
 
         Raises:
           errors.InvalidArgumentError: flags are missing or exclude each other.

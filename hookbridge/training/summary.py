@@ -1,4 +1,4 @@
-"""What a person sees at the end of a training."""
+"""What the user sees of a training: its progress, its curves and its summary."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from hookbridge.training.settings import TrainingSettings
 def watchers(
     keras: Any, settings: TrainingSettings, last_step: int | None
 ) -> list[Any]:
-    """The callbacks that show every loop alike: the line of progress, and TensorBoard.
+    """The callbacks that show progress in each loop: a line of text and TensorBoard.
 
-    Runs whose `model_dir`s have a folder in common lie side by side there.
+    TensorBoard shows runs side by side if their `model_dir`s are in one folder.
 
     Args:
       keras: the flavour of the callback.
@@ -65,13 +65,13 @@ def summary(
     params: Mapping[str, object],
     skipped: Mapping[str, list[BadRow]],
 ) -> str:
-    """Where everything is.
+    """The last message of a training, which says where its files are.
 
     Args:
       settings: the job.
       step: the global step at the end.
       secs: how long it took.
-      params: what callbacks were told, the place of the SavedModel among it.
+      params: the entries of `callback.params`; one is the path of the SavedModel.
       skipped: the rows that were left out.
     """
     lines = [f"trained to step {step} with --loop={settings.loop} in {secs:.1f} s"]

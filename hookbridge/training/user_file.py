@@ -17,10 +17,10 @@ from hookbridge.arguments import without_arguments
 
 
 def load_file(path: str, module_name: str | None = None) -> ModuleType:
-    """Runs a Python file as a module, with its folder importable, as Python does.
+    """Runs a Python file as a module; its folder is importable, as Python does it.
 
     Raises:
-      errors.InvalidArgumentError: there is no such Python file, or it raises.
+      errors.InvalidArgumentError: the file does not exist, is no Python file or raises.
     """
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(
@@ -48,7 +48,7 @@ def load_file(path: str, module_name: str | None = None) -> ModuleType:
 
 
 def told(path: str, error: BaseException, command: str) -> str:
-    """An error that ended a job: the traceback's lines of the user's file, and it."""
+    """The message for an error: its traceback lines in the user's file, then itself."""
     here = os.path.abspath(path)
     frames = [
         frame
@@ -85,11 +85,11 @@ def find_function(
     Args:
       module: the loaded file.
       name: the function's name.
-      signature: what it is called with and returns, for the message.
+      signature: the expected arguments, for the message.
       known: the arguments that it may take; it has to take the first one.
 
     Raises:
-      errors.InvalidArgumentError: it is missing, no function, or one of other
+      errors.InvalidArgumentError: it is missing, is no function, or takes other
         arguments.
     """
     found = getattr(module, name, None)
@@ -126,7 +126,7 @@ def find_guests(module: ModuleType, name: str = "guests") -> Any:
             f"callbacks, `{name} = [...]`, or a function that returns one."
         )
     found = getattr(module, name)
-    # Some hooks are callable too; they are no functions that return a list.
+    # A single hook may be callable too; it is not a function that returns a list.
     is_guest = kinds.is_hook(found) or kinds.is_callback(found)
     if not callable(found) or is_guest:
         return found
