@@ -18,7 +18,7 @@ import tensorflow as tf
 import hookbridge as hb
 
 PIXELS, CLASSES, MAX_PIXEL = 64, 10, 16
-# With --sync the command says here how many workers make one update together.
+# With --sync the command sets `replicas_to_aggregate`: the workers in one update.
 params = {"hidden": 32, "learning_rate": 0.01, "replicas_to_aggregate": None}
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# The model is that of the other example.
+# The model and the data are those of `digits_keras.py`.
 from digits_keras import custom_model as custom_model
 from digits_keras import dataset_fn as dataset_fn
 from digits_keras import eval_metrics_fn as eval_metrics_fn

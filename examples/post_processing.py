@@ -47,7 +47,7 @@ class PostProcessing(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def main() -> None:
-    """Trains in `fit`; collects losses and how much of the hidden layer is at rest."""
+    """Trains in `fit`; collects losses and the share of zeros in the hidden layer."""
     losses: list[float] = []
     at_rest: list[float] = []
     hook = PostProcessing(

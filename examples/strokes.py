@@ -69,7 +69,7 @@ class Strokes:
 
 
 def input_fn(files: Any, mode: str, batch_size: int, bad_rows: Any, shard: Any) -> Any:
-    """From the lists to padded batches."""
+    """Padded batches of the sequences that the lists name."""
     return hb.data.Pipeline(
         hb.data.Rows(files),
         Strokes(),
@@ -105,7 +105,7 @@ def optimizer() -> Any:
 
 
 def eval_metrics_fn() -> Any:
-    """How many are right."""
+    """Whether each prediction is right; the mean is the accuracy."""
     return {
         "accuracy": lambda labels, predictions: tf.equal(
             tf.argmax(predictions, -1, output_type=tf.int32), labels

@@ -11,7 +11,7 @@
 Reading order: `findings` (what comes out), `scanning`, `sources`, `names`, `target`,
 `rules`, then the four that find: `name_findings`, `behaviour_findings`,
 `guest_classes`, `guest_sites`; `formats` and `html` write the report. `new_names` has
-the living name of a dead one, `contrib_names` what lives of tf.contrib; the rooms
+the new names of names that are gone, `contrib_names` the same for tf.contrib; the rooms
 `rewriting`, `rewrites` and `guest_rewrites` change code.
 """
 

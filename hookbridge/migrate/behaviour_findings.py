@@ -11,8 +11,9 @@ from hookbridge.migrate.rules import found_at
 from hookbridge.migrate.sources import Source
 
 _V1 = ("tf.", "tf.compat.v1.")
-# What only works where TensorFlow behaves as version 1 does: anywhere in a program,
-# and outside of functions (an Estimator calls its functions inside a graph).
+# Calls that need the v1 behaviour of TensorFlow: `_ANYWHERE` in all code,
+# `_AT_MODULE_LEVEL` only outside of functions (an Estimator calls its functions inside
+# a graph).
 _ANYWHERE = frozenset(
     f"{prefix}{name}"
     for prefix in _V1
@@ -27,7 +28,7 @@ _ANYWHERE = frozenset(
 _AT_MODULE_LEVEL = frozenset(
     f"{prefix}{name}" for prefix in _V1 for name in ("placeholder", "get_variable")
 )
-# Their threads read variables while no graph is the default one.
+# Their threads read variables, and in these threads no graph is the default one.
 _WITH_THREADS = frozenset(
     {
         *(f"{prefix}train.Supervisor" for prefix in _V1),
@@ -55,7 +56,7 @@ _CLUSTER_WAY = "`hb.loops.SessionCluster`, whose processes end together"
 
 
 def find(source: Source, names: Names) -> Iterator[Finding]:
-    """Calls of one module that a rename does not mend."""
+    """The calls of one module for which a new name is not enough."""
     calls = [node for node in source.nodes if isinstance(node, ast.Call)]
     called = [(call, names.of(call.func) or "") for call in calls]
     if not any(name in _SWITCHES for _, name in called):
@@ -91,7 +92,7 @@ def _v1_behaviour(
 
 
 def _in_functions(source: Source) -> set[int]:
-    """The ids of the nodes inside functions, but for a program's `main`."""
+    """The ids of the nodes inside functions, except inside a program's `main`."""
     is_program = "__main__" in source.text
     return {
         id(inner)

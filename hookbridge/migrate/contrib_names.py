@@ -1,4 +1,6 @@
-"""Where each name of `tf.contrib` comes from today, and which names live.
+"""Where each name of `tf.contrib` is found today, and which names live.
+
+A name *lives* if something today can replace it; its *source* says where that is.
 
 A source begins with `tf` (TensorFlow's public names), `tf_slim`, `estimator` (what
 `tf.compat.v1.estimator` had), `private` (a row of `hookbridge.compat`) or `ours` (a
@@ -112,7 +114,7 @@ NAMES: dict[str, str] = {
 
 
 def areas_above(path: str) -> bool:
-    """Whether a path is an area, or a module on the way to one or to a name."""
+    """Whether a path is an area, or a module above an area or a name of `NAMES`."""
     return path == "" or any(
         known == path or known.startswith(f"{path}.") for known in (*AREAS, *NAMES)
     )
@@ -126,7 +128,7 @@ def names() -> dict[str, list[str]]:
 
 
 def lives(name: str) -> bool:
-    """Whether something stands behind a name such as `tf.contrib.slim.conv2d`."""
+    """Whether a name such as `tf.contrib.slim.conv2d` lives."""
     path = name.removeprefix("tf.contrib").lstrip(".")
     if areas_above(path):
         return True
@@ -136,7 +138,7 @@ def lives(name: str) -> bool:
         above = [area, ".".join([area, *files.split(".")[-2:-1]])]
         if any(f"{a}.{last}" in NAMES for a in above):
             return True
-        # A file of the area can be imported; its names are looked at where they are.
+        # Any file of an area can be imported; each name in it is asked for by itself.
         return any(last in names().get(a, ()) for a in above) or (
             area in AREAS and last.islower()
         )
@@ -150,7 +152,7 @@ def lives(name: str) -> bool:
 
 
 def carried_name(name: str) -> str | None:
-    """The name under `hb.contrib` for one of tf.contrib, or of tf_slim; or None."""
+    """The name in `hb.contrib` for a name of tf.contrib or tf_slim, or None."""
     if name == _MNIST or name.startswith(f"{_MNIST}."):
         return f"{_CARRIED}.learn.datasets.mnist{name[len(_MNIST) :]}"
     root, _, rest = name.partition(".")

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# Worst first: what a person has to do, down to what a rule can rewrite.
+# Worst first: from the most work for a person to none.
 VERDICTS = ("manual", "assisted", "bridge", "auto", "fine")
 # What `--check` counts as left to do.
 LEFT = frozenset(VERDICTS) - {"fine"}
@@ -14,11 +14,11 @@ LEFT = frozenset(VERDICTS) - {"fine"}
 
 @dataclass(frozen=True)
 class Finding:
-    """One place in the code that the move to the target TensorFlow concerns.
+    """One place in the code that matters for the move to the target TensorFlow.
 
     Attributes:
       file: path as it was given or found.
-      line: 1-based; a line of the whole notebook's code for a notebook's cell 1.
+      line: 1-based line of the file, or of the cell in a notebook.
       column: 1-based.
       code: the rule's reason code, such as `ESTIMATOR`.
       verdict: "manual" (a person has to do it), "assisted" (a rule rewrites it, a
@@ -67,10 +67,10 @@ class Report:
     """All findings of a scan.
 
     Attributes:
-      target: version of TensorFlow the code shall run on, such as "2.21".
+      target: the version of TensorFlow that the code has to run on, such as "2.21".
       files: number of files that were read.
       findings: worst verdict first, then by file and line.
-      unread: files that were not, with their reasons.
+      unread: files that were not read, with their reasons.
     """
 
     target: str

@@ -22,7 +22,7 @@ _WRITERS = frozenset(
 
 @dataclass(frozen=True)
 class Module:
-    """A source with its names and its dotted name inside the scanned tree."""
+    """A source and the names that it binds."""
 
     source: Source
     names: Names
@@ -66,13 +66,13 @@ def kinds(modules: Sequence[Module]) -> dict[str, str]:
 
 
 def _known(classes: Sequence[tuple[Module, ast.ClassDef]]) -> _Kinds:
-    """All guests among the classes: bases are followed until nothing is new."""
+    """All guests among the classes; a base class may come after its subclasses."""
     known = _Kinds()
     waiting = classes
     while waiting:
         left = [pair for pair in waiting if not known.add(*pair)]
         if len(left) == len(waiting):
-            break  # what is left derives from no guest
+            break  # the classes that are left derive from no guest
         waiting = left
     return known
 
@@ -87,7 +87,7 @@ class _Kinds:
         return self._found.get(name, {}).get(module)
 
     def add(self, module: Module, node: ast.ClassDef) -> bool:
-        """Notes a class if one of its bases is a guest's; tells whether it is."""
+        """Notes a class if one of its bases is a guest class; returns whether it is."""
         for base in node.bases:
             kind = self._kind(base, module)
             if kind is not None:
@@ -137,8 +137,8 @@ def fingerprint(node: ast.ClassDef) -> dict[str, Any]:
       node: the class.
 
     Returns:
-      methods: the events it overrides; adds_ops, fetches, feeds, uses_session,
-      stops, by_name, counts, writes_files: whether it does.
+      methods: the events that it overrides; adds_ops, fetches, feeds, uses_session,
+      stops, by_name, counts, writes_files: whether the class does that.
     """
     methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
     events = [
@@ -189,7 +189,7 @@ def _has(call: ast.Call, name: str) -> bool:
 
 
 def _makes_ops(begin: ast.FunctionDef) -> bool:
-    """Whether `begin` calls anything of TensorFlow but look-ups."""
+    """Whether `begin` calls TensorFlow for more than look-ups."""
     looks_up = ("get_", "Timer")
     return any(
         isinstance(n, ast.Call)

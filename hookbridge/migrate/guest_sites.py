@@ -21,7 +21,7 @@ _TRAINING = ("train", "minimize", "apply_gradients", "update", "optim")
 
 
 def find(source: Source) -> Iterator[Finding]:
-    """Every place of one module that takes guests, and fetch-only runs."""
+    """Every place of one module that takes guests, and every run that only fetches."""
     for node in source.nodes:
         if not isinstance(node, ast.Call):
             continue
@@ -46,7 +46,7 @@ def find(source: Source) -> Iterator[Finding]:
 
 
 def _fetch_runs(source: Source) -> Iterator[Finding]:
-    """Runs of a monitored session whose fetches name no training."""
+    """Runs of a monitored session that name no train op, where other runs do."""
     for block in source.nodes:
         if not isinstance(block, ast.With):
             continue

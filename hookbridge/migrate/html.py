@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing from outside."""
+"""A report as one HTML file that needs no other files."""
 
 from __future__ import annotations
 

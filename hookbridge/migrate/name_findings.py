@@ -20,7 +20,7 @@ _HOOK_MODULES = (
 )
 
 
-# They ask TensorFlow or Keras for private names that are gone.
+# Functions of tf_slim that need private names of TensorFlow or Keras that are gone.
 _SLIM_BROKEN = {
     f"tf_slim.{name}": f"`hb.contrib.slim.{name}`, or {way}"
     for name, way in (
@@ -56,13 +56,13 @@ def find(source: Source, names: Names, target: Target) -> Iterator[Finding]:
 
 
 def _is_settled(code: str, name: str, source: Source) -> bool:
-    """Whether the file itself asks for the Keras that the layers of v1 need."""
+    """Whether the file itself asks for Keras 2, which the layers of v1 need."""
     is_v1 = name.startswith("tf.compat.v1.")
     return code == "LAYERS" and is_v1 and "TF_USE_LEGACY_KERAS" in source.text
 
 
 def describe(name: str, target: Target) -> tuple[str, str, str, str] | None:
-    """What becomes of a canonical name; None if the target has it.
+    """What the target needs for a canonical name; None if it needs nothing.
 
     Returns:
       Code, verdict, message and way out.
@@ -83,7 +83,7 @@ def describe(name: str, target: Target) -> tuple[str, str, str, str] | None:
     there = root == "tf" and target.has(name)
     if matched is not None:
         rule, prefix = matched
-        # With Estimator goes Keras 2, which the layers of v1 need.
+        # A TensorFlow without Estimator has no Keras 2, which the layers of v1 need.
         ends_with_estimator = rule.code.startswith(("ESTIMATOR", "LAYERS"))
         applies = not target.has_estimator if ends_with_estimator else not there
         if applies:
@@ -103,7 +103,7 @@ def describe(name: str, target: Target) -> tuple[str, str, str, str] | None:
 
 
 def hook_name(name: str, target: Target) -> str | None:
-    """The living name of a hook's old one, or None if it is no such name."""
+    """The new name for the old name of a hook; None if it is no such name."""
     place, _, last = name.rpartition(".")
     old = (
         *("tf.estimator", "tf.compat.v1.estimator", "tensorflow_estimator.estimator"),
@@ -118,7 +118,7 @@ def hook_name(name: str, target: Target) -> str | None:
 
 
 def _uses(source: Source, names: Names) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """The outermost TensorFlow names of a module, and its imports of them."""
+    """The outermost dotted names in a module, and the names that it imports."""
     inner: set[int] = set()
     for node in source.nodes:
         if isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""Which TensorFlow name an expression stands for, by the imports of its file."""
+"""Which TensorFlow name an expression means, by the imports of its file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _COPIES = (
 
 
 def canonical(dotted: str) -> str:
-    """One spelling for a dotted name: `tf.X`, `tf.compat.v1.X`, or as it is.
+    """One spelling for a dotted name: `tf.X`, `tf.compat.v1.X`, or unchanged.
 
-    `tensorflow`, `tensorflow.compat.v2` and `tensorflow.contrib` come out below
-    `tf`; `tensorflow.python`, `tensorflow.core` and other packages stay as they are.
+    `tensorflow` and `tensorflow.compat.v2` become `tf`, `tensorflow.contrib` becomes
+    `tf.contrib`; `tensorflow.python`, `tensorflow.core` and other packages stay.
     """
     root, _, rest = dotted.partition(".")
     if root != "tensorflow" or rest.startswith(("python.", "core.")):
@@ -28,7 +28,7 @@ def canonical(dotted: str) -> str:
         while rest == copy or rest.startswith(f"{copy}."):
             rest = plain + rest[len(copy) :]
     if rest.startswith("compat.v1.contrib"):
-        rest = rest[len("compat.v1.") :]  # a file whose import became that of v1
+        rest = rest[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
     if rest == "compat.v2" or rest.startswith("compat.v2."):
         rest = rest[len("compat.v2.") :]
     if rest.startswith("contrib.") and ".python." in rest:

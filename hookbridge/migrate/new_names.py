@@ -1,4 +1,7 @@
-"""The living name of a dead one, where a plain rename is enough."""
+"""The living name for a dead one, where a plain rename is enough.
+
+A *dead* name is one that the target lacks; its *living* name is what to write today.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _V1 = "tf.compat.v1."
 _ESTIMATOR = "hookbridge.estimator"
 # The code of names that hookbridge carries itself, under `hb.contrib`.
 CARRIED = "CARRIED"
-# What `tf.estimator` and `tf.compat.v1.estimator` have two different things for.
+# Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
 OTHER_IN_V1 = frozenset(
     {
         *("BaselineClassifier", "BaselineEstimator", "BaselineRegressor"),
@@ -26,7 +29,7 @@ OTHER_IN_V1 = frozenset(
         *("experimental", "export"),
     }
 )
-# Names of contrib whose living name is another one.
+# Names of contrib whose living name is given here and not looked for in `_PLACES`.
 _RENAMED = {
     "tf.contrib.lookup.HashTable": "tf.compat.v1.lookup.StaticHashTable",
     "tf.contrib.lookup.MutableHashTable": "tf.lookup.experimental.MutableHashTable",
@@ -40,7 +43,7 @@ _RENAMED |= {
         *("index_to_string_table_from_file", "index_to_string_table_from_tensor"),
     )
 }
-# Cells that v1 has; the list of names cannot tell, for Keras brings them.
+# Cells that v1 has. They are not in the target's list of names: Keras brings them.
 _RENAMED |= {
     f"tf.contrib.rnn.{cell}": f"tf.compat.v1.nn.rnn_cell.{cell}"
     for cell in (
@@ -49,7 +52,7 @@ _RENAMED |= {
         "ResidualWrapper",
     )
 }
-# Prefix of contrib -> where its names may live on, the first that has it.
+# Prefix of contrib -> where its names may live on; the first place that has it counts.
 _PLACES = {
     "tf.contrib.slim": ("tf_slim",),
     "tf.contrib.layers": ("tf_slim.layers", "tf_slim"),
@@ -80,7 +83,7 @@ class NewName(NamedTuple):
 
 
 def new_name(name: str, target: Target) -> NewName | None:
-    """The living name of a canonical one; None if it lives or nobody knows one."""
+    """The living name for a canonical name; None if it is not dead or none is known."""
     found = describe(name, target)
     if found is None:
         return None
@@ -126,7 +129,7 @@ def _estimator(name: str) -> str:
 
 
 def _public_estimator(name: str) -> str | None:
-    """The public name of what a private module of the package defines, if any."""
+    """The public name for a name in a private module of Estimator, if any."""
     parts = name.split(".")
     classes = [i for i, part in enumerate(parts) if part[:1].isupper()]
     public = ".".join(parts[classes[0] :]) if classes else parts[-1]
@@ -137,7 +140,7 @@ def _public_estimator(name: str) -> str | None:
 
 
 def has_estimator(rest: str) -> bool:
-    """Whether the last TensorFlow with Estimator has `tf.estimator.` and this."""
+    """Whether the last TensorFlow with Estimator has `tf.estimator.{rest}`."""
     return _last_with_estimator().has(f"tf.estimator.{rest}")
 
 
@@ -175,7 +178,7 @@ def _slim() -> dict[str, list[str]]:
 
 
 def _slim_has(name: str) -> bool:
-    """Whether tf_slim has a name, up to the first class or function in it."""
+    """Whether tf_slim has a name; attributes of a class or function are not checked."""
     module = ""
     for part in name.split(".")[1:]:
         if part not in _slim().get(module, ()):

@@ -19,14 +19,14 @@ from hookbridge.migrate.target import NEWEST, Target
 
 
 def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Report:
-    """Finds what the move of a program to a newer TensorFlow concerns.
+    """Finds the places that matter for the move of a program to a newer TensorFlow.
 
     Nothing is executed and TensorFlow is not imported: files are parsed only. A file
     that cannot be read or parsed is reported, and the rest is still scanned.
 
     Args:
       paths: files and folders; in folders, `*.py` and `*.ipynb` are read.
-      target: the version of TensorFlow that the code shall run on.
+      target: the version of TensorFlow that the code has to run on.
 
     Returns:
       All findings, worst verdict first.

@@ -29,7 +29,7 @@ class Source:
       cell: 1-based number of the cell; 0 for a file of Python.
       text: the code.
       tree: its syntax tree.
-      nodes: all nodes of the tree, each before those within it.
+      nodes: all nodes of the tree; a node comes before the nodes inside it.
     """
 
     file: str
@@ -42,8 +42,8 @@ class Source:
 def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
     """The files to read, each once, in a fixed order.
 
-    A file is taken whatever its suffix is; of a folder, Python files and notebooks
-    are. Links to folders are followed, each real folder once.
+    A file is taken whatever its suffix is; a folder gives its Python files and
+    notebooks. Links to folders are followed; each real folder is read once.
 
     Raises:
       errors.InvalidArgumentError: a path does not exist.
@@ -96,7 +96,7 @@ def read(path: Path) -> list[Source] | Unread:
 
 
 def parsed(file: str, cell: int, text: str) -> Source:
-    """The source of a text.
+    """Parses a text.
 
     Raises:
       SyntaxError, ValueError: it is no Python 3.
@@ -129,7 +129,7 @@ def _cells(path: Path) -> list[tuple[int, str]]:
 
 
 def _without_magics(code: str) -> str:
-    """The code with IPython's own lines emptied, so that line numbers stay."""
+    """The code with `pass` for each line of IPython, so that line numbers stay."""
     if code.lstrip().startswith("%%"):
         return ""
     lines = code.split("\n")

@@ -22,14 +22,14 @@ def versions() -> tuple[str, ...]:
 
 @functools.cache
 def _modules(version: str) -> dict[str, dict[str, list[str] | None]]:
-    """For tf and tf.compat.v1: module -> its names; None: any name may be there."""
+    """For tf and tf.compat.v1: module -> its names, or None if they are not known."""
     text = (DATA / f"tensorflow-{version}.json").read_text("utf-8")
     found: dict[str, dict[str, list[str] | None]] = json.loads(text)
     return found
 
 
 class Target:
-    """A TensorFlow that code shall run on.
+    """A TensorFlow that code has to run on.
 
     Args:
       version: such as "2.21".
@@ -48,10 +48,10 @@ class Target:
         self._modules = _modules(version)
 
     def has(self, name: str) -> bool:
-        """Whether a canonical name (`tf.X`, `tf.compat.v1.X`) is there.
+        """Whether this TensorFlow has a canonical name (`tf.X`, `tf.compat.v1.X`).
 
-        Only the part up to the first class or function is looked at: attributes of
-        those are not listed.
+        What follows the first class or function in the name is ignored: attributes of
+        classes and functions are not listed.
         """
         rest = name.partition(".")[2]
         table = self._modules["v2"]
@@ -71,9 +71,9 @@ class Target:
 
     @property
     def has_estimator(self) -> bool:
-        """Whether it has Estimator and, with it, Keras 2; it is the last one if so."""
+        """Whether this TensorFlow has Estimator; it has Keras 2 as `tf.keras` then."""
         return self.has("tf.estimator")
 
     def has_v1(self, name: str) -> bool:
-        """Whether `tf.X` is there as `tf.compat.v1.X`."""
+        """Whether this TensorFlow has `tf.X` as `tf.compat.v1.X`."""
         return self.has(name.replace("tf.", f"tf.{_V1}.", 1))

@@ -1,7 +1,7 @@
-"""Processes that `multiprocessing` starts afresh are in the program's world too.
+"""Gives the program's world to the processes that `multiprocessing` spawns.
 
-A spawned child gets a message from its parent before it imports the program. One more
-item of that message prepares the child as it is unpickled. A forked child needs
+A spawned child gets a message from its parent before it imports the program. An item
+is added to that message; unpickling the item prepares the child. A forked child needs
 nothing.
 """
 
@@ -21,12 +21,12 @@ from hookbridge.run.own_modules import OwnLoader, Program
 
 # The module that a child runs in the place of the program's main file.
 SPAWNED = "hookbridge.run.spawned"
-# The program of this process, if it is such a child.
+# The program of this process, if this process is a spawned child.
 _in_child: dict[str, tuple[Located, Program]] = {}
 
 
 class Inherited:
-    """The item of the message: reading it makes the child's world.
+    """The added item of the message: unpickling it calls `start` in the child.
 
     Args:
       launch: what the parent was asked for.
@@ -36,8 +36,8 @@ class Inherited:
         self._launch = launch
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
-        # The child finds hookbridge where the parent does; its `sys.path` is set from
-        # the same message, but later.
+        # The child needs the parent's `sys.path` to find hookbridge. The same message
+        # sets it too, but only after this item is unpickled.
         path = f"__import__('sys').path.__setitem__(slice(None), {sys.path!r})"
         module = f"__import__({__name__!r}, fromlist=['start'])"
         fields = repr(dataclasses.asdict(self._launch))
@@ -45,7 +45,7 @@ class Inherited:
 
 
 def inherit(launch: Launch) -> None:
-    """Prepares the message to every child that this process will start."""
+    """Adds the item to the message of every child that this process will spawn."""
     plain = multiprocessing.spawn.get_preparation_data
 
     def get_preparation_data(name: str) -> dict[str, Any]:

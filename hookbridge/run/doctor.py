@@ -1,4 +1,4 @@
-"""What the installed TensorFlow lacks of a program, and who does something about it.
+"""What a program needs that the installed TensorFlow lacks, and who can mend it.
 
 Nothing is run and TensorFlow is not imported: the files are parsed.
 """
@@ -24,7 +24,7 @@ _NO_LACK = frozenset(
 _RUN = {**OTHER_RUN, **{rule.code: rule.run for rule in RULES}}
 CONTRIB = "tf.contrib"
 HEADER = ("place", "name", "hookbridge run", "hookbridge migrate", "a person")
-# The widest text of a cell of the table; JSON has the whole of it.
+# The longest text in a cell of the table, in characters; JSON has the full text.
 WIDTH = 60
 # What `hookbridge run` says of a name of tf.contrib without a rule of its own.
 _ANSWERED = "answers as docs/running-tf1.md says"
@@ -59,9 +59,9 @@ class Diagnoses:
     """All places of all files.
 
     Attributes:
-      target: the TensorFlow that the program shall run on.
+      target: the TensorFlow that the program has to run on.
       files: number of files that were read.
-      found: what is left to a person first, then by file and line.
+      found: the places by file and line; those that are left to a person come first.
       unread: files that were not read; a person has to look at them.
     """
 
@@ -77,11 +77,11 @@ class Diagnoses:
 
 
 def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
-    """Looks at files and folders.
+    """Lists what the programs in files and folders need and the target lacks.
 
     Args:
       paths: files of Python, notebooks, or folders.
-      target: the TensorFlow that they shall run on, such as "2.21".
+      target: the TensorFlow that they have to run on, such as "2.21".
 
     Raises:
       errors.InvalidArgumentError: a path does not exist, or the names of the target
@@ -118,7 +118,7 @@ def as_json(diagnoses: Diagnoses) -> str:
 
 
 def as_table(diagnoses: Diagnoses) -> str:
-    """The diagnoses as a table, a line each."""
+    """The diagnoses as a table with one line for each."""
     lines = [f"{diagnoses.files} files read; target TensorFlow {diagnoses.target}."]
     if diagnoses.found:
         lines += aligned([HEADER, *map(_row, diagnoses.found)], left=len(HEADER))

@@ -16,7 +16,8 @@ from hookbridge.migrate.target import NEWEST, Target
 TENSORFLOW = frozenset(
     ("tensorflow", "tensorflow_estimator", "keras", "tf_keras", "tf_slim", "horovod")
 )
-# Left behind in upgraded programs by tf_upgrade_v2, so they prove nothing alone.
+# tf_upgrade_v2 leaves these names in upgraded programs. So they mean TensorFlow 1 only
+# if the file has no `new` name.
 _LEFTOVERS = ("tf.layers", "tf.summary", "tf.contrib", "tf.estimator")
 # Methods of the datasets of version 1.
 _OLD_METHODS = frozenset({"make_one_shot_iterator", "make_initializable_iterator"})
@@ -57,7 +58,7 @@ class Evidence(NamedTuple):
 
     Attributes:
       file: the file.
-      tensorflow: it imports TensorFlow or what brings it.
+      tensorflow: an import of TensorFlow, or of a package that brings it.
       old: a name, under `import tensorflow as tf`, that only TensorFlow 1 had.
       leftover: a name that only TensorFlow 1 had and that upgraded programs may have.
       new: a name that a program of TensorFlow 2 writes, `tf.compat.v1` included.
@@ -91,7 +92,7 @@ def examine(module: Module) -> Evidence:
 
 
 def _kinds(module: Module) -> Iterator[tuple[str, str, int]]:
-    """All kinds of evidence: kind, name and line."""
+    """Each piece of evidence: its kind, name and line."""
     source, names, target = module.source, module.names, Target(NEWEST)
     for finding in name_findings.find(source, names, target):
         if finding.code in ("V1_NAME", "LAYERS") or finding.name.startswith("tf.con"):
@@ -153,7 +154,7 @@ def _imports(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def _is_dimension(node: ast.expr) -> bool:
-    """Whether it is `x.shape[i]` or `x.get_shape()[i]`, which version 1 wraps."""
+    """Whether it is `x.shape[i]` or `x.get_shape()[i]`: a `Dimension` in TF1."""
     if not isinstance(node, ast.Subscript):
         return False
     shape = node.value

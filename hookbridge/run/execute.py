@@ -23,8 +23,8 @@ def prepare(launch: Launch) -> Callable[[], int]:
       launch: what was asked for.
 
     Returns:
-      What runs the program in this process. It returns 0; an exception of the
-      program, `SystemExit` included, passes through.
+      A function that runs the program in this process. It returns 0; an exception of
+      the program, `SystemExit` included, passes through.
 
     Raises:
       errors.InvalidArgumentError: the program does not exist or is no Python, or
@@ -33,7 +33,7 @@ def prepare(launch: Launch) -> Callable[[], int]:
       errors.MissingExtraError: what the program needs is not installed.
     """
     worlds.check_not_imported()
-    # With `python -P` there is no place for the program's folder.
+    # `python -P` does not put the program's folder into `sys.path`.
     puts_folder = not getattr(sys.flags, "safe_path", False)
     if launch.as_module and puts_folder:
         sys.path[0] = os.getcwd()

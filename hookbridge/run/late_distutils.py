@@ -1,4 +1,4 @@
-"""`distutils`, which Python lost in 3.12 and whose versions old programs compare."""
+"""`distutils`, which Python lost in 3.12: old programs compare versions with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "distutils"
 
 
 class LateDistutils:
-    """Finds the copy that setuptools has, if Python and nobody else has one."""
+    """Finds the copy in setuptools, where no other finder has `distutils`."""
 
     @staticmethod
     def find_spec(

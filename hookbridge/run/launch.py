@@ -17,8 +17,8 @@ class Launch:
       as_module: whether it runs as `python -m` does.
       keras: 2 or 3; None reads it from the source.
       v1: whether TensorFlow behaves as version 1 does; None reads it from the source.
-      guests: a file with hooks and callbacks that join every training; None is none.
-      steps_per_epoch: steps that make an epoch for them, where a loop has no epochs.
+      guests: a file with hooks and callbacks that join every training; None for none.
+      steps_per_epoch: steps in an epoch of these guests, for loops without epochs.
     """
 
     program: str

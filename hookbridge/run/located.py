@@ -14,8 +14,8 @@ from pathlib import Path
 from hookbridge import errors
 from hookbridge.run.launch import Launch
 
-# Installed code that was written for TensorFlow 1 and does not run on 2, 2.15 included:
-# it gets what the program gets. Part of the path -> what it is.
+# Installed code that was written for TensorFlow 1 and runs on no TensorFlow 2, also not
+# on 2.15: its imports are answered like the program's. Part of the path -> what it is.
 OLD_LIBRARIES = {
     "tf_slim": "what stands behind tf.contrib",
     "traceml/integrations/tensorflow.py": "Polyaxon's hook",
@@ -26,7 +26,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 @dataclass(frozen=True)
 class Located:
-    """A program that exists.
+    """Where a program was found.
 
     Attributes:
       file: its main file, as `__file__` of `__main__` shows it.
@@ -57,7 +57,7 @@ def _file(path: str) -> Located:
             f"Received the program {path!r}, which does not exist; expected a Python "
             "file, or `-m` and the name of a module."
         )
-    # A link's own folder counts for Python only if it leads to a folder.
+    # As in Python: a link to a file is followed, a link to a folder is not.
     folder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(file))
     return Located(file, os.path.abspath(folder), path)
 
@@ -83,7 +83,7 @@ def _module(name: str) -> Located:
 
 
 class OwnCode:
-    """Which files are the program's own, and not of an installed package.
+    """Tells the program's own files from those of installed packages.
 
     Args:
       folder: the program's folder.
@@ -101,8 +101,8 @@ class OwnCode:
     def __contains__(self, file: str) -> bool:
         if self.is_old_library(file):
             return True
-        # Asked of each of the thousands of modules that TensorFlow has: a folder is
-        # looked at once.
+        # TensorFlow imports thousands of modules, and this is asked for each of them:
+        # the answer is kept for each folder.
         folder = os.path.dirname(
             os.path.realpath(file) if os.path.islink(file) else file
         )

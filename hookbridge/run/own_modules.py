@@ -24,12 +24,12 @@ if TYPE_CHECKING:  # it imports TensorFlow
 
 
 class Program:
-    """A program's own files and its world, which is entered when one needs it.
+    """A program's own files and its world, which is entered when a file needs it.
 
     Args:
       launch: what was asked for.
       own: which files are its own.
-      modules: those that were found by reading.
+      modules: the modules that `read_program` found.
     """
 
     def __init__(self, launch: Launch, own: OwnCode, modules: Sequence[Module]) -> None:
@@ -46,7 +46,7 @@ class Program:
         return any(e.tensorflow for e in self._evidence.values())
 
     def evidence(self, file: str) -> Evidence:
-        """That of one file; one that was not found by reading is read now."""
+        """The evidence of one file; a file that `read_program` missed is read now."""
         if file not in self._evidence:
             module = read_file(file)
             if isinstance(module, Unread):
@@ -63,7 +63,7 @@ class Program:
             self.entered = True
             worlds.enter(self.world)
             if self._launch.guests is not None:
-                # It imports TensorFlow, which only now is as the world needs it.
+                # This imports TensorFlow, so it must come after `worlds.enter`.
                 from hookbridge.run.joining.install import install as join
 
                 self._party = join(
@@ -74,13 +74,13 @@ class Program:
                 )
 
     def report(self) -> list[str]:
-        """What to tell at the end about guests from outside."""
+        """The lines to print at the end about guests from outside."""
         return self._party.report() if self._party else []
 
     def means_old(self, file: str) -> bool | None:
         """Whether a file means TensorFlow 1; None for one that imports no TensorFlow.
 
-        The world is entered if it does.
+        A file of the program that imports TensorFlow enters the world here.
         """
         if self.own.is_old_library(file):
             return True
@@ -106,7 +106,7 @@ class OwnLoader(SourceFileLoader):
         self._program = program
 
     def get_code(self, fullname: str) -> Any:
-        """Compiles the file; what Python keeps in `__pycache__` is left alone."""
+        """Compiles the file; `__pycache__` is neither read nor written."""
         path = self.get_filename(fullname)
         data = self.get_data(path)
         old = self._program.means_old(path)
@@ -117,7 +117,7 @@ class OwnLoader(SourceFileLoader):
 
 
 class OwnFinder:
-    """Finds the program's own modules, and no others, for `OwnLoader`.
+    """Finds only the program's own modules; `OwnLoader` loads them.
 
     Args:
       program: the program.
@@ -143,7 +143,7 @@ class OwnFinder:
 
 
 def read(launch: Launch, located: Located) -> Program:
-    """Reads a program and lets Python load its own modules as its world says."""
+    """Reads a program; from now on `OwnLoader` loads its own modules."""
     own = OwnCode(located.folder)
     program = Program(launch, own, read_program(located.file, own.roots()))
     sys.meta_path.insert(0, OwnFinder(program))

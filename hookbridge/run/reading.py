@@ -1,4 +1,4 @@
-"""Reads a program and the modules of its own that it imports; nothing is executed."""
+"""Reads a program and those of its own modules that it imports; executes nothing."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def read_file(file: str) -> Module | Unread:
 
 
 def read_program(file: str, roots: Sequence[str]) -> list[Module]:
-    """The main file first, then what it imports from folders of the user's own.
+    """The main file, then the modules that it imports from the user's own folders.
 
-    A module that is no Python source any more is left out: importing it tells why.
+    A module that cannot be parsed is left out: importing it later shows the error.
 
     Args:
       file: the main file.
@@ -51,7 +51,7 @@ def read_program(file: str, roots: Sequence[str]) -> list[Module]:
 
 
 def _imported(module: Module, roots: Sequence[str]) -> Iterator[str]:
-    """The files that a module's import statements may stand for."""
+    """The files that a module's import statements may refer to."""
     folder = os.path.dirname(os.path.abspath(module.source.file))
     for node in module.source.nodes:
         if isinstance(node, ast.Import):
@@ -70,9 +70,9 @@ def _imported(module: Module, roots: Sequence[str]) -> Iterator[str]:
 
 
 def _files(parts: list[str], roots: Sequence[str]) -> Iterator[str]:
-    """The file of each package on the way to a dotted name, and of the name."""
+    """The files of the packages in a dotted name, and the file of its last part."""
     if parts[:1] == ["hookbridge"]:
-        return  # a library, also where it is a checkout
+        return  # a library, even if `roots` has a checkout of it
     for root in roots:
         place, found = root, []
         for part in parts:

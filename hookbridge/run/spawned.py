@@ -1,4 +1,4 @@
-"""Runs in a spawned child in the place of the program's main file."""
+"""The main module of a spawned child: runs the program's main file."""
 
 from __future__ import annotations
 

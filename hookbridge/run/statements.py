@@ -25,9 +25,9 @@ class Imports:
 
     Args:
       old: whether `tensorflow` in it means TensorFlow 1.
-      strict: whether a name that nothing stands behind cannot be imported. It can
-        elsewhere, and raises when it is used; a program that catches `ImportError`
-        has another way.
+      strict: whether importing a name that is gone raises `ImportError`, for imports
+        whose `ImportError` the file catches: the file then has another way. Without
+        `strict` such a name is imported and raises when it is used.
     """
 
     def __init__(self, old: bool, strict: bool = False) -> None:
@@ -35,7 +35,7 @@ class Imports:
 
     @property
     def strict(self) -> Imports:
-        """What answers imports whose `ImportError` the file catches."""
+        """The strict form, for imports whose `ImportError` the file catches."""
         return Imports(self._old, strict=True)
 
     def module(self, dotted: str) -> Any:
@@ -79,7 +79,7 @@ class Imports:
                 namespace[name] = value
 
 
-# What the files of a program import under the name `HELPER`.
+# Each rewritten file imports one of these under the name `HELPER`.
 old = Imports(old=True)
 new = Imports(old=False)
 
@@ -99,7 +99,7 @@ def rewrite(tree: ast.Module, old: bool) -> ast.Module:
 
 
 def _comes_first(statement: ast.stmt) -> bool:
-    """Whether Python wants it at the top: the docstring, and imports of __future__."""
+    """Whether it must stay at the top: a docstring, or an import of `__future__`."""
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -153,7 +153,7 @@ class _Rewriting(ast.NodeTransformer):
         return [ast.copy_location(m, node) for m in made]
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """`map` takes the arguments of `tf.contrib.data`."""
+        """Translates the arguments that `map` had in `tf.contrib.data`."""
         self.generic_visit(node)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         size: ast.expr | None = None

@@ -1,6 +1,6 @@
 """What `tensorflow` is in the program's own files.
 
-A view is a module that stands before TensorFlow's own and adds the names that died.
+A view is a module that wraps modules of TensorFlow and adds the names that are gone.
 TensorFlow's modules stay as they are, so libraries see TensorFlow 2.
 """
 
@@ -18,17 +18,18 @@ from hookbridge.run.contrib import namespace
 from hookbridge.run.contrib.gone import Gone
 from hookbridge.run.world import LAST_WITH_KERAS2
 
-# Private modules of TensorFlow 1 -> where their names are today, for modules that are
-# gone. `tf.X` is a public module.
+# Private modules of TensorFlow 1 that are gone -> where their names are today.
 MOVED = {
     "tensorflow.python.estimator": "tensorflow_estimator.python.estimator",
 }
-# The same for modules that are there, but ask for another Keras than the program's.
+# Private modules that still exist, but may use another Keras than the program's: the
+# names of `tf.compat.v1.layers` come before theirs.
 LAYERS = frozenset(
     f"tensorflow.python.layers.{name}"
     for name in ("base", "convolutional", "core", "layers", "normalization", "pooling")
 )
-# A part of the name of a private module, and where public names for it are.
+# A part of a private module's name, and the module of `tf.compat.v1` whose public names
+# replace those that it lost.
 PUBLIC = (
     (".training.", "train"),
     ("pywrap", "train"),
@@ -38,18 +39,19 @@ PUBLIC = (
 PYTHON = "tensorflow.python"
 PYTHON_KERAS = "tensorflow.python.keras"
 KERAS = "keras"
-# Names of private modules that are others than in TensorFlow 1; the public ones count.
+# Names of private modules that are something else than in TensorFlow 1: the names of
+# `tf.compat.v1` replace them.
 OTHERS = {"tensorflow.python.framework.device": ("DeviceSpec",)}
 MNIST = "tensorflow.examples.tutorials.mnist"
 
 
 class View(types.ModuleType):
-    """A module whose names are those of several, and some of its own.
+    """A module with the names of several modules, and some names of its own.
 
     Args:
       name: its `__name__`.
       modules: where a name is looked for, in this order.
-      own: names that come before all of them, each with what makes it.
+      own: names that come before all modules -> the function that makes the value.
     """
 
     def __init__(
@@ -86,12 +88,12 @@ class View(types.ModuleType):
 
 
 def is_gone(found: Any) -> bool:
-    """Whether nothing stands behind what was found."""
+    """Whether the found object is a `Gone`: the name exists no more."""
     return isinstance(found, Gone)
 
 
 def device(name_or_function: Any) -> Any:
-    """`tf.device` of version 2 that takes functions as well."""
+    """`tf.device` of TensorFlow 2 that also takes functions."""
     import tensorflow as tf
 
     if callable(name_or_function):
@@ -101,7 +103,7 @@ def device(name_or_function: Any) -> Any:
 
 @functools.cache
 def tensorflow(old: bool) -> View:
-    """`tensorflow` of a file.
+    """What `tensorflow` is in a file.
 
     Args:
       old: whether it means TensorFlow 1.
@@ -120,7 +122,7 @@ def tensorflow(old: bool) -> View:
 
 
 def _shared() -> dict[str, Callable[[], Any]]:
-    """The names that both views have and TensorFlow has not."""
+    """The names that both views add to TensorFlow's."""
     own: dict[str, Callable[[], Any]] = {
         "contrib": namespace.root,
         "examples": _examples,
@@ -132,7 +134,7 @@ def _shared() -> dict[str, Callable[[], Any]]:
 
 
 def _examples() -> View:
-    """`tensorflow.examples`, as far as there is something behind it."""
+    """`tensorflow.examples`, with nothing but the reader of MNIST in it."""
     from hookbridge.run.contrib.areas import mnist
 
     *above, last = MNIST.split(".")
@@ -145,11 +147,11 @@ def _examples() -> View:
 
 
 def find(old: bool, dotted: str) -> Any:
-    """The object that a dotted name of TensorFlow stands for.
+    """The object that a dotted name of TensorFlow or Keras stands for.
 
     Args:
       old: whether the file means TensorFlow 1.
-      dotted: begins with `tensorflow`.
+      dotted: begins with `tensorflow` or `keras`.
 
     Raises:
       ImportError: there is nothing of that name.
@@ -175,10 +177,10 @@ def find(old: bool, dotted: str) -> Any:
 
 @functools.cache
 def _private(dotted: str) -> Any:
-    """A private module, with public names for those that it lost.
+    """A private module; public names replace those that it lost.
 
-    Many functions were defined elsewhere in TensorFlow 1 than they are today, under
-    the same name, and most have a public one.
+    Many functions have moved to another private module since TensorFlow 1. Most of
+    them are also public, under the same name.
     """
     v1 = importlib.import_module("tensorflow").compat.v1
     try:
@@ -189,7 +191,7 @@ def _private(dotted: str) -> Any:
                 return importlib.import_module(place + dotted[len(prefix) :])
         raise
     if hasattr(real, "__path__"):
-        return real  # what it holds are modules
+        return real  # a package holds only modules
     if dotted in LAYERS:
         return View(dotted, (v1.layers, real))
     public = [getattr(v1, name) for part, name in PUBLIC if part in dotted]
@@ -200,16 +202,16 @@ def _private(dotted: str) -> Any:
 
 
 def _keras2() -> str:
-    """The package that `keras` means: that of `tf.keras`, if it is Keras 2."""
+    """The package that `keras` means: tf_keras where `tf.keras` is tf_keras."""
     is_legacy = os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true")
     return "tf_keras" if is_legacy and tf_version() > LAST_WITH_KERAS2 else KERAS
 
 
 @functools.cache
 def _private_keras(dotted: str) -> Any:
-    """A module of `tensorflow.python.keras`, as the Keras of `tf.keras` has it.
+    """A module of `tensorflow.python.keras`, taken from the Keras of `tf.keras`.
 
-    TensorFlow keeps an old copy there, whose layers and models are others.
+    TensorFlow keeps an old copy of Keras there, whose classes do not fit `tf.keras`.
     """
     package, rest = _keras2(), dotted[len(PYTHON_KERAS) :]
     if package == KERAS and tf_version() > LAST_WITH_KERAS2:

@@ -1,7 +1,7 @@
 """Which TensorFlow a program gets: decided from its source, entered once.
 
-A *world* is what a process looks like to the program: which Keras, which behaviour
-of TensorFlow, and what `import tensorflow` means in the program's own files.
+A *world* is what the program finds in its process: which Keras, which behaviour of
+TensorFlow, and what `import tensorflow` means in the program's own files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LAST_WITH_KERAS2 = (2, 15)
 
 @dataclass(frozen=True)
 class World:
-    """What a program's process looks like to it.
+    """What a program finds in its process.
 
     Attributes:
       old: whether files without evidence of their own mean TensorFlow 1 when they
@@ -38,7 +38,7 @@ class World:
       keras2: whether `tf.keras` is to be Keras 2; None leaves it as it is.
       estimator: the first use of Estimator in the program, if any.
       slim: the first use of a name that tf_slim stands for, if any.
-      reasons: what the decisions rest on, for the line that tells them.
+      reasons: why the world is as it is, for the line that `told` returns.
     """
 
     old: bool = False
@@ -63,8 +63,8 @@ def means_old(evidence: Evidence, world: World | None) -> bool:
     """Whether `import tensorflow` in a file means TensorFlow 1.
 
     Args:
-      evidence: that of the file.
-      world: decides for a file that shows nothing; None says no.
+      evidence: the evidence in the file.
+      world: decides for a file without evidence; None decides for TensorFlow 2.
     """
     if evidence.old:
         return True
@@ -139,7 +139,7 @@ def _is_true(value: str) -> bool:
 
 
 def tf_version() -> tuple[int, int]:
-    """The version of the installed TensorFlow, which is not imported.
+    """The version of the installed TensorFlow; TensorFlow is not imported.
 
     Raises:
       errors.MissingExtraError: TensorFlow is not installed.
@@ -158,10 +158,10 @@ def tf_version() -> tuple[int, int]:
 
 
 def _check_installed(world: World) -> None:
-    """Makes sure that what the program needs is there.
+    """Makes sure that what the program needs is installed.
 
     Raises:
-      errors.MissingExtraError: it is not.
+      errors.MissingExtraError: something is missing.
     """
     needs: list[tuple[str, str, object]] = [("tf_slim", "contrib", world.slim)]
     if tf_version() > LAST_WITH_KERAS2:
@@ -175,7 +175,7 @@ def _check_installed(world: World) -> None:
 
 
 def enter(world: World) -> None:
-    """Makes this process the program's world; TensorFlow is imported here.
+    """Prepares this process as the world says; TensorFlow is imported here.
 
     Raises:
       errors.ImportOrderError: TensorFlow was imported before.
@@ -214,7 +214,10 @@ def check_not_imported() -> None:
 
 
 def has_estimator(world: World) -> bool:
-    """Whether Estimator is there, for the program or for libraries that look for it."""
+    """Whether this process has Estimator: the program uses it, or it is installed.
+
+    Libraries may look for an Estimator that the program itself does not use.
+    """
     names = ["tensorflow_estimator"]
     if tf_version() > LAST_WITH_KERAS2:
         names.append("tf_keras")

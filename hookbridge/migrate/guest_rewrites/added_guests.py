@@ -28,7 +28,7 @@ NAME = "added-guests"
 def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
     """Wraps the hooks of one training, with a comment above it."""
     if (dotted(old.func) or "").partition(".")[0] in context.fits:
-        return new  # `fit` takes callbacks as they are
+        return new  # `fit` takes callbacks without a wrapper
     arguments = list(new.args)
     for number, argument in enumerate(new.args):
         value = argument.value

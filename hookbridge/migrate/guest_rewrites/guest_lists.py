@@ -52,7 +52,7 @@ def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
 
 
 def _are_native(found: list[cst.BaseExpression], context: Context) -> bool:
-    """Whether all callbacks were hooks of this file: those have no epochs."""
+    """Whether all callbacks were hooks of this file: such callbacks need no epochs."""
     callbacks = [i for i in found if kind_of(i, context) == "callback"]
     return all(
         isinstance(item, cst.Call)

@@ -1,4 +1,4 @@
-"""Whether a hook class is pure Python, and its methods as those of a callback."""
+"""Tells whether a hook class is pure Python, and makes a callback of its methods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TWINS = {
     "after_run": ("on_train_batch_end", ("self", "batch", "logs=None")),
     "end": ("on_train_end", ("self", "logs=None")),
 }
-# Names that Keras gives a meaning on a callback, or as a parameter.
+# Names that Keras uses itself: attributes of a callback, and parameters of its methods.
 _TAKEN = frozenset({"model", "params", "validation_data"})
 _PARAMETERS = frozenset({"batch", "logs"})
 _LOGGING = ("tf.compat.v1.logging.", "tf.get_logger", "tf.logging.")
@@ -49,7 +49,7 @@ def _is_simple_method(method: cst.FunctionDef, context: Context) -> bool:
 
 
 class _Needs(cst.CSTVisitor):
-    """Whether a method uses what a callback has no twin of."""
+    """Whether a method uses something that a callback does not have."""
 
     def __init__(self, parameters: set[str], method: str, context: Context) -> None:
         super().__init__()
@@ -98,14 +98,14 @@ class _Needs(cst.CSTVisitor):
 
 
 def as_callback(node: cst.ClassDef, base: str) -> cst.ClassDef:
-    """The class with a callback's methods, on the base class of this name."""
+    """The class with a callback's methods and the base class `base`."""
     changed = node.visit(_Renamer())
     assert isinstance(changed, cst.ClassDef)
     return changed.with_changes(bases=[cst.Arg(cst.parse_expression(base))])
 
 
 class _Renamer(cst.CSTTransformer):
-    """Renames events, drops their parameters and says how to stop."""
+    """Renames events, changes their parameters, and stops as a callback does."""
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
@@ -137,7 +137,7 @@ class _Renamer(cst.CSTTransformer):
 
 
 def _with_super(method: cst.FunctionDef) -> cst.FunctionDef:
-    """`__init__` that calls Keras's, which sets what Keras reads."""
+    """`__init__` with a call of Keras's, which sets attributes that Keras reads."""
     if "super(" in cst.Module([method]).code or not isinstance(
         method.body, cst.IndentedBlock
     ):

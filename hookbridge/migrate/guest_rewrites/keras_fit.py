@@ -50,7 +50,7 @@ _EVALUATE = ("input_fn", "steps", "hooks", "checkpoint_path", "name")
 
 
 def prepare(context: Context) -> None:
-    """Chooses the Estimators, all of whose uses can be changed."""
+    """Chooses the Estimators of which all uses can be changed."""
     for name, values in context.values.items():
         value = values[0]
         if len(values) != 1 or not isinstance(value, cst.Call):
@@ -67,7 +67,7 @@ def prepare(context: Context) -> None:
         both = [found for use in uses if (found := _both(use, context)) is not None]
         trainings = [use for use in uses if (dotted(use) or "").endswith(".train")]
         if both and (len(both) > 1 or trainings):
-            continue  # `max_steps` counts those of all trainings
+            continue  # `max_steps` counts the steps of all trainings
         calls = [use for use in uses if _call(use, context) is not None]
         if uses and len(calls) + len(both) == len(uses):
             context.fits[name] = model
@@ -75,7 +75,7 @@ def prepare(context: Context) -> None:
 
 
 def _model_of(call: cst.Call, context: Context) -> str | None:
-    """The name of the Keras model, if it is all that the Estimator is made of."""
+    """The name of the Keras model, if it is the only argument of the Estimator."""
     name = context.names.of(call.func) or ""
     if name not in _MAKERS:
         return None
@@ -86,7 +86,7 @@ def _model_of(call: cst.Call, context: Context) -> str | None:
 
 
 def _call(use: cst.CSTNode, context: Context) -> dict[str, str] | None:
-    """The arguments of a call that `fit` or `evaluate` can make, or None."""
+    """The arguments of a `train` or `evaluate`; None if Keras cannot do the same."""
     call = context.parent(use)
     if not isinstance(call, cst.Call) or call.func is not use:
         return None
@@ -106,7 +106,7 @@ _CLUSTER = "TF_CONFIG"
 
 
 def _both(use: cst.CSTNode, context: Context) -> Specs | None:
-    """What `train_and_evaluate` is given with an Estimator, if `fit` can take it."""
+    """The arguments of an Estimator's `train_and_evaluate`, if `fit` takes them."""
     argument = context.parent(use)
     call = None if argument is None else context.parent(argument)
     if not isinstance(call, cst.Call) or not is_both(call, context):
@@ -125,7 +125,7 @@ def _is_statement(call: cst.Call, context: Context) -> bool:
 
 
 def _gives_dataset(function: str, context: Context) -> bool:
-    """Whether a function of this file returns a dataset and takes nothing."""
+    """Whether a function of this file takes no arguments and returns a dataset."""
     for node in context.module.body:
         if isinstance(node, cst.FunctionDef) and node.name.value == function:
             code = context.code(node.body)
@@ -137,7 +137,7 @@ def _gives_dataset(function: str, context: Context) -> bool:
 def apply(
     old: cst.SimpleStatementLine, new: cst.SimpleStatementLine, context: Context
 ) -> Any:
-    """Changes the statement of one call, or takes the Estimator's away."""
+    """Changes the statement of one call, or removes that of the Estimator or a spec."""
     if len(old.body) != 1 or not context.fits:
         return new
     small = old.body[0]

@@ -1,4 +1,4 @@
-"""What `train_and_evaluate` is given, as arguments of `fit` and `evaluate`."""
+"""The arguments of `train_and_evaluate`, as those of `fit` and `evaluate`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EVALUATE = (
     *("input_fn", "steps", "name", "hooks", "exporters"),
     *("start_delay_secs", "throttle_secs"),
 )
-# How often a long training is evaluated on its way, which `fit` does not do.
+# They say when a long training is evaluated on its way. `fit` does not evaluate then.
 _WAITS = {"start_delay_secs", "throttle_secs"}
 _DEFAULT_STEPS = "100"
 
@@ -29,7 +29,7 @@ class Specs(NamedTuple):
     Attributes:
       train: `input_fn`, `max_steps` and maybe `hooks`.
       evaluate: `input_fn` and maybe `steps`.
-      names: the names that hold the two specs, if names do.
+      names: the names that the two specs have in the file, if any.
     """
 
     train: dict[str, str]
@@ -46,8 +46,8 @@ def specs(call: cst.Call, context: Context) -> Specs | None:
     """The arguments, if `fit` and one `evaluate` can take them all.
 
     Args:
-      call: of `train_and_evaluate`, in the old tree.
-      context: of the file.
+      call: a call of `train_and_evaluate`, in the old tree.
+      context: the file's context.
     """
     found: dict[str, cst.BaseExpression] = {}
     for number, argument in enumerate(call.args):
@@ -81,7 +81,7 @@ def specs(call: cst.Call, context: Context) -> Specs | None:
 
 
 def arguments(call: cst.Call, context: Context) -> dict[str, str] | None:
-    """The code of what a spec is made of; None if it is no spec, or not certain."""
+    """The code of a spec's arguments; None if it is no spec, or not certain."""
     kind = (context.names.of(call.func) or "").rpartition(".")
     if kind[0] not in _PLACES:
         return None

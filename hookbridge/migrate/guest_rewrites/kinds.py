@@ -42,7 +42,7 @@ def _kind_of_class(node: cst.BaseExpression, context: Context) -> str | None:
 def items(
     node: cst.BaseExpression, context: Context
 ) -> list[cst.BaseExpression] | None:
-    """The items of a list of guests; None where it is no list that can be seen."""
+    """The items of a list of guests; None if the code does not show a list."""
     if isinstance(node, cst.Name):
         value = context.value_of(node.value)
         if isinstance(value, cst.List | cst.Tuple | cst.BinaryOperation):

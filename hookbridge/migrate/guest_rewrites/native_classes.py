@@ -40,7 +40,7 @@ _BASE = "tf.keras.callbacks.Callback"
 
 
 def prepare(context: Context) -> None:
-    """Chooses the classes, before their uses are looked at."""
+    """Chooses the classes first: the rules for lists of guests need to know them."""
     source = parsed("module.py", 0, context.text)
     fetches = any(f.code == "FETCH_RUN" for f in guest_sites.find(source))
     for node in context.module.body:
@@ -56,7 +56,7 @@ def prepare(context: Context) -> None:
 
 
 def _why_not(node: cst.ClassDef, context: Context) -> str:
-    """Why a class of pure Python stays a hook; nothing if it need not."""
+    """Why a class of pure Python stays a hook; empty if it becomes a callback."""
     name = node.name.value
     if name in context.options.shared:
         return f"another file uses `{name}`; change both by hand"
@@ -117,7 +117,7 @@ def _is_guest_list(node: cst.CSTNode, context: Context) -> bool:
 
 
 def _all_uses(target: cst.Name, context: Context, goes: _Test) -> bool:
-    """Whether a name is given one value, and all its uses go where they should."""
+    """Whether a name is given one value, and `goes` is true for all its uses."""
     if context.value_of(target.value) is None:
         return False
     uses = [

@@ -31,7 +31,7 @@ from hookbridge.migrate.rewriting.rule import RewriteRule
 
 NAME = "native-hooks"
 # Hook -> (its arguments in order, callback, {new keyword: old} and fixed keywords,
-# what differs). An old argument that is in neither keeps the hook.
+# what differs). A hook that is given an old argument in neither stays a hook.
 _TWINS: dict[str, tuple[tuple[str, ...], str, dict[str, str], str]] = {
     "NanTensorHook": (
         ("loss_tensor",),

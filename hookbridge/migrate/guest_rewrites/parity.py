@@ -1,4 +1,4 @@
-"""The test that holds a callback to the hook that it was, in both loops."""
+"""The test that compares a callback with the hook that it was, in both loops."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def with_class(hook: cst.ClassDef, callback: cst.ClassDef, context: Context) -> 
 
 
 def _code(node: cst.ClassDef, context: Context) -> str:
-    """The class, with `tf` as the test has it."""
+    """The class, with `tf.compat.v1` where its file has another name for it."""
     code = cst.Module([node.with_changes(leading_lines=())]).code.strip() + "\n"
     if context.v1_root:
         code = re.sub(rf"\b{context.v1_root}\.", "tf.compat.v1.", code)
@@ -109,7 +109,7 @@ def _code(node: cst.ClassDef, context: Context) -> str:
 
 
 def _imports(context: Context) -> str:
-    """The file's own plain imports but those of TensorFlow, and names of its parts."""
+    """The file's plain imports; those from TensorFlow and hookbridge as aliases."""
     lines = []
     for name, module in context.imports.everything().items():
         if module.partition(".")[0] in ("tensorflow", "hookbridge"):

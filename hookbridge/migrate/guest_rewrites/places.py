@@ -10,7 +10,7 @@ from hookbridge.migrate.guest_sites import HOOK_ARGUMENTS
 from hookbridge.migrate.rewriting.context import Context
 
 FITS = ("fit", "fit_generator", "evaluate", "predict")
-# Where hooks take part in training and in nothing else.
+# Calls whose hooks take part in training only.
 TRAININGS = (
     *("train", "TrainSpec", "MonitoredTrainingSession", "SingularMonitoredSession"),
     *("MonitoredSession", "train_and_evaluate"),
@@ -26,7 +26,7 @@ def callee(node: cst.Call) -> str:
 
 
 def word(argument: cst.Arg) -> str:
-    """The keyword of an argument, or nothing."""
+    """The keyword of an argument, or an empty text."""
     return "" if argument.keyword is None else argument.keyword.value
 
 
@@ -36,12 +36,12 @@ def given_arguments(
     """The code of the arguments by name, without those that are `None`.
 
     Args:
-      arguments: of a call.
-      order: names of those that may be given without one.
-      context: of the file.
+      arguments: the arguments of a call.
+      order: the names of arguments that may be given by position.
+      context: the file's context.
 
     Returns:
-      `{name: code}`; None if a name cannot be told.
+      `{name: code}`; None if the name of an argument is not certain.
     """
     given = {}
     for number, argument in enumerate(arguments):
@@ -64,7 +64,7 @@ def takes_hooks(call: cst.Call, argument: cst.Arg) -> bool:
 
 
 def is_training(call: cst.Call, argument: cst.Arg) -> bool:
-    """Whether the guests of the argument take part in training alone."""
+    """Whether the guests in the argument take part in training only."""
     if word(argument) == "callbacks":
         return callee(call) == "fit"
     if word(argument) == "hooks":
@@ -73,7 +73,7 @@ def is_training(call: cst.Call, argument: cst.Arg) -> bool:
 
 
 def bridge(node: cst.BaseExpression, context: Context) -> str:
-    """ "as_hooks" or "as_callbacks" for a call of it, else nothing."""
+    """ "as_hooks" or "as_callbacks" for a call of one, else an empty text."""
     if not isinstance(node, cst.Call):
         return ""
     raw = context.names.raw(node.func) or ""

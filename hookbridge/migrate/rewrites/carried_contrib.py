@@ -29,7 +29,7 @@ _rename = renaming(NAME, (CARRIED,))
 
 
 def apply(old: cst.Attribute, new: cst.Attribute, context: Context) -> Any:
-    """Renames what no rule of calls has taken."""
+    """Renames a name, unless a rule for calls replaces it."""
     return new if old in context.taken else _rename(old, new, context)
 
 

@@ -21,7 +21,7 @@ NAME = "contrib-calls"
 _TOWERS = "tf.contrib.estimator.replicate_model_fn"
 _RUN_CONFIG = "tf.contrib.learn.RunConfig"
 _INDEX_TABLE = "tf.contrib.lookup.index_table_from_tensor"
-# What `hb.estimator.RunConfig` takes of what contrib's took.
+# Arguments of contrib's RunConfig that `hb.estimator.RunConfig` takes too.
 _RUN_CONFIG_WORDS = frozenset(
     {
         *("tf_random_seed", "save_summary_steps", "save_checkpoints_secs"),
@@ -33,7 +33,7 @@ _RUN_CONFIG_WORDS = frozenset(
 
 
 def prepare(context: Context) -> None:
-    """Chooses the configurations, so that their imports go."""
+    """Chooses the calls of RunConfig, so that their imports can go."""
     for chain in context.chains:
         call = context.parent(chain)
         if (
@@ -46,7 +46,7 @@ def prepare(context: Context) -> None:
 
 
 def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
-    """Changes the arguments; the names are changed by other rules but for RunConfig."""
+    """Changes the arguments. Other rules change the names, except that of RunConfig."""
     name = context.names.of(old.func)
     if name == _TOWERS:
         return _towers(old, new, context)
@@ -70,7 +70,7 @@ def _named(argument: cst.Arg, word: str) -> cst.Arg:
 
 
 def _towers(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
-    """Its second argument was the reduction; ours takes the devices there."""
+    """In contrib the second argument is the reduction; in hookbridge the devices."""
     if len(new.args) < 2 or _word(new.args[1]) or new.args[1].star:
         return new
     words = ("", "loss_reduction", "devices")

@@ -68,7 +68,7 @@ class _Reads(cst.CSTVisitor):
 def apply(
     old: cst.SimpleStatementLine, new: cst.SimpleStatementLine, context: Context
 ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.SimpleStatementLine]:
-    """Puts the line above that statement."""
+    """Puts the line that parses the flags above the statement that `prepare` found."""
     if context.early_flags is None or context.early_flags[0] is not old:
         return new
     line = f"{context.early_flags[1]}({context.imports.name_of('sys')}.argv)"

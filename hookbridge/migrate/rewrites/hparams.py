@@ -26,7 +26,7 @@ _METHODS = re.compile(
 
 
 def prepare(context: Context) -> None:
-    """Chooses the calls."""
+    """Chooses the calls, if the file calls no method of HParams."""
     if _METHODS.search(context.text):
         return
     for chain in context.chains:

@@ -110,7 +110,7 @@ def _replaced(small: cst.BaseSmallStatement, context: Context) -> list[str] | No
 def _removed(
     old: cst.SimpleStatementLine, new: cst.SimpleStatementLine, context: Context
 ) -> Any:
-    """Nothing, or `pass` where a block would be empty."""
+    """Removes the line; writes `pass` if its block would be empty."""
     block = context.parent(old)
     if isinstance(block, cst.IndentedBlock) and len(block.body) == 1:
         return new.with_changes(body=[cst.Pass()])

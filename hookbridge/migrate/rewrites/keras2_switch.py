@@ -28,7 +28,7 @@ _NEEDING = (
 
 
 def apply(old: cst.Module, new: cst.Module, context: Context) -> cst.Module:
-    """Asks for the two lines; they go above all other imports."""
+    """Asks `Imports` for the two lines above all other imports."""
     if context.target.has_estimator or VARIABLE in context.text:
         return new
     names = [n for c in context.chains if (n := context.names.of(c)) is not None]

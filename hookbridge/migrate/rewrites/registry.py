@@ -40,8 +40,8 @@ from hookbridge.migrate.rewrites import (
 )
 from hookbridge.migrate.rewriting.rule import RewriteRule
 
-# `v1-imports` decides what `tf` means; an import goes if the rules of calls before it
-# have taken all that it is used for.
+# `v1-imports` is first: it decides what `tf` means. The rules for calls come before
+# `imports`: an import goes if they have replaced all its uses.
 REWRITES: tuple[RewriteRule, ...] = (
     v1_imports.RULE,
     contrib_calls.RULE,
@@ -67,7 +67,7 @@ REWRITES: tuple[RewriteRule, ...] = (
     keras2_switch.RULE,
     v1_behaviour.RULE,
 )
-# The comments of what is left are no rule of the tree, but are chosen like one.
+# Writing the comments is no rule for the tree, but is chosen by name like a rule.
 TODOS = "todos"
 
 
@@ -77,7 +77,7 @@ def chosen(
     """The rules that `only` and `skip` leave, and whether comments are written.
 
     Raises:
-      errors.InvalidArgumentError: a name is no rule's.
+      errors.InvalidArgumentError: no rule has one of the names.
     """
     known = [*(rule.name for rule in rules), TODOS]
     for name in (*only, *skip):

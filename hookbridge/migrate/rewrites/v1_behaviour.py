@@ -21,7 +21,7 @@ NAME = "v1-behaviour"
 
 
 def apply(old: cst.Module, new: cst.Module, context: Context) -> cst.Module:
-    """Asks for the line; the imports of the module put it behind themselves."""
+    """Asks `Imports` for the line, which goes after the imports of the module."""
     found = [f for f in context.findings if f.code == "V1_BEHAVIOUR"]
     if not found or not _is_program(old, context, found[0].line):
         return new

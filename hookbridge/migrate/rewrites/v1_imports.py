@@ -26,7 +26,7 @@ _KERAS = "tensorflow.keras."
 
 
 def prepare(context: Context) -> None:
-    """Decides, before any rule asks what a name stands for."""
+    """Decides first, because all other rules ask what a name means."""
     roots = [n for n, v in context.imports.bound.items() if v == "tensorflow"]
     if len(roots) == 1 and roots[0] != "tensorflow" and _is_v1(roots[0], context):
         context.v1_root = roots[0]
@@ -52,7 +52,7 @@ def _is_v1(root: str, context: Context) -> bool:
 
 
 def _top_level(module: cst.Module) -> list[str]:
-    """The names that plain imports of `tensorflow` bind outside of all blocks."""
+    """The names that `import tensorflow` binds outside of all blocks."""
     return [
         imported_as(alias) or ""
         for statement in module.body
@@ -85,7 +85,7 @@ def apply(
 
 
 def _keras(old: cst.ImportFrom, new: cst.ImportFrom, context: Context) -> Any:
-    """In TF1 `tf.keras` was that of v1, which has sessions."""
+    """Imports Keras from v1: in TF1 `tf.keras` was that Keras, which has sessions."""
     module = "" if old.module is None or old.relative else dotted(old.module) or ""
     names = [] if isinstance(old.names, cst.ImportStar) else old.names
     whole = module == "tensorflow" and {dotted(n.name) for n in names} == {"keras"}

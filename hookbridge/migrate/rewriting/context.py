@@ -24,7 +24,7 @@ class Options:
     """How a text is rewritten.
 
     Attributes:
-      target: the TensorFlow that the code shall run on.
+      target: the TensorFlow that the code has to run on.
       native: hooks become callbacks where that is certain.
       add_guests: trainings with hooks show how a Keras callback joins them.
       guests: `{dotted name of a class: "hook", "listener" or "callback"}` for the
@@ -49,22 +49,23 @@ class Context:
     Attributes:
       text: the old code.
       module: its syntax tree.
-      names: what its names stand for.
-      imports: what it imports, and shall.
+      names: what its names mean.
+      imports: what it imports, and what it has to import.
       target: the names of the target TensorFlow.
       options: how it is rewritten.
       codes: reason codes that the rules of this rewrite settle.
-      kept: names bound by imports that keep their name: what is below them stays.
+      kept: names that keep their meaning, so that no rule renames their uses.
       v1_root: the name of the import that becomes one of v1; empty for none.
-      values: `{name: [what it is given]}`; None for what is no plain value.
-      taken: chains of names that a rule of calls replaces, imports or not.
-      fits: `{name of an Estimator: name of its Keras model}` where `fit` takes over.
-      specs: names of specs of `train_and_evaluate` that `fit` makes needless.
-      early_flags: the statement that reads flags too early, and the flags' name.
+      values: `{name: [each value that it is given]}`; None for a value that is not
+        certain.
+      taken: chains of names that a rule for calls replaces: rules for names leave them.
+      fits: `{name of an Estimator: name of its Keras model}` where `fit` replaces it.
+      specs: names of specs of `train_and_evaluate` that go because `fit` replaces it.
+      early_flags: the statement that reads flags too early, and the name of the flags.
       chains: the outermost chains of names, such as `tf.train.Server`.
       own_guests: `{name: "hook", "listener" or "callback"}` of the file's classes.
-      became_callbacks: names of the classes among them that this rewrite makes ones.
-      left_hooks: `{name: why}` of those that it could have made ones, and did not.
+      became_callbacks: names of hook classes that this rewrite makes callbacks.
+      left_hooks: `{name: why}` of hook classes of pure Python that stay hooks.
       edits: what was done, in the order of the walk.
       comments: `{statement of the old tree: [comments above it]}`.
       parity_test: a test of the classes that became callbacks.
@@ -86,7 +87,7 @@ class Context:
         self.options = options
         self.target = Target(options.target)
         self.codes = codes
-        # Both at once: libcst walks over the tree for each call.
+        # Both in one call: libcst walks over the tree once for each call.
         wrapper.resolve_many([ScopeProvider, PositionProvider])
         self.names = TreeNames(wrapper)
         self._parents = _parents(self.module)
@@ -123,20 +124,20 @@ class Context:
                 self.imports.bind(name, value)
 
     def keep_aliases(self) -> None:
-        """Notes the names of modules that become other modules: their uses stay."""
+        """Notes aliases of names that change: only the alias changes, not its uses."""
         for name, value in self.names.aliases.items():
             new = new_name(canonical(value), self.target)
             if new is not None and new.code in self.codes:
                 self.kept.add(name)
 
     def _characters(self, line: int, column: int) -> int:
-        """The 0-based character of a 1-based column in bytes."""
+        """The 0-based place in characters of a 1-based place in bytes of a line."""
         if not 0 < line <= len(self._lines):
             return column - 1
         return len(self._lines[line - 1].encode()[: column - 1].decode())
 
     def found(self, node: cst.CSTNode, code: str) -> Finding | None:
-        """The finding of this code that begins where the node does."""
+        """The finding with this code at the place where the node begins."""
         start = self._positions[node].start
         for finding in self._found.get((start.line, start.column), ()):
             if finding.code == code:
@@ -148,7 +149,7 @@ class Context:
         return int(self._positions[node].start.line)
 
     def value_of(self, name: str) -> cst.BaseExpression | None:
-        """What a name is given, if it is given one value in the whole file."""
+        """The value of a name, if it is given exactly one in the whole file."""
         values = self.values.get(name, [])
         return values[0] if len(values) == 1 else None
 
@@ -176,7 +177,7 @@ class Context:
         return self.module if above is None else above
 
     def code(self, node: cst.CSTNode) -> str:
-        """The source of a node, without what stands around it."""
+        """The source of a node alone."""
         return self.module.code_for_node(node).strip()
 
     def edit(
@@ -199,7 +200,7 @@ class Context:
 
 
 def _parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
-    """The node that holds each node; libcst's own takes three walks over the tree."""
+    """Node -> the node that holds it; libcst's provider would take three more walks."""
     found: dict[cst.CSTNode, cst.CSTNode] = {}
     waiting: list[cst.CSTNode] = [module]
     while waiting:

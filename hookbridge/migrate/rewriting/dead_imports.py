@@ -1,4 +1,4 @@
-"""What takes the place of an import that the target lacks."""
+"""The lines that replace an import that the target lacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hookbridge.migrate.rewriting.imports import module_of
 from hookbridge.migrate.rewriting.renaming import living
 from hookbridge.migrate.rewriting.tree_names import dotted, imported_as
 
-# Handlers that make the body of a `try` an attempt, not a need.
+# If a handler catches one of these, the program can do without the import in its `try`.
 _GUARDS = ("ImportError", "ModuleNotFoundError", "AttributeError", "Exception")
 # Below these no `from X import` works: Python's import system has no such modules.
 _NO_MODULES = (
@@ -42,7 +42,7 @@ class Imported:
 
 
 def imported(node: cst.CSTNode) -> Iterator[Imported]:
-    """What an import binds, name by name; nothing for other nodes."""
+    """Each name that an import binds; nothing for other nodes."""
     if isinstance(node, cst.Import):
         for alias in node.names:
             name = dotted(alias.name) or ""
@@ -62,7 +62,7 @@ def imported(node: cst.CSTNode) -> Iterator[Imported]:
 
 
 def is_guarded(node: cst.CSTNode, context: Context) -> bool:
-    """Whether the program has an answer of its own if the import fails."""
+    """Whether the program handles the failure of the import itself."""
     inside, above = node, context.parent(node)
     while above is not None:
         if isinstance(above, cst.Try) and above.body is inside:
@@ -81,7 +81,7 @@ def _catches(handler: cst.ExceptHandler) -> bool:
 
 
 def lines_for(found: Imported, context: Context) -> list[str] | None:
-    """The lines that take the place of one name of an import; None to leave it."""
+    """The lines that replace one name of an import; None leaves it as it is."""
     described = describe(found.full, context.target)
     if described is None:
         return None

@@ -16,7 +16,7 @@ class Walk(cst.CSTTransformer):
 
     Args:
       rules: in the order in which they are asked at one node.
-      context: what they are given.
+      context: the context that the rules are given.
     """
 
     def __init__(self, rules: Sequence[RewriteRule], context: Context) -> None:
@@ -30,7 +30,8 @@ class Walk(cst.CSTTransformer):
     def on_leave(self, original_node: Any, updated_node: Any) -> Any:
         updated: Any = super().on_leave(original_node, updated_node)
         for rule in self._rules.get(type(original_node), ()):
-            # Another rule may have made something else of it, several or nothing.
+            # An earlier rule may have replaced the node by another class, by several
+            # nodes or by none.
             if isinstance(updated, rule.nodes):
                 updated = rule.apply(original_node, updated, self._context)
         if isinstance(original_node, cst.Module):

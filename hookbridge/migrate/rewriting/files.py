@@ -36,7 +36,7 @@ class FileText:
       content: its bytes.
       encoding: their encoding; "utf-8-sig" for a file with a byte order mark.
       text: the code, with the file's own line ends.
-      notebook: the notebook whose cells the code is of, if it is one.
+      notebook: the notebook that the code is from; None for a file of Python.
     """
 
     path: Path
@@ -60,7 +60,7 @@ class FileRewrite:
 
 
 def read(path: Path) -> FileText | Unread:
-    """Reads a file of Python; what cannot be rewritten is named with its reason."""
+    """Reads a file of Python; returns the reason if it cannot be rewritten."""
     name = os.fspath(path)
     try:
         size = path.stat().st_size
@@ -99,7 +99,7 @@ def rewrite_files(
     Raises:
       errors.InvalidArgumentError: a path does not exist, or an option is wrong.
     """
-    rewrite("", **options)  # a wrong option is no fault of a file
+    rewrite("", **options)  # a wrong option must raise, not be reported for each file
     read_files = [read(path) for path in find_files(paths)]
     modules = {f.path: _module(f) for f in read_files if isinstance(f, FileText)}
     guests = guest_classes.kinds(list(modules.values()))
@@ -116,13 +116,13 @@ def rewrite_files(
             yield FileRewrite(file, _shown(done, file.notebook))
         except (errors.InvalidArgumentError, ValueError) as e:
             yield Unread(os.fspath(file.path), str(e))
-        except Exception as e:  # a fault of one rule costs one file
+        except Exception as e:  # a faulty rule must not stop the other files
             fault = f"a rule failed, please report it: {type(e).__name__}: {e}"
             yield Unread(os.fspath(file.path), fault)
 
 
 def _shown(done: Rewritten, notebook: notebooks.Notebook | None) -> Rewritten:
-    """The result as people know the text.
+    """The result as the user sees the text: with IPython's lines and `# cell 3`.
 
     Raises:
       ValueError: the cells of a notebook cannot be found in it any more.
@@ -165,10 +165,10 @@ def write_parity_test(done: FileRewrite) -> Path | None:
 
 
 def write(done: FileRewrite) -> None:
-    """Puts the new text in the place of the file.
+    """Replaces the file with the new text.
 
-    The new text is written beside the file, which it then replaces: nobody sees half
-    a file. Mode, encoding and line ends stay.
+    The new text is written to a second file, which then replaces the first: nobody sees
+    half a file. Mode, encoding and line ends stay.
 
     Raises:
       errors.UnwritableError: the file was changed since it was read, or its folder

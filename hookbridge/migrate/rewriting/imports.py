@@ -21,16 +21,16 @@ _USUAL = {
 
 
 def module_of(root: str) -> str:
-    """The module that the root of a living name stands for."""
+    """The module that the root of a living name means."""
     return _USUAL.get(root, (root, root))[0]
 
 
 class Imports:
-    """What one module has imported at its top level, and what it shall.
+    """What one module imports at its top level, and what it has to import.
 
     Args:
       bound: `{name: dotted name}` at the module's top level.
-      names: names that the module uses for anything.
+      names: all names that the module uses.
     """
 
     def __init__(self, bound: Mapping[str, str], names: frozenset[str]) -> None:
@@ -41,7 +41,7 @@ class Imports:
         self.last: list[str] = []  # lines that stand after them
 
     def bind(self, name: str, module: str) -> None:
-        """Notes that `name` stands for another module from now on."""
+        """Notes that `name` means another module from now on."""
         self.bound[name] = module
 
     def forget(self, name: str) -> None:
@@ -67,7 +67,7 @@ class Imports:
         return f"{self.name_of(root)}.{rest}" if rest else self.name_of(root)
 
     def name_of(self, root: str) -> str:
-        """The name of a module at the top of this one, imported if it is not yet."""
+        """The top-level name of a module; the module is imported if it is not yet."""
         module = module_of(root)
         for name, value in self._wanted.items():
             if value == module:
@@ -78,7 +78,7 @@ class Imports:
         return name
 
     def here(self, root: str) -> str:
-        """The name of a module for a line that imports it itself."""
+        """The name of a module, for code that imports the module itself."""
         module, usual = _USUAL.get(root, (root, root))
         for name, value in self.bound.items():
             if value == module:
@@ -89,11 +89,11 @@ class Imports:
         return name
 
     def everything(self) -> dict[str, str]:
-        """`{name: dotted name}` of what is bound, and will be."""
+        """`{name: dotted name}` of what is bound and what will be."""
         return {**self.bound, **self._wanted}
 
     def add(self, module: cst.Module) -> cst.Module:
-        """The module with what is wanted."""
+        """The module with the wanted lines added."""
         if not (self._wanted or self.first or self.last):
             return module
         body = list(module.body)
@@ -127,9 +127,9 @@ def _statements(lines: Sequence[str]) -> list[Statement]:
 
 
 def _insert(body: list[Statement], place: int, lines: Sequence[str]) -> None:
-    """Puts lines in front of a statement, in the place of a `pass` before it."""
+    """Puts lines in front of a statement; they replace a `pass` before it."""
     new = _statements(lines)
-    # Another import may have become one of them.
+    # An import below may have become one of these lines: it would be there twice.
     body[place:] = [s for s in body[place:] if not any(s.deep_equals(n) for n in new)]
     before = body[place - 1] if place else None
     if isinstance(before, cst.SimpleStatementLine) and all(
@@ -160,7 +160,7 @@ def _is_docstring(statement: cst.CSTNode) -> bool:
 
 
 def _after_future(body: Sequence[cst.CSTNode]) -> int:
-    """Behind the docstring and the imports from `__future__`."""
+    """The place after the docstring and the imports from `__future__`."""
     place = 1 if body and _is_docstring(body[0]) else 0
     for number, statement in enumerate(body):
         if isinstance(statement, cst.SimpleStatementLine) and any(
@@ -174,7 +174,7 @@ def _after_future(body: Sequence[cst.CSTNode]) -> int:
 
 
 def _after_tensorflow(body: Sequence[cst.CSTNode]) -> int:
-    """Behind the first import of TensorFlow, also one inside `try`."""
+    """The place after the first import of TensorFlow, also one inside `try`."""
     for number, statement in enumerate(body):
         finder = _Finder()
         if not isinstance(statement, cst.FunctionDef | cst.ClassDef):
@@ -185,18 +185,18 @@ def _after_tensorflow(body: Sequence[cst.CSTNode]) -> int:
 
 
 def _after_imports(body: Sequence[cst.CSTNode]) -> int:
-    """Behind the first import of TensorFlow and the imports that follow it."""
+    """The place after the first import of TensorFlow and the imports that follow it."""
     start = _after_tensorflow(body)
     following = range(start, first_code(body, start))
     return max([n + 1 for n in following if not _is_harmless(body[n])], default=start)
 
 
 def first_code(body: Sequence[cst.CSTNode], start: int | None = None) -> int:
-    """The number of the first statement that is neither import nor name of one.
+    """The number of the first statement that is neither an import nor harmless.
 
     Args:
       body: the statements.
-      start: where to begin; None is behind the docstring.
+      start: where to begin; None is after the docstring.
     """
     if start is None:
         start = _after_future(body)

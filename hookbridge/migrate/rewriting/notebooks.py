@@ -1,8 +1,8 @@
 """The code cells of a notebook as one text of Python, and back.
 
-The cells share their names, so the rules see them as one module. In it the border of a
-cell and a line of IPython's own (`%matplotlib inline`, `!pip ...`) are imports of
-names that nobody has; people see `# cell 3` and the line itself.
+The cells share their names, so the rules see them as one module. In this module the
+border of a cell and a line of IPython's own (`%matplotlib inline`, `!pip ...`) are
+imports of names that nobody uses; the user sees `# cell 3` and the line itself.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Notebook:
     """A notebook that was read.
 
     Attributes:
-      document: what its JSON says.
-      text: the code of its cells, with the borders and lines as imports.
-      cells: the 0-based numbers of the cells in it, in their order.
+      document: its parsed JSON.
+      text: the code of its cells, with the borders and IPython's lines as imports.
+      cells: the 0-based numbers of the cells in `text`, in order.
       lines: IPython's own lines.
       layout: the arguments of `json.dumps` that write the file as it was.
       end: what follows the JSON.
@@ -40,7 +40,7 @@ class Notebook:
     end: str
 
     def shown(self, text: str) -> str:
-        """A text of all cells as people know it."""
+        """A text of all cells as the user sees it, without the imports."""
         text = re.sub(
             r"^import __hookbridge_cell_(\d+)__$", r"# cell \1", text, flags=re.M
         )
@@ -73,7 +73,7 @@ class Notebook:
 def parse(text: str) -> Notebook:
     """Reads the JSON of a notebook.
 
-    Cells of magics (`%%bash`) and cells that are no Python 3 are left as they are.
+    Cells that begin with a cell magic (`%%bash`) or are not Python 3 stay as they are.
 
     Raises:
       ValueError: it is no notebook of format 4.
@@ -104,7 +104,7 @@ def _source(cell: dict[str, Any], number: int) -> str:
 
 
 def _as_python(code: str, lines: list[str]) -> str | None:
-    """The code of a cell, IPython's lines taken out; None for what is left alone."""
+    """A cell's code with imports for IPython's lines; None for a cell that stays."""
     if "__hookbridge_" in code or _BORDER.search(code + "\n") or "\r" in code:
         return None
     code = code if code.endswith("\n") or not code else f"{code}\n"
@@ -135,7 +135,7 @@ def _parses(code: str) -> bool:
 
 
 def _layout(document: Any, text: str) -> tuple[dict[str, Any], str]:
-    """How the file writes its JSON: the form of nbformat, if nothing fits exactly."""
+    """How the file writes its JSON; the form of nbformat if no form fits exactly."""
     end = text[len(text.rstrip()) :]
     for indent in (1, 2, 4, None):
         for ascii_only in (False, True):

@@ -1,4 +1,4 @@
-"""Writes living names in the place of dead ones; what the rules of names share."""
+"""Replaces dead names by living ones; the rules for names share this."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hookbridge.migrate.new_names import CARRIED, NewName, new_name
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.tree_names import dotted
 
-# Their living names take other arguments; what hookbridge carries takes the old ones.
+# Their living names take other arguments; the versions in `hb.contrib` take the old.
 _OTHER_ARGUMENTS = ("tf.contrib.distribute", "tf.contrib.cluster_resolver")
 
 
 def renaming(rule: str, codes: tuple[str, ...]) -> Callable[[Any, Any, Context], Any]:
-    """The `apply` of a rule that renames what the findings of `codes` tell."""
+    """The `apply` of a rule that renames names whose findings have one of `codes`."""
 
     def apply(old: cst.Attribute, new: cst.Attribute, context: Context) -> Any:
         found = living(old, context)
@@ -37,9 +37,9 @@ def renaming(rule: str, codes: tuple[str, ...]) -> Callable[[Any, Any, Context],
 
 
 def _by_own_import(node: cst.Attribute, living: str, context: Context) -> str:
-    """The living name by an import inside a function; empty for any other import.
+    """The living name, by an import inside a function; empty for any other import.
 
-    Such a program may do without TensorFlow as long as nobody calls the function.
+    The program may run without TensorFlow until it calls such a function.
     """
     root: cst.BaseExpression = node
     while isinstance(root, cst.Attribute):

@@ -12,8 +12,8 @@ class Edit:
 
     Attributes:
       rule: the rule's name.
-      line: 1-based line of the old text; of the text so far for what follows from
-        another edit.
+      line: 1-based line of the old text; an edit that another edit made possible has
+        the line of the text after that one.
       before: the old code.
       after: the new code.
       note: what acts differently afterwards, or what a person has to check.
@@ -28,7 +28,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Todo:
-    """One comment that says what no rule could do.
+    """One comment for a place that no rule could rewrite.
 
     Attributes:
       line: 1-based line of the new text that the comment stands above.
@@ -47,10 +47,10 @@ class Rewritten:
 
     Attributes:
       before: the old text.
-      source: the new text; the same object as `before` where nothing is to be done.
+      source: the new text; the same object as `before` if there is nothing to do.
       edits: what was changed, by line.
-      todos: what is left, with comments in the new text.
-      parity_test: a test of the classes that became callbacks; empty without such.
+      todos: what is left to a person, with comments in the new text.
+      parity_test: a test of the classes that became callbacks; empty if there are none.
     """
 
     before: str
@@ -61,7 +61,7 @@ class Rewritten:
 
     @property
     def changed(self) -> bool:
-        """Whether the new text is another one."""
+        """Whether the new text differs from the old one."""
         return self.source != self.before
 
     def diff(self, name: str) -> str:

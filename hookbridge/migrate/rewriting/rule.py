@@ -16,21 +16,20 @@ if TYPE_CHECKING:
 class RewriteRule:
     """One way to change code.
 
-    A rule must leave alone what it has written itself: a second rewrite changes
-    nothing. It returns the node unchanged where it is not certain; a finding that is
-    left gets a comment from the engine.
+    A rule must not change code that it has written itself: a second rewrite changes
+    nothing. It returns the node unchanged if it is not certain; a finding that is left
+    gets a comment from the engine.
 
     Attributes:
-      name: as `--only` and `--skip` take it, such as `device-functions`.
+      name: the name for `--only` and `--skip`, such as `device-functions`.
       summary: what it does, in a sentence.
       nodes: classes of the syntax tree (`libcst`) that it looks at.
-      apply: called with the node of the old tree, the node as other rules and the
-        changes inside of it have left it, and the context; returns what takes its
-        place. Names and positions are asked of the old node. It is called once for
-        each node of those classes, from the inner to the outer ones, on the thread
-        that calls `rewrite`.
+      apply: called with the node of the old tree, the same node with the changes so
+        far, and the context; returns the node that replaces it. Ask the old node for
+        names and positions. It is called once for each node of those classes, inner
+        nodes first, on the thread that calls `rewrite`.
       codes: reason codes of the findings that it settles.
-      words: nothing is done in a text that has none of these; empty for any text.
+      words: the rule is skipped for a text with none of these; empty: never skipped.
       option: the option that it needs ("native", "add_guests"); empty for none.
       prepare: called with the context once before each walk, on the same thread.
     """

@@ -47,7 +47,7 @@ def rewrite(
 
     Args:
       source: Python code.
-      target: the version of TensorFlow that it shall run on.
+      target: the version of TensorFlow that it has to run on.
       only: names of the rules to apply; empty for all.
       skip: names of rules that are left out.
       native: hooks become Keras callbacks where that is certain.
@@ -55,7 +55,7 @@ def rewrite(
       guests: `{dotted name of a class: "hook", "listener" or "callback"}` for classes
         of other files that this one imports.
       shared: names that other files use: hook classes among them stay hooks.
-      rules: all rules that there are; yours may be among them.
+      rules: the rules to choose from; they may include your own.
 
     Returns:
       The new text, what was done and what is left.
@@ -72,7 +72,7 @@ def rewrite(
     text = source
     try:
         parsed("", 0, source)
-        # What one walk has written may let a rule do more; the last changes nothing.
+        # A change of one walk may let a rule do more in the next walk.
         for _ in range(MAX_WALKS):
             active = [r for r in kept if r.concerns(text) and options.has(r.option)]
             before = text
@@ -99,7 +99,8 @@ def _walked(
 ) -> tuple[str, Context | None]:
     if not rules:
         return source, None
-    # In a tree from the parser no node stands twice, which a copy would mend.
+    # libcst copies a tree because a node might be in it twice. The parser makes no such
+    # trees, so the copy is skipped.
     wrapper = MetadataWrapper(cst.parse_module(source), unsafe_skip_copy=True)
     codes = frozenset(code for rule in rules for code in rule.codes)
     findings = scanned(source, options.target)

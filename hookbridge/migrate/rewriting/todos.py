@@ -1,4 +1,4 @@
-"""Comments above what no rule could rewrite."""
+"""Comments above the statements that no rule could rewrite."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hookbridge.migrate.findings import Finding
 from hookbridge.migrate.rewriting.results import Todo
 
 MARK = "# TODO(hookbridge):"
-# What runs on the target as it is, or is carried by hookbridge.
+# The code runs on the target as it is, or hookbridge carries it.
 _SILENT = frozenset({"fine", "bridge"})
-# `tensorflow.python` is private but may well be there; the behaviour of v1 is for the
-# program to choose, not for its libraries, or they are called inside a graph.
+# A name of `tensorflow.python` is private but may exist. A file that needs v1 behaviour
+# may need no line for it: the main program may choose it, or call the file in a graph.
 _UNCERTAIN = frozenset({"PRIVATE", "V1_BEHAVIOUR"})
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
@@ -82,7 +82,7 @@ def _starts(tree: ast.Module) -> list[int]:
 
 
 def _guarded(tree: ast.Module) -> set[int]:
-    """Lines of imports for whose failure the program is prepared."""
+    """Lines of imports whose failure the program handles."""
     found: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Try) and any(_catches(h) for h in node.handlers):

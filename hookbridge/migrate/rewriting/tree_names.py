@@ -1,4 +1,4 @@
-"""Which TensorFlow name an expression of the syntax tree stands for."""
+"""Which TensorFlow name an expression of the syntax tree means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TreeNames:
 
     Attributes:
       aliases: `{name: dotted name as imported}` of assignments at module level.
-      alias_places: the numbers of their statements.
+      alias_places: `{name: number of the statement that assigns it}`.
 
     Args:
       wrapper: the module with its metadata.
@@ -63,13 +63,13 @@ class TreeNames:
         return isinstance(scope, GlobalScope) and len(list(scope[node.value])) == 1
 
     def treat_as_v1(self, root: str) -> None:
-        """Takes names below the binding `root` for those of `tf.compat.v1`."""
+        """From now on, names below the import `root` are names of `tf.compat.v1`."""
         self._v1_root = root
 
     def _names(self, node: cst.CSTNode) -> set[QualifiedName]:
-        """What a node may stand for.
+        """The qualified names that a node may mean.
 
-        libcst's provider of these would take two walks over the tree more.
+        libcst's own provider would walk over the tree two more times.
         """
         if node not in self._qualified:
             scope = self._scopes.get(node)
@@ -78,7 +78,7 @@ class TreeNames:
         return self._qualified[node]
 
     def raw(self, node: cst.CSTNode) -> str | None:
-        """The dotted name as imported; None if it is no import's or not certain."""
+        """The dotted name as imported; None if it is not imported or not certain."""
         chain = dotted(node)
         if chain is None:
             return None
@@ -108,14 +108,14 @@ class TreeNames:
         return name
 
     def _root_of(self, name: str) -> str:
-        """The import that a name goes back to, aliases followed."""
+        """The imported name behind an alias, or behind an alias of an alias."""
         while name in self._alias_roots:
             name = self._alias_roots[name]
         return name
 
 
 def as_v1(name: str) -> str:
-    """The name below `tf.compat.v1`, where it is one of `tf` itself."""
+    """A name of `tf` as the name of `tf.compat.v1`; other names unchanged."""
     root, _, rest = name.partition(".")
     if root != "tf" or rest.startswith(("compat.", "contrib.")) or rest == "contrib":
         return name

@@ -1,4 +1,4 @@
-"""Names of TensorFlow 1 behind which nothing stands: using one raises."""
+"""Names of TensorFlow 1 that are gone without a replacement: using one raises."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RUN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Gone:
-    """A name without anything behind it.
+    """A name that nothing replaces.
 
     It can be imported, looked at and passed on. Calling it, deriving from it,
     iterating or entering it raises.
@@ -36,10 +36,10 @@ class Gone:
         return Gone(f"{self._name}.{name}")
 
     def __exit__(self, *error: Any) -> None:
-        """Is there only so that `with` asks for `__enter__`."""
+        """Never called: `with` needs it before it calls `__enter__`, which raises."""
 
     def __instancecheck__(self, item: Any) -> bool:
-        # Nothing can be of a class that nothing stands behind.
+        # No object can be an instance of a class that is gone.
         return False
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """tf_slim 1.1 on today's TensorFlow, for programs that import it themselves.
 
-`batch_norm` and `optimize_loss` ask private modules of TensorFlow for names that moved.
+`batch_norm` and `optimize_loss` use private names of TensorFlow that have moved.
 """
 
 from __future__ import annotations

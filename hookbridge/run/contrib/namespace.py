@@ -13,7 +13,7 @@ from hookbridge.migrate import contrib_names
 from hookbridge.run.contrib.gone import Gone
 
 _MISSING: Any = object()
-# Between an area and its files, as in `contrib.layers.python.layers.initializers`.
+# The part of a path between an area and its files: `contrib.layers.python.layers.x`.
 _FILES = "python"
 
 
@@ -74,7 +74,8 @@ def _below(path: str, name: str) -> Any:
             return value
         is_files = name == _FILES and path in contrib_names.AREAS
         return Contrib(full) if is_files else Gone(f"tf.contrib.{full}")
-    # A name of any file of an area is looked for in the whole area.
+    # The files of an area exist no more: a name of any file is looked for in an area
+    # that is called like the file, then in the whole area.
     last = files.rpartition(".")[2]
     near = f"{area}.{last}"
     value = find(f"{near}.{name}") if contrib_names.areas_above(near) else None
@@ -114,7 +115,8 @@ def _slim(source: str) -> Any:
     """A module of tf_slim, or a name in one."""
     extras.check("tf_slim", "What the program uses of tf.contrib")
     try:
-        # Its packages bind other modules under the names of their own.
+        # Not by attribute: packages of tf_slim bind other modules to the names of their
+        # own submodules.
         return importlib.import_module(source)
     except ModuleNotFoundError:
         module, _, name = source.rpartition(".")

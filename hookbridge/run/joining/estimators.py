@@ -12,7 +12,7 @@ from hookbridge.run.joining.party import Party
 def join(party: Party) -> None:
     """Guests join what Estimators train and evaluate from now on."""
     namespaces = revive.namespaces()
-    # Every Estimator derives from the first one, and few override these methods.
+    # Every Estimator class derives from this one, and few override these methods.
     base = namespaces.v1.Estimator
     train, evaluate, predict = base.train, base.evaluate, base.predict
 
@@ -33,7 +33,8 @@ def join(party: Party) -> None:
         *args: Any,
         **named: Any,
     ) -> Any:
-        # `train_and_evaluate` evaluates inside of a training.
+        # Not `is_inside`: `train_and_evaluate` evaluates inside of a training, and the
+        # guests join that evaluation.
         added = [] if party.is_quiet else party.evaluation_hooks("Estimator.evaluate")
         with party.inside():
             both = [*(hooks or ()), *added]

@@ -36,8 +36,9 @@ def owners() -> Iterator[Any]:
 
 
 def _owner(keras: Any) -> Any:
-    # Making a model of Keras 2 is what gives its class the bases for where it is made.
-    # The name keeps Keras from counting it among the program's models.
+    # Keras 2 gives a model's class its bases when a model is made: those for eager mode
+    # or those for graphs. The model has a name because Keras numbers models without
+    # one, and the program's models must keep their numbers.
     model = keras.Sequential(name="hookbridge")
     return next(c for c in type(model).__mro__ if "fit" in vars(c))
 

@@ -11,12 +11,12 @@ from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.training.user_file import find_guests, load_file
 
-# What the file's module is called; the program may have one of the file's own name.
+# The file's module has this name: the program may have a module of the file's own name.
 MODULE = "guests_from_outside"
-# The name of the guests in the file, and of those of evaluations if they differ.
+# Names in the file: its guests, and optionally other guests for evaluations.
 GUESTS, EVALUATION = "guests", "evaluation_guests"
-# Hooks of TensorFlow that belong to a training. In an evaluation the global step
-# stands still, which would end the evaluation early or be warned of.
+# Hooks of TensorFlow for trainings only. In an evaluation the global step stands still:
+# these hooks would end the evaluation early or log a warning.
 OF_TRAINING = frozenset(
     {
         "CheckpointSaverHook",
@@ -43,7 +43,7 @@ class GuestFile:
         self._module = _load(path)
         self._used = False
         if not hasattr(self._module, GUESTS):
-            find_guests(self._module, GUESTS)  # says what is expected
+            find_guests(self._module, GUESTS)  # raises, and says what is expected
 
     def of_training(self) -> list[Any]:
         """New hooks and callbacks for one training.
@@ -54,7 +54,9 @@ class GuestFile:
         return self._make(GUESTS)
 
     def of_evaluation(self) -> list[Any]:
-        """New ones for one evaluation, which does without hooks of a training.
+        """New hooks and callbacks for one evaluation: `evaluation_guests`, if any.
+
+        Without them, the `guests` that are not in `OF_TRAINING`.
 
         Raises:
           errors.HookBridgeError: the file raises, or an item is no guest.
@@ -67,7 +69,7 @@ class GuestFile:
         found = getattr(self._module, name)
         is_guest = kinds.is_hook(found) or kinds.is_callback(found)
         if self._used and (is_guest or not callable(found)):
-            # A list is made once, as the file runs; another training needs others.
+            # A list is made when the file runs: the file runs again for new guests.
             self._module = _load(self.path)
         self._used = True
         made = kinds.flatten(find_guests(self._module, name))
@@ -91,5 +93,5 @@ def _is_of_training(guest: Any) -> bool:
 
 
 def told(error: errors.HookBridgeError) -> str:
-    """The one line that ends a program whose guests cannot join."""
+    """The error, in one line, that ends a program whose guests cannot join."""
     return f"hookbridge: run: {' '.join(str(error).split())}"

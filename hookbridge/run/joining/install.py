@@ -21,7 +21,7 @@ def install(
       path: the file of the guests.
       steps_per_epoch: for trainings that count no epochs.
       is_own: whether a file is the program's own.
-      has_estimator: whether there are Estimators in this process.
+      has_estimator: whether this process has Estimator.
 
     Raises:
       errors.InvalidArgumentError: there is no such file, it raises, or it has no

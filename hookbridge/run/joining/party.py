@@ -1,4 +1,4 @@
-"""What is known of one run of a program: who joined what, and what nobody joined."""
+"""The record of one run of a program: which trainings guests joined, and which not."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Party:
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
-        """What a joined loop does inside is not joined once more."""
+        """Marks this thread as inside a joined loop: guests join nothing in it."""
         self._here.depth = getattr(self._here, "depth", 0) + 1
         try:
             yield
@@ -72,7 +72,7 @@ class Party:
 
     @contextlib.contextmanager
     def evaluated_with(self, estimator: Any, eval_spec: Any) -> Iterator[None]:
-        """The trainings of an Estimator in here can validate with its `EvalSpec`."""
+        """Lets the trainings inside validate with this Estimator and `EvalSpec`."""
         self._here.pair = estimator, eval_spec
         try:
             yield
@@ -130,7 +130,7 @@ class Party:
         except errors.HookBridgeError as e:
             self._refused = True
             print(told(e), file=sys.stderr)
-            # The program's own handlers of errors do not stand in the way.
+            # The program's `except Exception` does not catch `SystemExit`.
             raise SystemExit(USAGE_ERROR) from None
         self._joined[kind] = self._joined.get(kind, 0) + 1
         return made
@@ -143,7 +143,7 @@ class Party:
         return _Quiet(as_validation(pair), self)
 
     def be_quiet(self, quiet: bool) -> None:
-        """Says that this thread evaluates for the guests themselves, or no more."""
+        """Sets whether this thread evaluates for the guests themselves."""
         self._here.quiet = quiet
 
     def _place(self) -> Place | None:
@@ -154,7 +154,7 @@ class Party:
 
 
 class _Quiet:
-    """A validation of the guests' own, whose evaluation no guest joins."""
+    """The validation that guests asked for; no guest joins its evaluation."""
 
     def __init__(self, validation: Any, party: Party) -> None:
         self._validation = validation

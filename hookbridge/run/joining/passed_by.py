@@ -1,4 +1,4 @@
-"""Trainings in plain sessions, which no guest can join, are named."""
+"""Reports trainings in plain sessions: no guest can join them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class PlainSessions:
     """Looks for training steps among the runs of plain sessions.
 
     Args:
-      party: is told about the first of each graph.
+      party: is told about the first training step of each graph.
     """
 
     def __init__(self, party: Party) -> None:
         self._party = party
-        # What is known of each graph, at its version; None once it was told.
+        # Graph -> its version and the steps found in it; None once it was reported.
         self._graphs: weakref.WeakKeyDictionary[Any, tuple[int, Any] | None] = (
             weakref.WeakKeyDictionary()
         )
 
     def look(self, session: Any, fetches: Any) -> None:
-        """Tells about a run if it is a step."""
+        """Reports a run if it is a training step."""
         graph = session.graph
         known = self._graphs.get(graph, (-1, None))
         if known is None:
@@ -49,7 +49,7 @@ class PlainSessions:
 
 
 def look_for(party: Party) -> None:
-    """Plain sessions that train are told to the party from now on."""
+    """From now on the party is told about plain sessions that train."""
     plain = PlainSessions(party)
 
     def told(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
-"""What a program's own `tf.train.Server` says about this process's place.
+"""Takes this process's task in the cluster from the program's own `tf.train.Server`.
 
-The roles of guests go by `TF_CONFIG`. A program that builds its cluster from flags
-sets none.
+The roles of guests depend on `TF_CONFIG`. A program that builds its cluster from flags
+does not set it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VARIABLE = "TF_CONFIG"
 
 
 def follow() -> None:
-    """Sets `TF_CONFIG` by the only server of this process, if there is none."""
+    """Sets `TF_CONFIG`, if it is not set, from the only server of this process."""
     import tensorflow as tf
 
     server = tf.distribute.Server
@@ -26,7 +26,7 @@ def follow() -> None:
     def followed(self: Any, *args: Any, **named: Any) -> None:
         init(self, *args, **named)
         if ours:
-            # Several servers: a whole cluster in one process, which has no one place.
+            # Several servers: this process is a whole cluster and has no single task.
             if os.environ.get(VARIABLE) == ours[0]:
                 del os.environ[VARIABLE]
         elif not os.environ.get(VARIABLE):
@@ -38,7 +38,7 @@ def follow() -> None:
 
 
 def _place(server_def: Any) -> str:
-    """The value of `TF_CONFIG`; empty where the cluster is none that trains so."""
+    """The value of `TF_CONFIG`; empty for a cluster that `ClusterConfig` refuses."""
     jobs = {
         job.name: tuple(job.tasks[i] for i in sorted(job.tasks))
         for job in server_def.cluster.job

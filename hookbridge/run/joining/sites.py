@@ -28,7 +28,7 @@ class Site(NamedTuple):
       line: the line of the call.
       call: what is called.
       joins: whether guests join it.
-      how: how they do, or why they do not.
+      how: how they join, or why they do not.
     """
 
     file: str
@@ -79,7 +79,7 @@ def sites(modules: Sequence[Module]) -> Iterator[Site]:
 def _of_call(
     module: Module, node: ast.Call, plain: frozenset[str]
 ) -> tuple[str, bool, str] | None:
-    """Call, whether guests join, and how."""
+    """The name of the call, whether guests join, and how; None for other calls."""
     last = _last(node.func)
     full = module.names.of(node.func) or ""
     words = {keyword.arg for keyword in node.keywords}
@@ -114,7 +114,7 @@ def _of_call(
 
 
 def _plain_sessions(module: Module) -> frozenset[str]:
-    """The names to which a file gives plain sessions."""
+    """The names that a file gives to plain sessions."""
     found = set()
     for node in module.source.nodes:
         pairs: list[tuple[ast.expr, ast.expr | None]] = []

@@ -1,4 +1,4 @@
-"""Parts of `tf.contrib` that take code: old signatures over what lives today.
+"""Parts of `tf.contrib` that need code here: old signatures over today's functions.
 
 Reading order: `learn` and `run_config`, `estimators`, `hparams`, then one file for each
 other area: `strategies`, `lookup`, `datasets`, `cells`, `fused_cells`, `sequences`,

@@ -180,7 +180,7 @@ def _reversed(sequence: Any, lengths: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    # The class derives from a layer of Keras 2, which is loaded when it is needed.
+    # The class derives from a layer of Keras 2: Keras is loaded only if it is needed.
     if name == "LSTMBlockFusedCell":
         return _lstm_block_fused_cell()
     raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

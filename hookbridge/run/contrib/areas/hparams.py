@@ -26,7 +26,7 @@ def parse_values(
       ignore_unknown: whether names without a type are left out.
 
     Returns:
-      A value, a list, or for indices a dict, for each name.
+      For each name a value, a list, or `{index: value}`.
 
     Raises:
       ValueError: the string cannot be read, a name is unknown or given twice.
@@ -81,7 +81,7 @@ def _parsed(name: str, of: type, word: str, values: str) -> Any:
 
 
 class HParams:
-    """Hyperparameters as attributes; types are those of the first values.
+    """Hyperparameters as attributes; each keeps the type of its first value.
 
     Args:
       hparam_def: not supported: the protocol buffer is gone from TensorFlow.
@@ -124,7 +124,7 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Sets a hyperparameter that is there.
+        """Sets a hyperparameter that exists.
 
         Raises:
           KeyError: there is none of this name.
@@ -141,18 +141,18 @@ class HParams:
             setattr(self, name, _cast(name, of, value))
 
     def del_hparam(self, name: str) -> None:
-        """Removes a hyperparameter, if it is there."""
+        """Removes a hyperparameter, if it exists."""
         if hasattr(self, name):
             delattr(self, name)
             del self._hparam_types[name]
 
     def parse(self, values: str) -> HParams:
-        """Overrides values by a string; see `parse_values`."""
+        """Overrides values with those of a string; see `parse_values`."""
         types = {name: of for name, (of, _) in self._hparam_types.items()}
         return self.override_from_dict(parse_values(values, types))
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
-        """Overrides values by those of a dict."""
+        """Overrides values with those of a dict."""
         for name, value in values_dict.items():
             self.set_hparam(name, value)
         return self
@@ -160,7 +160,7 @@ class HParams:
     set_from_map = override_from_dict
 
     def parse_json(self, values_json: str) -> HParams:
-        """Overrides values by those of a JSON object."""
+        """Overrides values with those of a JSON object."""
         return self.override_from_dict(json.loads(values_json))
 
     def to_json(
@@ -209,7 +209,7 @@ class HParams:
 
 
 def _cast(name: str, of: type, value: Any) -> Any:
-    """The value as the type of its hyperparameter, if nothing is lost."""
+    """The value, cast to its hyperparameter's type if the cast loses nothing."""
     failure = f"Could not cast hparam '{name}' of type '{of}' from value {value!r}"
     if of is type(None):
         return value

@@ -140,7 +140,7 @@ class Experiment:
         return exporter.export(self.estimator, folder, newest, metrics, True)
 
     def local_run(self) -> Any:
-        """`train_and_evaluate` that evaluates as `local_eval_frequency` says."""
+        """`train_and_evaluate`, with `local_eval_frequency` as its frequency."""
         before, self._frequency = self._frequency, self._local_frequency or 0
         try:
             return self.train_and_evaluate()
@@ -150,7 +150,7 @@ class Experiment:
     def continuous_train_and_eval(
         self, continuous_eval_predicate_fn: Callable[[Any], bool] | None = None
     ) -> Any:
-        """Trains a part and evaluates it, in turns."""
+        """Trains some steps and evaluates, in turns."""
         metrics: Any = None
         steps = self._per_iteration or self.train_steps or 1000
         while continuous_eval_predicate_fn is None or (
@@ -238,7 +238,7 @@ def run(
 
 
 class ExportStrategy:
-    """An exporter that is a function, as `tf.contrib.learn` has it.
+    """`tf.contrib.learn.ExportStrategy`: a function as an exporter.
 
     Args:
       name: the folder below `export/`.
@@ -291,7 +291,7 @@ def build_parsing_serving_input_fn(
 @functools.cache
 def _exporter_of_function() -> Any:
     class OfFunction(_estimator().Exporter):  # type: ignore[misc]
-        """An `ExportStrategy` as Estimator wants exporters."""
+        """Makes an `ExportStrategy` an `Exporter` of Estimator."""
 
         def __init__(self, strategy: ExportStrategy) -> None:
             self._strategy = strategy

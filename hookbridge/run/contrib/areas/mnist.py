@@ -1,4 +1,4 @@
-"""`tensorflow.examples.tutorials.mnist.input_data`, from files that are there."""
+"""`tensorflow.examples.tutorials.mnist.input_data`, from local files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Datasets(NamedTuple):
 class DataSet:
     """Images and labels that are handed out in batches, shuffled in each epoch.
 
-    The order is that of TensorFlow 1: NumPy's global generator is seeded here.
+    NumPy's global generator is seeded here, so the order is that of TensorFlow 1.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ def read_data_sets(
     """Reads the four files of MNIST from a folder; nothing is downloaded.
 
     Raises:
-      errors.InvalidArgumentError: a file is missing or is no such file.
+      errors.InvalidArgumentError: a file is missing or has another format.
       ValueError: `validation_size` is larger than the training data.
     """
     images, labels = _images(train_dir, TRAIN_IMAGES), _labels(train_dir, TRAIN_LABELS)

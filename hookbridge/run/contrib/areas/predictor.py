@@ -28,7 +28,7 @@ class Predictor:
         self.feed_tensors, self.fetch_tensors = feed_tensors, fetch_tensors
 
     def __call__(self, input_dict: dict[str, Any]) -> dict[str, Any]:
-        """The outputs for inputs; names that were left out are not fed.
+        """The outputs for some inputs; an input that is left out is not fed.
 
         Raises:
           ValueError: a name is no input.
@@ -94,7 +94,7 @@ def from_estimator(
     graph: Any = None,
     config: Any = None,
 ) -> Predictor:
-    """`tf.contrib.predictor.from_estimator`: of the newest checkpoint.
+    """`tf.contrib.predictor.from_estimator`, with the newest checkpoint.
 
     Raises:
       KeyError: the Estimator exports no such output.

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from hookbridge.estimator import revive
 
-# What a program may change without another `uid`, as in TensorFlow 1. Programs that
-# define `uid` anew read this private name.
+# Attributes that do not change `uid`, as in TensorFlow 1. The name is private, but
+# programs with a `uid` of their own read it.
 _DEFAULT_UID_WHITE_LIST = (
     *("tf_random_seed", "save_summary_steps", "save_checkpoints_steps"),
     *("save_checkpoints_secs", "session_config", "keep_checkpoint_max"),
@@ -79,7 +79,7 @@ def _run_config() -> Any:
                 self._master = master
             if evaluation_master:
                 self._evaluation_master = evaluation_master
-            # Estimators never read it: `session_config` is what they take.
+            # Estimators never read this; they read `session_config`.
             self._tf_config = tf.compat.v1.ConfigProto(
                 log_device_placement=log_device_placement,
                 inter_op_parallelism_threads=num_cores,
@@ -115,7 +115,7 @@ def _run_config() -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    # The class derives from one of a package that is imported when it is needed.
+    # The base class is in a package that is imported only if it is needed.
     if name == "RunConfig":
         return _run_config()
     raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

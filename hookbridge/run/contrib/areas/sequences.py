@@ -97,7 +97,7 @@ def crf_decode(
 
     logits = tf.transpose(potentials, [1, 0, 2])
     shape = tf.shape(logits)
-    # Where a sequence is over, the tag before is the tag itself.
+    # After the end of a sequence each tag is its own predecessor.
     stay = tf.tile(tf.range(shape[2])[None], [shape[1], 1])
     times = tf.cast(tf.range(shape[0]), sequence_length.dtype)
     states, befores = tf.scan(forward, (times, logits), (logits[0], stay))
