@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
+
+import tensorflow as tf
 
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.jobs import trainers
@@ -81,11 +82,16 @@ class TrainingJob:
 
     def predict(self) -> int:
         """Predicts with the newest checkpoint; returns how many examples there were."""
-        return sum(_examples(batch) for batch in self._loop.predict())
+        return sum(self._examples(batch) for batch in self._loop.predict())
 
-
-def _examples(outputs: Mapping[str, Any]) -> int:
-    return len(next(iter(outputs.values())))
+    def _examples(self, outputs: Any) -> int:
+        """The examples of a batch: an array, or a structure of arrays."""
+        arrays = tf.nest.flatten(outputs)
+        if not arrays:
+            raise self._part.definition.wrong(
+                "model_fn", outputs, "predictions, a tensor or a dict of tensors"
+            )
+        return len(arrays[0])
 
 
 def _shard(settings: TrainingSettings, config: ClusterConfig) -> tuple[int, int]:

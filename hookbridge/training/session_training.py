@@ -157,9 +157,10 @@ class SessionTraining:
         part, settings, config = self._part, self._part.settings, self._part.config
         values = None
         if config.is_chief or not config.cluster:
-            mode = next(m for m in (TRAIN, EVAL, PREDICT) if part.inputs.has(m))
-            batches = part.inputs.function(mode)()
-            values = part.model(batches).get_weights()
+            modes = [m for m in (TRAIN, EVAL, PREDICT) if part.inputs.has(m)]
+            if modes:  # else the command says which data it needs
+                batches = part.inputs.function(modes[0])()
+                values = part.model(batches).get_weights()
         replicas = max(1, len(trainers(config))) if settings.sync else None
         if not config.cluster:
             replicas = None

@@ -39,6 +39,7 @@ def dataset_fn(dataset, mode):
     return dataset.map(parse)
 """
 JOB = GOOD.format(units=3, scale=1.0)
+V1_JOB = JOB.replace("keras.optimizers.Adam", "compat.v1.train.AdamOptimizer")
 ROWS = "1,2,0\n3,4,1\n5,6,2\n7,8,1\n"
 
 
@@ -95,6 +96,16 @@ USAGE = {
     "missing_file": (JOB, ["--train_files=no.csv"], "'no.csv', which does not exist"),
     "empty_file": (JOB, ["--train_files=empty.csv"], "'empty.csv', which is empty"),
     "header_only": (JOB, ["--header_lines=4"], "no rows below 4 header lines"),
+    "no_files": (
+        V1_JOB,
+        ["--loop=estimator", "--train_files="],
+        "Received no --train_files, and",
+    ),
+    "no_files_for_towers": (
+        V1_JOB,
+        ["--loop=towers", "--train_files="],
+        "Received no --train_files, and",
+    ),
     "model_fn_in_fit": (
         f"{JOB}\n\ndef model_fn(features, labels, mode):\n    pass\n",
         *([], "has a `model_fn`"),
@@ -119,6 +130,57 @@ def test_usage(
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+PREDICTIONS = """
+import hookbridge as hb
+import tensorflow as tf
+
+v1 = tf.compat.v1
+
+
+def model_fn(features, labels, mode):
+    values = features * v1.get_variable("weight", [1, 3])
+    loss = tf.reduce_mean(values)
+    train_op = v1.train.GradientDescentOptimizer(0.1).minimize(
+        loss, v1.train.get_global_step())
+    return hb.estimator.EstimatorSpec(
+        mode, loss=loss, train_op=train_op, predictions={})
+
+
+def train_input_fn():
+    return tf.data.Dataset.from_tensors(tf.ones([4, 1]))
+
+
+predict_input_fn = train_input_fn
+"""
+
+
+@pytest.mark.parametrize(
+    ("predictions", "code", "message"),
+    [
+        ("values", 0, "examples=4\n"),
+        ("{'a': values}", 0, "examples=4\n"),
+        ("{}", 2, "`model_fn` returned {} of type `dict`; expected predictions, a"),
+    ],
+)
+def test_predictions_of_any_structure_are_counted(
+    predictions: str,
+    code: int,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = PREDICTIONS.replace("predictions={}", f"predictions={predictions}")
+    Path("job.py").write_text(text)
+    job = ["--model_def=job.py", "--model_dir=m"]
+    assert main(["train", *job, "--train_steps=1", "--noprogress"]) == 0
+    capsys.readouterr()
+    assert main(["predict", *job]) == code
+    out, err = capsys.readouterr()
+    assert message in out + err
 
 
 def train(
