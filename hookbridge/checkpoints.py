@@ -84,7 +84,7 @@ def restore(
         function that takes the name of a variable and returns its entry, or None. It
         is called once for each variable, and again for the weight of a slot without an
         entry of its own, on the calling thread.
-      must_restore_weights: whether a weight without an entry is an error.
+      must_restore_weights: whether a weight without a fitting entry is an error.
 
     Returns:
       What matched and what did not.
@@ -125,8 +125,8 @@ def restore(
             )
             continue
         plan.append((variable, entry))
-    lost = [v.name for v in variables if id(v.eager) in weights and v.name in kept]
-    lost += [n for n in mismatched if n in {v.name for v in variables if v.trainable}]
+    unfit = {*kept, *mismatched}
+    lost = [v.name for v in variables if id(v.eager) in weights and v.name in unfit]
     report = RestoreReport(
         restored={v.name: entry for v, entry in plan},
         kept=tuple(kept),

@@ -141,6 +141,25 @@ def test_a_shape_that_differs_is_reported(keras: Any, tmp_path: Path) -> None:
         hb.checkpoints.restore(model, str(tmp_path))
 
 
+def test_every_weight_must_fit_trainable_or_not(keras: Any, tmp_path: Path) -> None:
+    sizes = {"gamma": 4, "beta": 4, "moving_mean": 5, "moving_variance": 4}
+    with tf.Graph().as_default(), v1.Session() as session:
+        for name, size in sizes.items():
+            v1.get_variable(f"norm/{name}", [size])
+        session.run(v1.global_variables_initializer())
+        path = v1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    layer = keras.layers.BatchNormalization(name="norm")
+    model = keras.Sequential([keras.Input((4,)), layer])
+    before = model.get_weights()
+    with pytest.raises(hb.errors.CheckpointMismatchError, match="fits `norm/moving_m"):
+        hb.checkpoints.restore(model, path)
+    for now, then in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+    report = hb.checkpoints.restore(model, path, must_restore_weights=False)
+    assert list(report.mismatched) == ["norm/moving_mean"]
+    assert len(report.restored) == 3
+
+
 def test_no_checkpoint_and_no_weights(keras: Any, tmp_path: Path) -> None:
     model = hosts.keras_model(keras)
     with pytest.raises(hb.errors.InvalidArgumentError, match="no checkpoint"):
