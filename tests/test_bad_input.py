@@ -218,11 +218,12 @@ CALLS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         "a list that contains itself",
     ),
     **{
-        f"session_cluster_{name}_{value}": (
-            call(SessionCluster, **{name: value}),
+        f"{function.__name__}_{name}_{value}": (
+            call(function, **{name: value}),
             INVALID,
             f"Received `{name}={value!r}`; expected a finite number of seconds",
         )
+        for function in (SessionCluster, strategy)
         for name in ("lost_secs", "start_secs")
         for value in (NAN, math.inf, -1, "5", None, True)
     },
@@ -242,11 +243,6 @@ CALLS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         )
         for function in (SessionCluster, GroupStopHook, strategy)
     },
-    "strategy_start_secs": (
-        call(strategy, start_secs=NAN),
-        INVALID,
-        "Received `start_secs=nan`; expected",
-    ),
     "local_cluster_workers": (
         call(LocalCluster, num_workers=99_999_999),
         INVALID,
@@ -300,3 +296,8 @@ def test_a_call_is_refused(case: str, tmp_path: Path) -> None:
     call, error, words = CALLS[case]
     with pytest.raises(error, match=words):
         call(tmp_path)
+
+
+def test_counts_may_be_numbers_without_a_fraction() -> None:
+    assert hb.loops.tower_devices(2.0) == hb.loops.tower_devices(2)  # type: ignore[arg-type]
+    assert len(LocalCluster(num_workers=2.0, num_ps=1.0).configs()) == 4  # type: ignore[arg-type]

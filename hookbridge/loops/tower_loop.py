@@ -88,7 +88,7 @@ class TowerLoop:
         Raises:
           errors.InvalidArgumentError: an argument has a bad value.
         """
-        positive("replicas_to_aggregate", replicas_to_aggregate)
+        self._replicas = positive("replicas_to_aggregate", replicas_to_aggregate)
         if replicas_to_aggregate is not None and cluster is None:
             raise errors.InvalidArgumentError(
                 f"Received replicas_to_aggregate={replicas_to_aggregate} without "
@@ -111,7 +111,6 @@ class TowerLoop:
         self._seed = seed
         self._config = devices_lib.session_config(self.devices, base=session_config)
         self._cluster = cluster
-        self._replicas = replicas_to_aggregate
         if cluster is not None:
             # In a cluster, the server decides which devices a session has.
             cluster.use_config(self._config)

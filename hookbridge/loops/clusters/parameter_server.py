@@ -80,12 +80,15 @@ def parameter_server_strategy(
     Raises:
       errors.InvalidArgumentError: the cluster is malformed, has no chief, worker or
         parameter server, or this task has another role; the message names the key.
+        Or a time is not a finite number of at least 0.
       errors.RefusedError: one of `guests` cannot run with remote workers.
       errors.ClusterError: this task's port is in use, or others did not come.
       SystemExit: on a worker or parameter server when the chief is gone; with code 0,
         or 1 if the chief never came.
     """
-    config, start_secs = ClusterConfig.of(config), seconds("start_secs", start_secs)
+    config = ClusterConfig.of(config)
+    start_secs = seconds("start_secs", start_secs)
+    lost_secs = seconds("lost_secs", lost_secs)
     if not config.cluster:
         return tf.distribute.get_strategy()
     _check(config)

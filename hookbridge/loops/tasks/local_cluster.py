@@ -77,8 +77,8 @@ class LocalCluster:
         """The configuration of each task, with free ports of this machine."""
         sizes = {
             "chief": int(self.chief),
-            "worker": self.num_workers,
-            "ps": self.num_ps,
+            "worker": int(self.num_workers),
+            "ps": int(self.num_ps),
         }
         ports = iter(free_ports(sum(sizes.values())))
         cluster = {

@@ -36,11 +36,11 @@ def tower_devices(
         differs from the number of `devices`, or is larger than the number of GPUs;
         or `devices` is malformed, or names a device that this machine does not have.
     """
-    if num_towers is None:
+    count = positive("num_towers", num_towers)
+    if count is None:
         raise errors.InvalidArgumentError(
             "Received num_towers=None; expected an integer of at least 1."
         )
-    positive("num_towers", num_towers)
     if devices is not None:
         check_devices(devices)
         if len(devices) != num_towers:
@@ -60,7 +60,7 @@ def tower_devices(
             "for: `devices`, one for each tower."
         )
     kind = "GPU" if gpus else "CPU"
-    return tuple(f"/device:{kind}:{i}" for i in range(num_towers))
+    return tuple(f"/device:{kind}:{i}" for i in range(count))
 
 
 def check_devices(devices: Any) -> None:
