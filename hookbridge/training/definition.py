@@ -170,12 +170,10 @@ class ModelDefinition:
             if not hasattr(self.module, name):
                 continue
             given = getattr(self.module, name)
-            if callable(given) and "mode" in _parameters(given):
-                items = given(mode=mode)
-            elif name == "hooks" and mode != TRAIN:
+            takes_mode = callable(given) and "mode" in _parameters(given)
+            if name == "hooks" and mode != TRAIN and not takes_mode:
                 continue
-            else:
-                items = find_guests(self.module, name)
+            items = find_guests(self.module, name, mode if takes_mode else None)
             try:
                 found += kinds.flatten(items)
             except errors.NotAGuestError as e:

@@ -113,12 +113,19 @@ def find_function(
     return found
 
 
-def find_guests(module: ModuleType, name: str = "guests") -> Any:
+def find_guests(
+    module: ModuleType, name: str = "guests", mode: str | None = None
+) -> Any:
     """The file's hooks and callbacks: a list, or a function that returns one.
+
+    Args:
+      module: the loaded file.
+      name: the name of the list or function.
+      mode: the argument of a function that takes `mode`; None if it takes nothing.
 
     Raises:
       errors.InvalidArgumentError: the file has nothing of that name, or the function
-        raises.
+        raises or takes other arguments.
     """
     if not hasattr(module, name):
         raise errors.InvalidArgumentError(
@@ -131,6 +138,8 @@ def find_guests(module: ModuleType, name: str = "guests") -> Any:
     if not callable(found) or is_guest:
         return found
     try:
+        if mode is not None:
+            return find_function(module, name, "(mode)", ("mode",))(mode=mode)
         return without_arguments(name, found)()
     except errors.InvalidArgumentError:
         raise

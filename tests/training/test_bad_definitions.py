@@ -88,6 +88,14 @@ USAGE = {
         replaced("callbacks()", "return [3]"),
         *([], f"line {LINE}: `callbacks`: Received 3 of type `int`"),
     ),
+    "hooks_raise": (
+        replaced("hooks(mode)", "raise ValueError(mode)"),
+        *([], f"job.py', line {LINE + 1}, raised ValueError: train; expected"),
+    ),
+    "hooks_take_more": (
+        replaced("hooks(mode, more)", "return []"),
+        *([], "has the function `hooks(mode, more)`; expected `hooks(mode)`"),
+    ),
     "unknown_flag": (JOB, ["--epoch=2"], "Unknown command line flag 'epoch'"),
     "no_dir": (JOB, ["--model_dir="], "no --model_dir"),
     "sync_in_fit": (JOB, ["--sync"], "--sync with --loop=fit"),
