@@ -29,17 +29,14 @@ def rate_tensor(model: Any, counter: Any) -> Any:
 
 def reads(variable: Any) -> list[Any]:
     """The tensors by which the graph reads a variable."""
-    if not hasattr(variable, "handle"):
-        return []
-    ops = variable.handle.consumers()
-    return [op.outputs[0] for op in ops if op.type == "ReadVariableOp"]
+    return [op.outputs[0] for op in _uses(variable) if op.type == "ReadVariableOp"]
 
 
 def gradients(model: Any) -> dict[str, Any]:
     """`{"gradients/<variable>": tensor}` of the dense gradients of the weights."""
     found = {}
     for variable in model.trainable_weights:
-        for op in getattr(variable, "handle", tf.constant(0)).consumers():
+        for op in _uses(variable):
             if not op.type.startswith("ResourceApply"):
                 continue
             name = variable.op.name.removeprefix(f"{model.name}/")
@@ -47,3 +44,9 @@ def gradients(model: Any) -> dict[str, Any]:
                 if arg.name in ("grad", "delta"):
                     found[f"gradients/{name}"] = tensor
     return found
+
+
+def _uses(variable: Any) -> list[Any]:
+    """The ops that use a variable; none if it is no resource variable."""
+    handle = getattr(variable, "handle", None)
+    return [] if handle is None else list(handle.consumers())

@@ -62,6 +62,15 @@ def test_learning_rate_and_gradients_are_fetched_and_fed(keras2: Any) -> None:
     )
 
 
+def test_another_fit_adds_no_constants_to_the_graph(keras2: Any) -> None:
+    model, counts = make_model(keras2), []
+    for _ in range(2):
+        model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(Recorder()))
+        ops = v1.get_default_graph().get_operations()
+        counts.append(sum(op.type == "Const" for op in ops))
+    assert counts[1] == counts[0]
+
+
 def test_the_feed_of_a_scheduled_learning_rate_is_refused(keras2: Any) -> None:
     class Feeds(Recorder):
         def before_run(self, run_context: Any) -> Any:
