@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.cli.flag_table import define, define_fields
+from hookbridge.cli.flag_table import define, define_fields, refuse
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 SUMMARY = "Run a command in a local cluster; each task is told its place."
@@ -54,6 +54,8 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             "Received no command; expected one after `--`, for example "
             "`hookbridge cluster --num_workers=2 -- python train.py`."
         )
+    if values.to == "local":
+        refuse(values, ("name", "image"), "--to=local", "only a TFJob has it")
     if values.config is not None:
         return _run_config(values, arguments)
     if values.to != "local":
@@ -61,7 +63,13 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             f"Received --to={values.to} without --config; expected the config.yaml "
             "that says which machines the job has."
         )
-    cluster = LocalCluster(**{name: values[name].value for name in FIELDS})
+    return _run_here(values, arguments)
+
+
+def _run_here(values: Any, arguments: Sequence[str], **sizes: int) -> int:
+    """Runs the command in a local cluster; `sizes` replace the flags of their names."""
+    fields = {name: values[name].value for name in FIELDS}
+    cluster = LocalCluster(**{**fields, **sizes})
     if not cluster.chief and not cluster.num_workers:
         raise errors.InvalidArgumentError(
             "Received --nochief and --num_workers=0; expected a chief or a worker."
@@ -78,20 +86,16 @@ def _run_config(values: Any, arguments: Sequence[str]) -> int:
     """Runs the command on the machines of a `config.yaml`, or prints a manifest."""
     from hookbridge.cluster_config import job_config, tfjob
 
-    for name in ("num_workers", "num_ps", "chief"):
-        if values[name].present:
-            raise errors.InvalidArgumentError(
-                f"Received --config and --{name}; expected one of them: the file says "
-                "how many tasks there are."
-            )
+    reason = "the file says how many tasks there are"
+    refuse(values, ("num_workers", "num_ps", "chief"), "--config", reason)
+    if values.to == "tfjob":
+        reason = "a manifest has no place for it"
+        refuse(values, ("evaluator", "grace_secs", "tf1_flags"), "--to=tfjob", reason)
     config = job_config.read_config(values.config)
     if values.to == "local":
-        return LocalCluster(
-            num_workers=config.workers,
-            num_ps=config.servers,
-            evaluator=values.evaluator,
-            grace_secs=values.grace_secs,
-        ).run(arguments)
+        return _run_here(
+            values, arguments, num_workers=config.workers, num_ps=config.servers
+        )
     if not values.image:
         raise errors.InvalidArgumentError(
             "Received --to=tfjob without --image; expected the container image that "

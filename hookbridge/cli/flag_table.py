@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from absl import flags
+
+from hookbridge import errors
 
 _DEFINE: dict[type, Any] = {
     bool: flags.DEFINE_boolean,
@@ -39,6 +41,25 @@ def define(
         make(name, default, text, flag_values=values, **bounds)
     else:
         flags.DEFINE_enum(name, default, kind, text, flag_values=values)
+
+
+def refuse(values: Any, names: Iterable[str], beside: str, reason: str) -> None:
+    """Refuses flags that were given and that the command would not use.
+
+    Args:
+      values: the command's flags.
+      names: the names of the unused flags.
+      beside: what was given that makes them unused.
+      reason: why they are unused.
+
+    Raises:
+      errors.InvalidArgumentError: one of them was given.
+    """
+    for name in names:
+        if values[name].present:
+            raise errors.InvalidArgumentError(
+                f"Received {beside} and --{name}; expected one of them: {reason}."
+            )
 
 
 def define_fields(

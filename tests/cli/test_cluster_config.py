@@ -109,6 +109,22 @@ def test_a_local_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert sizes == {"chief": 1, "worker": 3, "ps": 2}
 
 
+def test_flags_of_tf1_in_a_cluster_of_a_config(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(CUSTOM)
+    flags = [f"--config={path}", "--tf1_flags"]
+    assert main(["cluster", *flags, "--evaluator", "--", "python"]) == 2
+    assert "--tf1_flags and --evaluator" in capsys.readouterr().err
+    command = [sys.executable, "-c", "import sys; print(sys.argv[1:])"]
+    assert main(["cluster", *flags, "--", *command]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (chief,) = (line for line in lines if line.startswith("[chief 0] "))
+    assert "'--job_name=worker', '--task_index=0'" in chief
+    assert chief.count("localhost:") == 6  # a chief, 3 workers, 2 servers
+
+
 def changed(path: str, value: Any) -> dict[str, Any]:
     """The manifest with one field changed; None removes it."""
     made: Any = json.loads(json.dumps(EXPECTED))  # no object stands in it twice
@@ -199,6 +215,14 @@ def test_bad_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "TFJob: metadata.name" in capsys.readouterr().err
     assert to_tfjob(path, "--image=x", "--num_workers=2") == 2
     assert "--config and --num_workers" in capsys.readouterr().err
+    for flag in ("evaluator", "grace_secs=3", "tf1_flags"):
+        assert to_tfjob(path, "--image=x", f"--{flag}") == 2
+        name = flag.partition("=")[0]
+        assert f"--to=tfjob and --{name}" in capsys.readouterr().err
+    assert main(["cluster", f"--config={path}", "--image=x", "--", "python"]) == 2
+    assert "--to=local and --image" in capsys.readouterr().err
+    assert main(["cluster", "--name=x", "--", "python"]) == 2
+    assert "--to=local and --name" in capsys.readouterr().err
     assert main(["cluster", "--to=tfjob", "--", "python"]) == 2
     assert "--to=tfjob without --config" in capsys.readouterr().err
     assert to_tfjob(tmp_path / "none.yaml") == 2
