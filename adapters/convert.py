@@ -160,8 +160,8 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
       max_lag: under `ParameterServerStrategy`, how many later steps may be scheduled
         already when `after_run` and `on_train_batch_end` of a step are delivered. A
         stop takes effect at most that many steps late. 0 waits for every step; None
-        is 30, or twice the number of workers if that is more. It has no effect under
-        other strategies.
+        is 30, or twice the number of workers if that is more. The smallest lag of a
+        `fit` counts for all its guests. It has no effect under other strategies.
 
     Returns:
       A list of callbacks, one for each guest, in order.

@@ -67,20 +67,23 @@ class Delivery:
     ) -> None:
         self._guard = guard
         self._load = load
+        self._default = default_max_lag(workers)
         self._wishes: list[int] = []
         self._events: deque[_Event] = deque()
         self._scheduled = 0
         self._latest: Any = None
         self._is_delivering = False
-        self.max_lag = default_max_lag(workers)
+        self.max_lag = self._default
         self.stop_asked = False
         self.last_logs: Any = None
 
     def wish_lag(self, max_lag: int | None) -> None:
-        """Notes a wish for at most this lag; the smallest wish wins."""
-        if max_lag is not None:
-            self._wishes.append(max_lag)
-            self.max_lag = min(self._wishes)
+        """Notes a wish for at most this lag; the smallest wish wins.
+
+        None wishes for the default: another guest cannot raise the lag above it.
+        """
+        self._wishes.append(self._default if max_lag is None else max_lag)
+        self.max_lag = min(self._wishes)
 
     def note_scheduled(self, value: Any) -> None:
         """Counts a step or batch; the same one again changes nothing."""

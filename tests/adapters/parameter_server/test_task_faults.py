@@ -17,7 +17,7 @@ from forked_python import Forked
 from ps_processes import Processes, cluster
 
 import hookbridge as hb
-from hookbridge.adapters.parameter_server.delivery import default_max_lag
+from hookbridge.adapters.parameter_server.delivery import Delivery, default_max_lag
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.local_cluster import LocalCluster, free_ports
 from hookbridge.loops.tasks.ports import GREETING, address
@@ -295,3 +295,16 @@ def test_the_default_lag_leaves_no_worker_without_a_step() -> None:
         32,
         200,
     ]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "lag"),
+    [((), 30), ((100,), 100), ((100, None), 30), ((None, 100), 30), ((None, 4), 4)],
+)
+def test_the_smallest_lag_of_all_guests_counts(
+    wishes: tuple[int | None, ...], lag: int
+) -> None:
+    delivery = Delivery(lambda deliver: deliver(), lambda value: None, workers=2)
+    for wish in wishes:
+        delivery.wish_lag(wish)
+    assert delivery.max_lag == lag
