@@ -76,11 +76,11 @@ def _v1_behaviour(
     source: Source, called: list[tuple[ast.Call, str]]
 ) -> Iterator[Finding]:
     """One finding for the first call in a module that needs v1 behaviour."""
+    inside = _in_functions(source)
     needing = [
         (call, name)
         for call, name in called
-        if name in _ANYWHERE
-        or (name in _AT_MODULE_LEVEL and id(call) not in _in_functions(source))
+        if name in _ANYWHERE or (name in _AT_MODULE_LEVEL and id(call) not in inside)
     ]
     if any(name in ("tf.Graph", "tf.compat.v1.Graph") for _, name in called):
         needing = []

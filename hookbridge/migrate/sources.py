@@ -43,7 +43,7 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
     """The files to read, each once, in a fixed order.
 
     A file is taken whatever its suffix is; a folder gives its Python files and
-    notebooks. Links to folders are followed; each real folder is read once.
+    notebooks. Links are followed; each real file and folder is taken once.
 
     Raises:
       errors.InvalidArgumentError: a path does not exist.
@@ -51,7 +51,7 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
     seen: set[str] = set()
     for path in map(Path, paths):
         if path.is_file():
-            yield path
+            yield from _new([path], seen)
         elif path.is_dir():
             yield from _walk(path, seen)
         else:
@@ -69,9 +69,17 @@ def _walk(top: Path, seen: set[str]) -> Iterator[Path]:
             continue
         seen.add(real)
         folders[:] = sorted(set(folders) - SKIPPED)
-        for name in sorted(files):
-            if name.endswith(SUFFIXES):
-                yield Path(folder, name)
+        found = (Path(folder, f) for f in sorted(files) if f.endswith(SUFFIXES))
+        yield from _new(found, seen)
+
+
+def _new(paths: Iterable[Path], seen: set[str]) -> Iterator[Path]:
+    """The files that were not given before, by this name or another."""
+    for path in paths:
+        real = os.path.realpath(path)
+        if real not in seen:
+            seen.add(real)
+            yield path
 
 
 def read(path: Path) -> list[Source] | Unread:

@@ -259,6 +259,15 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
     assert path.read_text() == NEW
 
 
+def test_a_file_that_is_given_by_two_names_is_rewritten_once(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(OLD)
+    (tmp_path / "same.py").symlink_to(path)
+    done = list(files.rewrite_files([path, tmp_path, tmp_path / "same.py"]))
+    names = [each.file.path for each in done if isinstance(each, files.FileRewrite)]
+    assert list(map(os.path.basename, names)) == ["program.py"]
+
+
 def test_text_that_its_encoding_has_no_letters_for_is_left(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_bytes(b"# coding: ascii\n" + OLD.encode())

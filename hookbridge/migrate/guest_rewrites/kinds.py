@@ -42,7 +42,10 @@ def _kind_of_class(node: cst.BaseExpression, context: Context) -> str | None:
 def items(
     node: cst.BaseExpression, context: Context
 ) -> list[cst.BaseExpression] | None:
-    """The items of a list of guests; None if the code does not show a list."""
+    """The items of a list of guests that the code shows; None if it shows no list.
+
+    Of the sum of two lists, those of a list that is not shown are missing.
+    """
     if isinstance(node, cst.Name):
         value = context.value_of(node.value)
         if isinstance(value, cst.List | cst.Tuple | cst.BinaryOperation):
