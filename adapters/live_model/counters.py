@@ -64,8 +64,8 @@ class LiveCounters:
             for name in names:
                 try:
                     found.append(keras.metrics.get(_KERAS_NAMES.get(name, name)))
-                except ValueError:
-                    continue
+                except (ValueError, TypeError):
+                    continue  # no metric of Keras, or a class that needs arguments
                 found[-1].name = name
             metrics_list = compat.private("MetricsList")(
                 [m for m in found if hasattr(m, "_direction")]

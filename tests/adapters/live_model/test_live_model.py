@@ -231,3 +231,11 @@ def test_direction_of_accuracy(keras: Any, name: str) -> None:
     loop = session_loop([stop], epochs=5, logs={name: "mae:0"}, validate=False)
     # The mean error falls, which is worse for an accuracy.
     assert loop.steps == 2 * STEPS
+
+
+def test_metric_whose_class_of_keras_needs_arguments(keras: Any) -> None:
+    """Its direction is not known; that of the others is."""
+    stop = keras.callbacks.EarlyStopping("mae", patience=1)
+    logs = {"mae": "mae:0", "mean_io_u": "mae:0", "precision_at_recall": "mae:0"}
+    loop = session_loop([stop], epochs=3, logs=logs, validate=False)
+    assert loop.steps == 3 * STEPS
