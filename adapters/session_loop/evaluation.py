@@ -83,12 +83,12 @@ class EvaluationRun(SessionRun):
 
     def finish(self) -> None:
         streaming = {s.key: s.value for s in self._sources if s.streaming}
-        final = self.session.run(streaming)
+        final = {**self._logs.current, **self.session.run(streaming)}
+        # Without data an entry has no value, unless it is a metric with its own mean.
         logs = {
             s.key: values.as_log_value(final[s.key])
-            if s.key in final
-            else self._logs.current.get(s.key)
             for s in self._sources
+            if s.key in final
         }
         self.deliver("on_test_end", logs)
         self._pass_stop_on()

@@ -10,6 +10,8 @@ import tensorflow as tf
 from callback_loops import STEPS, fit, session_loop
 from callback_recorder import EVENTS, recorder
 
+import hookbridge as hb
+
 
 def both(
     keras: Any, make: Any, error: type[BaseException] | None = None, **options: Any
@@ -115,3 +117,21 @@ def test_params(keras: Any) -> None:
         "steps": STEPS,
         "batch_size": 4,
     }
+
+
+def test_end_of_an_evaluation_without_data(keras: Any) -> None:
+    """An entry without a value is left out, as in Keras 3; Keras 2 raises an error."""
+    ends: list[Any] = []
+    bar = keras.callbacks.ProgbarLogger()  # calculates with what is in `logs`
+    end = keras.callbacks.LambdaCallback()
+    end.on_test_end = ends.append
+    v1 = tf.compat.v1
+    with tf.Graph().as_default():
+        loss = tf.identity(0.5, name="loss")
+        collections = [v1.GraphKeys.LOCAL_VARIABLES, v1.GraphKeys.EVAL_STEP]
+        v1.get_variable("eval_step", initializer=0, collections=collections)
+        v1.metrics.mean(loss, name="own_mean")
+        guests = [bar, end] if hasattr(keras, "ops") else [end]
+        with v1.train.MonitoredSession(hooks=hb.as_hooks(guests)):
+            pass
+    assert ends == [{"own_mean": 0.0}]
