@@ -121,6 +121,13 @@ def _estimator_code() -> Any:
     return types.SimpleNamespace(**dict.fromkeys(re.findall(r"\b_\w+", source)))
 
 
+def _v1_tensorboard() -> Any:
+    import tensorflow as tf
+
+    with tf.Graph().as_default():
+        return _keras(2).callbacks.TensorBoard()
+
+
 def _mixed_variable() -> Any:
     layer = _keras(2).layers.Dense(1, dtype="mixed_float16")
     layer.build([1, 1])
@@ -154,6 +161,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
     "Keras 2 optimizer": lambda _: _keras(2).optimizers.SGD(0.1),
     "Keras 2 legacy optimizer": lambda _: _keras(2).optimizers.legacy.SGD(0.1),
     "Keras 2 callback": lambda _: _keras(2).callbacks.Callback(),
+    "TensorBoard of v1": lambda _: _v1_tensorboard(),
     "Keras 2 callback's method": lambda _: (
         _keras(2).callbacks.Callback().on_train_batch_begin
     ),

@@ -16,7 +16,7 @@ def effective(callback: Any) -> Any:
     While a graph is the default one, `tf.keras.callbacks.TensorBoard(...)` makes an
     object of `tf.compat.v1.keras`. That object would build its ops in the finalized
     graph of the session. So it is replaced by an object of the present class with the
-    same options, except that it does not profile.
+    same options. It profiles the same batch too: the second, if none was named.
 
     Raises:
       errors.RefusedError: it is of a subclass, whose methods cannot be moved.
@@ -45,7 +45,11 @@ def effective(callback: Any) -> Any:
             write_graph=callback.write_graph,
             write_images=callback.write_images,
             update_freq=callback.update_freq,
-            profile_batch=0,
+            profile_batch=callback._profile_batch,
             embeddings_freq=callback.embeddings_freq,
             embeddings_metadata=callback.embeddings_metadata,
+            # Keras warns that it no longer has these.
+            write_grads=callback.write_grads,
+            embeddings_layer_names=callback.embeddings_layer_names,
+            embeddings_data=callback.embeddings_data is not None,
         )

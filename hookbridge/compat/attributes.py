@@ -103,6 +103,7 @@ ATTRIBUTES = (
         _chief_worker_only="Keras's own role of a callback",
         _supports_tf_logs="whether Keras converts logs for it",
     ),
+    *_rows("TensorBoard of v1", _profile_batch="the batch that it is to profile"),
     *_rows("Keras 2 callback's method", _is_default="whether a guest overrides it"),
     *_rows("Keras 3 callback's method", _is_default="whether a guest overrides it"),
     *_rows("Keras 3 model", _flatten_layers="the layers at every depth"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, native_and_bridged, session_loop
+from callback_loops import STEPS, X, native_and_bridged, session_loop
 from event_files import events
 
 import hookbridge as hb
@@ -61,11 +61,21 @@ def test_tensorboard_profiles_a_range(keras: Any, tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.xplane.pb"))
 
 
-def test_tensorboard_made_inside_the_graph(keras2: Any, tmp_path: Path) -> None:
+def test_tensorboard_made_inside_the_graph(
+    keras2: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It profiles too: the second batch unless another is named, as in `fit`."""
+    told: list[str] = []
+    monkeypatch.setattr(tf.get_logger(), "warning", lambda m, *args: told.append(m))
     with tf.Graph().as_default():
-        callback = keras2.callbacks.TensorBoard(str(tmp_path), histogram_freq=1)
+        callback = keras2.callbacks.TensorBoard(
+            str(tmp_path), histogram_freq=1, write_grads=True, embeddings_data=X
+        )
     session_loop([callback])
+    assert any("`write_grads` will be ignored" in t for t in told)
+    assert any("`embeddings_data` is not supported" in t for t in told)
     assert "train:epoch_loss" in events(tmp_path)
+    assert list(tmp_path.rglob("*.xplane.pb"))
 
 
 def test_tensorboard_without_its_package_says_so(
