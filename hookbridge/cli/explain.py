@@ -8,7 +8,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.cli import job_flags
-from hookbridge.cli.flag_table import define
+from hookbridge.cli.flag_table import define, refuse
 from hookbridge.training.settings import LOOPS
 
 SUMMARY = "Show what a loop would deliver to each hook and callback of a file."
@@ -39,6 +39,10 @@ def run(values: Any, arguments: Sequence[str]) -> int:
                 f"Received --model_def and {arguments or 'no --loop'}; expected "
                 "--model_def=FILE.py and --loop=towers, fit or estimator."
             )
+        reason = (
+            "--loop says which host runs a model definition file, and for which list"
+        )
+        refuse(values, ("host", "guests"), "--model_def", reason)
         guests, host = _of_definition(values)
     elif len(arguments) != 1:
         raise errors.InvalidArgumentError(
@@ -46,6 +50,8 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             f"list `{values.guests}` of hooks and callbacks."
         )
     else:
+        reason = "only --model_def=FILE.py makes use of it"
+        refuse(values, ("loop", "num_ps"), f"the file {arguments[0]!r}", reason)
         module = user_file.load_file(arguments[0])
         guests, host = user_file.find_guests(module, values.guests), values.host
     from hookbridge.explanation import explain

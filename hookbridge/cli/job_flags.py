@@ -13,6 +13,8 @@ from absl import flags
 
 from hookbridge import errors
 from hookbridge.cli.flag_table import define
+from hookbridge.cluster import ClusterConfig
+from hookbridge.cluster_checks import CHIEF_TYPES
 from hookbridge.training.settings import LOOPS, TrainingSettings
 
 # Flag -> help. Each command chooses its flags from these two tables.
@@ -140,7 +142,10 @@ def run_here_or_in_cluster(values: Any, act: Callable[[Any], None], name: str) -
     Where there is a `TF_CONFIG`, this process is a task of that cluster.
     """
     settings = settings_of(values)
-    if os.environ.get("TF_CONFIG") or not settings.num_ps:
+    if os.environ.get("TF_CONFIG"):
+        _check_sizes(values)
+        return run_job(values, act, name)
+    if not settings.num_ps:
         return run_job(values, act, name)
     settings.check()
     from hookbridge.loops.tasks.local_cluster import LocalCluster
@@ -152,6 +157,20 @@ def run_here_or_in_cluster(values: Any, act: Callable[[Any], None], name: str) -
     return cluster.run(
         [sys.executable, "-m", "hookbridge", name, *dict.fromkeys(words)]
     )
+
+
+def _check_sizes(values: Any) -> None:
+    """Raises if the flags tell another cluster than `TF_CONFIG`."""
+    config = ClusterConfig.from_environment().with_chief()
+    jobs = ("worker",) if values.loop == "fit" else (*CHIEF_TYPES, "worker")
+    workers = sum(len(config.cluster.get(job, ())) for job in jobs)
+    sizes = {"num_workers": workers or 1, "num_ps": len(config.cluster.get("ps", ()))}
+    for name, size in sizes.items():
+        if values[name].present and values[name].value != size:
+            raise errors.InvalidArgumentError(
+                f"Received --{name}={values[name].value}, and TF_CONFIG says {size}; "
+                "expected one of them: this process is a task of TF_CONFIG's cluster."
+            )
 
 
 def use_keras_of_graphs() -> None:

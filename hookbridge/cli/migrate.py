@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.cli.flag_table import define
+from hookbridge.cli.flag_table import define, refuse
 from hookbridge.migrate.target import NEWEST
 
 SUMMARY = "Find, or rewrite, what TF1 code needs on a newer TensorFlow."
@@ -17,6 +17,7 @@ NOTE = """\
 the change, `--write` makes it. Exit codes: 0; 1 with `--check` if anything is left to
 do (scan) or would be rewritten (rewrite), or if a file could not be written; 2 for a
 wrong argument."""
+REWRITES = ("write", "diff", "native", "add-guests", "list-rules", "only", "skip")
 FORMATS = ("text", "json", "sarif", "html")
 
 
@@ -46,12 +47,14 @@ def run(values: Any, arguments: Sequence[str]) -> int:
     if verb == "rewrite":
         from hookbridge.cli import migrate_rewrite
 
+        refuse(values, ["format"], "rewrite", "only scan makes use of it")
         return migrate_rewrite.run(values, paths)
     if verb != "scan" or not paths:
         raise errors.InvalidArgumentError(
             f"Received {' '.join(arguments) or 'no arguments'}; expected `scan` or "
             "`rewrite`, and files, notebooks or folders."
         )
+    refuse(values, REWRITES, "scan", "only rewrite makes use of it")
     from hookbridge.migrate import formats, html, scan
 
     report = scan(paths, target=values.target)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hookbridge import errors, migrate
+from hookbridge.cli.flag_table import refuse
 from hookbridge.migrate.findings import Unread
 
 INDENT = " " * 6
@@ -17,12 +18,16 @@ INDENT = " " * 6
 def run(values: Any, paths: Sequence[str]) -> int:
     """Rewrites the files under the paths; returns the exit code."""
     if values["list-rules"].value:
+        others = ("check", "write", "diff", "native", "add-guests", "only", "skip")
+        refuse(values, others, "--list-rules", "it prints the list and no more")
         print(_rules())
         return 0
     if not paths:
         raise errors.InvalidArgumentError(
             "Received no paths; expected files of Python, notebooks or folders of them."
         )
+    if values.write:
+        refuse(values, ["check"], "--write", "--check tells what a write would change")
     # The next import needs LibCST. Without it, this name raises and says how to get it.
     _ = migrate.rewrite
     from hookbridge.migrate.rewriting import files

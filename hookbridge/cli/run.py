@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.cli.flag_table import define
+from hookbridge.cli.flag_table import define, refuse
 
 SUMMARY = "Run a TF1 program, unedited, on the installed TensorFlow."
 USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
@@ -75,6 +75,13 @@ def run(values: Any, arguments: Sequence[str]) -> Callable[[], int]:
             f"Received --guests={values.guests}, which does not exist; expected a "
             "Python file with `guests`."
         )
+    if values.steps_per_epoch is not None and values.guests is None:
+        raise errors.InvalidArgumentError(
+            f"Received --steps_per_epoch={values.steps_per_epoch} without --guests; "
+            "expected both: the epochs are those of the guests."
+        )
+    if values.dry_run:
+        refuse(values, ("keras", "v1", "v2"), "--dry_run", "nothing is run")
     launch = Launch(
         program=words[0],
         arguments=tuple(words[1:]),

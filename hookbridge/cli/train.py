@@ -8,7 +8,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.cli import job_flags
-from hookbridge.cli.flag_table import define
+from hookbridge.cli.flag_table import define, refuse
 
 SUMMARY = "Train a model definition file in any loop, driven by its guests."
 USAGE = "--model_def=FILE.py --model_dir=DIR [--flag=value ...]"
@@ -18,6 +18,13 @@ EXAMPLE = (
 )
 NOTE = (
     "`hookbridge train FILE.py` trains the `model_fn` and `train_input_fn` of a file."
+)
+
+# Flags that the functions of an Estimator have no use for.
+OF_DEFINITIONS = (
+    *("loop", "train_files", "eval_files", "header_lines", "bad_rows"),
+    *("train_batch_size", "eval_batch_size", "batch_per_tower"),
+    *("num_workers", "num_ps", "sync", "progress"),
 )
 
 
@@ -52,6 +59,8 @@ def run(values: Any, arguments: Sequence[str]) -> int:
             f"Received {len(arguments)} arguments; expected --model_def=FILE.py, or "
             "one Python file with `model_fn` and `train_input_fn`."
         )
+    reason = "only --model_def=FILE.py makes use of it"
+    refuse(values, OF_DEFINITIONS, f"the file {arguments[0]!r}", reason)
     return _train_functions(values, arguments[0])
 
 

@@ -37,6 +37,10 @@ class Inputs:
 
     Attributes:
       skipped: the rows that were left out, by mode.
+
+    Raises:
+      errors.InvalidArgumentError: a flag was given that the file's functions would not
+        use.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class Inputs:
         self._shard = shard
         self.skipped: dict[str, list[BadRow]] = {}
         self._pipelines: dict[str, Pipeline] = {}
+        self._check_used()
 
     def has(self, mode: str) -> bool:
         """Whether there are data for a mode."""
@@ -129,6 +134,26 @@ class Inputs:
     def _files(self, mode: str) -> tuple[str, ...]:
         files: tuple[str, ...] = getattr(self._settings, FLAGS[mode])
         return files
+
+    def _check_used(self) -> None:
+        definition, settings = self._definition, self._settings
+        for mode, name in _OWN_INPUTS.items():
+            if self._files(mode) and definition.optional(name) is not None:
+                raise errors.InvalidArgumentError(
+                    f"Received --{FLAGS[mode]}, and {definition.path} has `{name}`, "
+                    "which gets no files; expected one of them."
+                )
+        if definition.optional("dataset_fn") is not None:
+            return
+        function = definition.optional("input_fn")
+        taken = inspect.signature(function).parameters if function is not None else ()
+        for name, unset in (("header_lines", 0), ("bad_rows", "stop")):
+            value = getattr(settings, name)
+            if value != unset and name not in taken:
+                raise errors.InvalidArgumentError(
+                    f"Received --{name}={value}, and {definition.path} makes no use of "
+                    f"it; expected `dataset_fn`, or an `input_fn` that takes `{name}`."
+                )
 
     def _rows(self, mode: str) -> Rows:
         flag, header_lines = FLAGS[mode], self._settings.header_lines

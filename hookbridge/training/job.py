@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.report.run_report import write_html
@@ -62,6 +63,12 @@ class TrainingJob:
         part, settings, began = self._part, self._part.settings, time.monotonic()
         part.inputs.function(TRAIN)  # so that missing files are reported first
         steps_per_epoch = part.inputs.steps_per_epoch()
+        if settings.epochs is not None and steps_per_epoch is None:
+            raise errors.InvalidArgumentError(
+                f"Received --epochs={settings.epochs} without --steps_per_epoch; "
+                f"expected both, since `train_input_fn` of {part.definition.path} does "
+                "not tell how long an epoch is."
+            )
         last_step = settings.last_step(steps_per_epoch)
         step = self._loop.train(steps_per_epoch, last_step)
         if part.config.cluster and not part.config.is_chief:

@@ -42,6 +42,22 @@ BAD = {
         ["demo", "--json=maybe"],
         "demo: flag --json=maybe: Non-boolean argument to boolean flag\n",
     ),
+    "scan_writes": (
+        ["migrate", "scan", "--write", "a.py"],
+        "scan and --write; expected one of them: only rewrite makes use of it",
+    ),
+    "rewrite_has_no_format": (
+        ["migrate", "rewrite", "--format=json", "a.py"],
+        "rewrite and --format; expected one of them: only scan",
+    ),
+    "check_and_write": (
+        ["migrate", "rewrite", "--check", "--write", "a.py"],
+        "--write and --check; expected one of them",
+    ),
+    "list_and_write": (
+        ["migrate", "rewrite", "--list-rules", "--write"],
+        "--list-rules and --write; expected one of them",
+    ),
     "too_large": (["demo", "--batch_size=4000"], "expected at most 1257"),
 }
 

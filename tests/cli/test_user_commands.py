@@ -71,6 +71,14 @@ BAD = {
     "no_list": (["explain", "empty.py"], "has no `guests`; expected a list of hooks"),
     "no_host": (["explain", "--host=moon", "empty.py"], "--host=moon"),
     "no_guest": (["explain", "number.py"], "3"),
+    "loop_of_a_list": (
+        ["explain", "--loop=fit", "empty.py"],
+        "'empty.py' and --loop; expected one of them: only --model_def=FILE.py",
+    ),
+    "host_of_a_definition": (
+        ["explain", "--model_def=empty.py", "--loop=fit", "--host=fit"],
+        "--model_def and --host; expected one of them: --loop says",
+    ),
     "raises": (
         ["explain", "raises.py"],
         "The file 'raises.py', line 2, raised KeyError: 'here'; expected a file that",
@@ -87,6 +95,10 @@ BAD = {
     "job_raises": (
         ["train", "--model_dir=m", "raises.py"],
         "train: The file 'raises.py', line 2, raised KeyError",
+    ),
+    "data_for_functions": (
+        ["train", "--model_dir=m", "--train_files=data.csv", "empty.py"],
+        "'empty.py' and --train_files; expected one of them: only --model_def=FILE.py",
     ),
     "no_dir": (["train", "empty.py"], "no --model_dir"),
     "no_epoch": (

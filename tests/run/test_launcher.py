@@ -142,6 +142,14 @@ BAD = {
     "syntax": (["syntax.py"], "syntax error in line 1"),
     "python_2": (["python2.py"], "2to3"),
     "standard_input": (["-"], "expected a Python file"),
+    "epochs_of_nobody": (
+        ["--steps_per_epoch=3", "fine.py"],
+        "--steps_per_epoch=3 without --guests; expected both",
+    ),
+    "world_of_a_dry_run": (
+        ["--dry-run", "--v1", "fine.py"],
+        "--dry_run and --v1; expected one of them: nothing is run",
+    ),
     "two_behaviours": (["--v1", "--v2", "fine.py"], "--v1 and --v2"),
     "two_keras": (["--keras=3", "fine.py"], "TF_USE_LEGACY_KERAS=1"),
     "keras_4": (["--keras=4", "fine.py"], "--keras=4"),

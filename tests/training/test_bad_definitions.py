@@ -14,6 +14,7 @@ from commands import hookbridge, weights
 from fork_server import ForkServer
 
 from hookbridge.cli import main
+from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 GOOD = """
 import tensorflow as tf
@@ -114,6 +115,23 @@ USAGE = {
         ["--loop=towers", "--train_files="],
         "Received no --train_files, and",
     ),
+    "files_beside_a_function": (
+        f"{JOB}\n\ndef train_input_fn():\n    pass\n",
+        *([], "Received --train_files, and"),
+    ),
+    "header_of_a_function": (
+        JOB.replace("dataset_fn(dataset, mode)", "input_fn(files)"),
+        *(["--header_lines=1"], "--header_lines=1, and"),
+    ),
+    "bad_rows_of_a_function": (
+        JOB.replace("dataset_fn(dataset, mode)", "input_fn(files)"),
+        *(["--bad_rows=skip"], "or an `input_fn` that takes `bad_rows`"),
+    ),
+    "epochs_without_a_length": (
+        JOB.replace("dataset_fn(dataset, mode)", "train_input_fn()"),
+        ["--train_files=", "--train_steps=3"],
+        "Received --epochs=1 without --steps_per_epoch; expected both",
+    ),
     "model_fn_in_fit": (
         f"{JOB}\n\ndef model_fn(features, labels, mode):\n    pass\n",
         *([], "has a `model_fn`"),
@@ -162,6 +180,29 @@ def train_input_fn():
 
 predict_input_fn = train_input_fn
 """
+
+
+@pytest.mark.parametrize(
+    ("loop", "flag", "size"),
+    [
+        ("fit", "num_workers=3", 2),
+        ("towers", "num_workers=2", 3),
+        ("estimator", "num_ps=2", 1),
+    ],
+)
+def test_another_cluster_than_that_of_tf_config(
+    loop: str,
+    flag: str,
+    size: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cluster = LocalCluster(num_workers=2, num_ps=1).configs()[0]
+    monkeypatch.setenv("TF_CONFIG", cluster.to_json())
+    job = ["--model_def=job.py", f"--model_dir={tmp_path}/m", f"--loop={loop}"]
+    assert main(["train", *job, f"--{flag}"]) == 2
+    assert f"--{flag}, and TF_CONFIG says {size};" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
