@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import sys
@@ -11,7 +10,7 @@ from typing import Any
 
 from absl import flags
 
-from hookbridge import errors
+from hookbridge import compat, errors
 from hookbridge.cli.flag_table import define
 from hookbridge.cluster import ClusterConfig
 from hookbridge.cluster_checks import CHIEF_TYPES
@@ -178,7 +177,7 @@ def use_keras_of_graphs() -> None:
 
     TF_USE_LEGACY_KERAS=0 keeps Keras 3, for `--loop=fit`.
     """
-    major, minor = importlib.metadata.version("tensorflow").split(".")[:2]
-    is_open = (int(major), int(minor)) >= (2, 16) and "tensorflow" not in sys.modules
-    if is_open and importlib.util.find_spec("tf_keras") is not None:
+    if "tensorflow" in sys.modules or compat.installed_tf_version() < (2, 16):
+        return
+    if importlib.util.find_spec("tf_keras") is not None:
         os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")

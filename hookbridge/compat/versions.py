@@ -9,15 +9,21 @@ import sys
 from importlib import metadata
 from typing import Any
 
+from hookbridge.errors import MissingExtraError
+
 # The way out, in messages about what Keras 3 cannot do.
 KERAS_2 = (
     "`tf_keras` (pip install tf_keras), which is `tf.keras` as well if "
     "TF_USE_LEGACY_KERAS=1 is set before TensorFlow is imported"
 )
+# Distributions that hold the package `tensorflow`.
+_TENSORFLOWS = (
+    *("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-intel"),
+    *("tensorflow-macos", "tensorflow-rocm", "tf-nightly-cpu"),
+)
 _PACKAGES = (
     "hookbridge",
-    "tensorflow",
-    "tensorflow-cpu",
+    *_TENSORFLOWS,
     "keras",
     "tf_keras",
     "tensorflow-estimator",
@@ -31,7 +37,27 @@ def tf_version() -> tuple[int, int]:
     """The running TensorFlow's `(major, minor)`."""
     import tensorflow as tf
 
-    match = re.match(r"(\d+)\.(\d+)", tf.__version__)
+    return _major_minor(tf.__version__)
+
+
+def installed_tf_version() -> tuple[int, int]:
+    """The installed TensorFlow's `(major, minor)`; TensorFlow is not imported.
+
+    Raises:
+      errors.MissingExtraError: TensorFlow is not installed.
+    """
+    for name in _TENSORFLOWS:
+        try:
+            return _major_minor(metadata.version(name))
+        except metadata.PackageNotFoundError:
+            continue
+    raise MissingExtraError(
+        "TensorFlow is not installed. Install it with `pip install tensorflow`."
+    )
+
+
+def _major_minor(version: str) -> tuple[int, int]:
+    match = re.match(r"(\d+)\.(\d+)", version)
     assert match is not None
     return int(match[1]), int(match[2])
 

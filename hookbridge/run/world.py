@@ -6,24 +6,17 @@ TensorFlow, and what `import tensorflow` means in the program's own files.
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hookbridge import errors, extras
+from hookbridge import compat, errors, extras
 from hookbridge.run.evidence import Evidence, Use
 from hookbridge.run.launch import Launch
 
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
-# Distributions that hold the package `tensorflow`.
-DISTRIBUTIONS = (
-    *("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-intel"),
-    *("tensorflow-macos", "tensorflow-rocm", "tf-nightly-cpu"),
-)
 LAST_WITH_KERAS2 = (2, 15)
 
 
@@ -106,11 +99,12 @@ def _keras(
     files: Sequence[Evidence], launch: Launch, is_of_v1: bool
 ) -> tuple[bool | None, str]:
     """Which Keras, and why."""
-    if tf_version() <= LAST_WITH_KERAS2:
+    if compat.installed_tf_version() <= LAST_WITH_KERAS2:
         if launch.keras == 3:
+            version = ".".join(map(str, compat.installed_tf_version()))
             raise errors.InvalidArgumentError(
                 "Received --keras=3; expected --keras=2 or nothing: the Keras of "
-                f"TensorFlow {'.'.join(map(str, tf_version()))} is Keras 2."
+                f"TensorFlow {version} is Keras 2."
             )
         return None, ""
     if launch.keras is not None:
@@ -138,25 +132,6 @@ def _is_true(value: str) -> bool:
     return value.lower() in ("1", "true")
 
 
-def tf_version() -> tuple[int, int]:
-    """The version of the installed TensorFlow; TensorFlow is not imported.
-
-    Raises:
-      errors.MissingExtraError: TensorFlow is not installed.
-    """
-    for name in DISTRIBUTIONS:
-        try:
-            found = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        match = re.match(r"(\d+)\.(\d+)", found)
-        assert match is not None
-        return int(match[1]), int(match[2])
-    raise errors.MissingExtraError(
-        "TensorFlow is not installed. Install it with `pip install tensorflow`."
-    )
-
-
 def _check_installed(world: World) -> None:
     """Makes sure that what the program needs is installed.
 
@@ -164,7 +139,7 @@ def _check_installed(world: World) -> None:
       errors.MissingExtraError: something is missing.
     """
     needs: list[tuple[str, str, object]] = [("tf_slim", "contrib", world.slim)]
-    if tf_version() > LAST_WITH_KERAS2:
+    if compat.installed_tf_version() > LAST_WITH_KERAS2:
         needs.append(("tensorflow_estimator", "estimator", world.estimator))
         needs.append(("tf_keras", "estimator", world.estimator))
         last = world.reasons[-1] if world.keras2 and world.reasons else None
@@ -219,7 +194,7 @@ def has_estimator(world: World) -> bool:
     Libraries may look for an Estimator that the program itself does not use.
     """
     names = ["tensorflow_estimator"]
-    if tf_version() > LAST_WITH_KERAS2:
+    if compat.installed_tf_version() > LAST_WITH_KERAS2:
         names.append("tf_keras")
     found = all(importlib.util.find_spec(name) is not None for name in names)
     return bool(world.estimator) or found

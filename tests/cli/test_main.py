@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import hookbridge as hb
+from hookbridge import compat
 from hookbridge.cli import COMMANDS, main
 
 BAD = {
@@ -130,6 +131,26 @@ def test_version_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> 
     assert told["hookbridge"] == hb.__version__
     assert told["tensorflow"] == metadata.version("tensorflow")
     assert told["python"] == platform.python_version()
+
+
+@pytest.mark.parametrize("name", ["tensorflow_cpu", "tf_nightly", "tensorflow_intel"])
+def test_tensorflow_is_found_under_each_name(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "empty")])
+    with pytest.raises(hb.errors.MissingExtraError, match="TensorFlow is not inst"):
+        compat.installed_tf_version()
+    version = "2.99.0.dev20260101"
+    folder = tmp_path / f"{name}-{version}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert compat.installed_tf_version() == (2, 99)
+    assert main(["--version"]) == 0
+    assert f"{name.replace('_', '-')} {version}\n" in capsys.readouterr().out
 
 
 def test_flags_of_one_run_are_not_seen_by_the_next(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,15 @@ import numpy as np
 import tensorflow as tf
 from fork_server import ForkServer
 
+from hookbridge import compat
+
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "data" / "digits.csv"
 
 
 def keras_of_graphs() -> dict[str, str]:
     """The environment in which `tf.keras` is Keras 2, as the command sets it."""
-    major, minor = importlib.metadata.version("tensorflow").split(".")[:2]
-    is_new = (int(major), int(minor)) >= (2, 16)
-    return {"TF_USE_LEGACY_KERAS": "1"} if is_new else {}
+    return {"TF_USE_LEGACY_KERAS": "1"} if compat.tf_version() >= (2, 16) else {}
 
 
 def hookbridge(
