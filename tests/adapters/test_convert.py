@@ -1,4 +1,4 @@
-"""What `as_hooks` and `as_callbacks` make of lists that are out of the ordinary."""
+"""What `as_hooks` and `as_callbacks` make of unusual lists."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_epochs_end_a_run_that_has_no_callback(guests: Make) -> None:
     assert hooks[: len(listed)] == listed and len(hooks) == len(listed) + 1
     assert hb.as_hooks(hooks, steps_per_epoch=STEPS, epochs=2) == hooks
     assert train(hooks) == 2 * STEPS
-    assert train(hooks) == 2 * STEPS  # it serves one run after the other
+    assert train(hooks) == 2 * STEPS  # hooks serve one run after the other
     assert train(hooks, start=STEPS + 1) == 2 * STEPS
     assert train(hooks, start=2 * STEPS + 1) == 2 * STEPS + 1  # nothing is left to do
     assert hb.as_hooks(listed, steps_per_epoch=STEPS) == listed
@@ -71,7 +71,7 @@ def test_a_callback_that_counts_the_epochs_is_enough(keras: Any) -> None:
 
 
 def test_epochs_end_trainings_only() -> None:
-    """An evaluation in mid-training, with the same hooks, runs on and ends nothing."""
+    """An evaluation within the training, with the same hooks, runs to its own end."""
     hooks = hb.as_hooks([], steps_per_epoch=STEPS, epochs=1)
 
     def evaluate() -> int:

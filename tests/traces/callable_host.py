@@ -1,9 +1,9 @@
 """A host whose monitored sessions run through callables.
 
-The scenarios ask TensorFlow for their monitored sessions; here each of these gets a
-`CallableSessionHook` after its own hooks, as `hb.loops.training_session` does. Even
-the first run of a set of fetches goes through a callable, since most scenarios are
-shorter than it takes to see a set twice.
+The scenarios ask TensorFlow for their monitored sessions. Here each session gets a
+`CallableSessionHook` after its own hooks, as in `hb.loops.training_session`. Even the
+first run of a set of fetches goes through a callable: most scenarios are too short
+to repeat a set.
 """
 
 from __future__ import annotations

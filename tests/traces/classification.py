@@ -130,7 +130,7 @@ def same_in_fit() -> list[str]:
 
 
 def same_in_session() -> list[str]:
-    """Those that give the recorded events on a live session.
+    """The scenarios that give the recorded events on a live session.
 
     A scenario that differs in `fit` may be one of them.
     """

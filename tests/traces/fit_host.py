@@ -1,8 +1,7 @@
 """A host in which a run of a scenario is a batch of `Model.fit`.
 
-The model has one weight `w`, at first 0, that grows by 1 in each batch, and a
-loss of `2 * w` or any function of the number of the batch: what the scenarios'
-own graph has.
+The model is like the graph of the scenarios: one weight `w` that starts at 0 and grows
+by 1 in each batch, and a loss of `2 * w` or any function of the batch number.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from hookbridge.adapters.live_session.session import LiveSession
 
 v1 = tf.compat.v1
 
-# What only a loop that calls `session.run` itself has.
+# Events that only a loop has that calls `session.run` itself.
 LOOP_EVENTS = {"CREATED", "RUN", "RAN", "LOOP_EXIT", "EXIT_OK", "AFTER", "CLOSE"}
 
 
@@ -40,7 +39,7 @@ def in_fit(log: list[Event]) -> list[Event]:
 
 
 class NotInFitError(Exception):
-    """A scenario asks for what `fit` has not."""
+    """A scenario asks for something that `fit` does not have."""
 
 
 class _Late(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -107,7 +106,7 @@ class FitTrace(Trace):
 
     def data_graph(self, count: int) -> tuple[Any, Any]:
         self._model = self._compiled(None)
-        # A pipeline whose end only its last element tells.
+        # The filter hides the size of the data: only reaching its end shows the end.
         self._data = _batches(count).filter(lambda *_: True)
         return None, self._train_op
 
@@ -153,7 +152,7 @@ class FitTrace(Trace):
     ) -> Any:
         if body is not None or not use_with or fetch != self._train_op or runs == 0:
             raise NotInFitError("Only a loop of its own does that.")
-        # A run that is repeated takes a batch more.
+        # A repeated run takes one more batch.
         data: Any = [_batches(30)]
         more: Any = {"steps_per_epoch": 20 if runs is None else runs}
         if self._data is not None:

@@ -21,8 +21,8 @@ from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.adapters.live_session.session import LiveSession
 
-# The module in which TensorFlow's session manager looks its sessions' class up. It is
-# imported by name: `tensorflow.python` is no attribute of TensorFlow 2.15 once other
+# TensorFlow's session manager looks up the class of its sessions in this module. It is
+# imported by name: TensorFlow 2.15 has no attribute `tensorflow.python` once other
 # parts of it have been loaded.
 MANAGER = importlib.import_module("tensorflow.python.training.session_manager")
 

@@ -75,7 +75,7 @@ def recover_aborted_in_user_code(t: Trace) -> None:
     _user_raises(t, aborted)
 
 
-# The moment in a hook's life, and which call of it fails.
+# Method of a hook -> which call of it fails.
 MOMENTS = {
     "begin": 1,
     "after_create_session": 1,
@@ -92,7 +92,7 @@ HOOK_ERRORS: dict[str, Factory] = {
 
 
 def failing_hooks(t: Trace, event: str, call: int, make: Factory) -> list[Any]:
-    """`A`, `X` that fails, `B`."""
+    """The hooks `A`, `X` and `B`; `X` fails."""
     failing = t.recorder("X", raises={(event, call): make})
     return [t.recorder("A"), failing, t.recorder("B")]
 

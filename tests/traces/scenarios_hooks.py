@@ -87,7 +87,7 @@ def checkpoint_listener_requests_stop_at_first_save(t: Trace) -> None:
 
 @scenario
 def logging_hook_triggers(t: Trace) -> None:
-    """It counts its own runs, and the first always logs."""
+    """The hook counts its own runs, and always logs the first."""
     op, loss = t.train_graph()
     seen: list[float] = []
 
@@ -151,7 +151,7 @@ def global_step_waiter(t: Trace) -> None:
 def profiler_hook(t: Trace) -> None:
     op = t.train_graph().train_op
     directory = t.directory()
-    with tf.Graph().as_default():  # its FileWriter wants one
+    with tf.Graph().as_default():  # its FileWriter needs one
         hook = v1.train.ProfilerHook(save_steps=2, output_dir=directory)
     t.drive(t.session([hook]), op, runs=6)
     files = [f for f in os.listdir(directory) if f.startswith("timeline")]

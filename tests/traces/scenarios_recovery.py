@@ -92,7 +92,7 @@ def recover_in_step_fn(t: Trace) -> None:
 
 @scenario
 def recover_coord_thread_aborted(t: Trace) -> None:
-    """An AbortedError reported by a coordinator thread: seen by `should_stop`."""
+    """`should_stop` sees an AbortedError that the coordinator was told of."""
     op = t.train_graph().train_op
     a = t.recorder("A")
 

@@ -1,4 +1,4 @@
-"""How a `fit` with hooks ends: who hears of it, what is closed, what is whole."""
+"""How a `fit` with hooks ends: who is called, what is closed, which files are whole."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def batches(*, known: bool) -> Any:
 
 
 def native(keras: Any, log: list[str]) -> Any:
-    """A callback of the flavour's own that notes what it hears."""
+    """A callback of that Keras that notes the ends of epochs and of the training."""
 
     class Native(keras.callbacks.Callback):  # type: ignore[misc]
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -71,7 +71,7 @@ def test_end_of_data_from_a_hook_stops_the_whole_fit(
         verbose=0,
         callbacks=[HookToCallback(hook), native(keras, heard)],
     )
-    # Without a known size, the call that meets the end of the data is one more.
+    # Without a known size, one more call meets the end of the data.
     calls = BATCHES + (event == "before_run" and not known)
     last_epoch = (call - 1) // calls
     assert heard == [*(f"epoch {e}" for e in range(last_epoch + 1)), "train"]
@@ -145,7 +145,7 @@ def test_after_a_failure_all_is_closed_and_usable(keras: Any, event: str) -> Non
     if event != "begin":
         with pytest.raises(RuntimeError, match="closed Session"):
             hook.session.run(hook.read)
-    # The same hook in a second fit, which goes on from the steps that were made.
+    # The same hook in a second fit, which continues from the steps made so far.
     steps_before = int(event in ("after_run", "end")) * (1 if event != "end" else 3)
     del log[:]
     model.fit(batches(known=True), verbose=0, callbacks=[callback])
@@ -195,7 +195,7 @@ def test_recovery_closes_the_lost_session(keras: Any) -> None:
 
 
 def test_queue_runners_of_a_hook_end_with_the_fit(keras: Any) -> None:
-    """Threads that call `session.run` all along, stopped by the coordinator."""
+    """The coordinator stops the threads, which call `session.run` all the time."""
     values: list[int] = []
 
     class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

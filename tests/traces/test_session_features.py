@@ -1,4 +1,4 @@
-"""What `tf.compat.v1.Session` has beside `run`, and resources of hooks."""
+"""Features of `tf.compat.v1.Session` other than `run`, and resources of hooks."""
 
 from __future__ import annotations
 

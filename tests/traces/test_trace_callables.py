@@ -13,7 +13,7 @@ from trace_loop import Trace
 
 pytestmark = pytest.mark.slow
 
-# These list the private `_hooks`, of which the last one is ours.
+# These scenarios list the private `_hooks`; the last hook is ours.
 LISTED = ("default_hooks_order", "worker_non_chief")
 
 

@@ -1,4 +1,4 @@
-"""The table in the documentation says what the tests do."""
+"""The table in the documentation matches the tests."""
 
 from __future__ import annotations
 

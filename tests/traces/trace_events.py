@@ -89,11 +89,11 @@ def lines(log: list[Event]) -> list[str]:
 
 
 def comparable(recorded: list[Event], seen: list[Event]) -> tuple[list[str], list[str]]:
-    """Both logs as lines, made equal where our message goes on after theirs."""
+    """Both logs as lines; our message is equal if it begins with theirs."""
     ours = [dict(event) for event in as_json(seen)]
     for theirs, event in zip(recorded, ours, strict=False):
         known, message = str(theirs.get("msg", "")), str(event.get("msg", ""))
-        # A `KeyError` shows its text in quotes, ours does not.
+        # TensorFlow's `KeyError` shows its text in quotes, ours does not.
         start = known.removesuffix(")").replace('"', "")
         if start and message.replace('"', "").startswith(start):
             event["msg"] = known

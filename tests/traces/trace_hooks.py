@@ -14,7 +14,7 @@ from hookbridge import compat
 
 v1 = tf.compat.v1
 
-# When something is to happen: the n-th call of a hook method.
+# When something happens: (hook method, number of its call, from 1).
 Moment = tuple[str, int]
 
 
@@ -24,7 +24,7 @@ class CoordStop(NamedTuple):
     Attributes:
       call: which call of `before_run`, from 1.
       error: makes the exception to pass, if any.
-      bare: pass the exception itself, outside an `except` block.
+      bare: whether to pass the exception itself, outside an `except` block.
     """
 
     call: int
@@ -41,7 +41,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
       raises: makes the exception for a moment.
       stops: moments of `run_context.request_stop()`.
       args: makes what `before_run` returns.
-      more: records what else a hook can see.
+      more: whether to record everything else that a hook can see.
       coord_stop: a stop through the coordinator.
     """
 
@@ -199,7 +199,7 @@ class Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc
 
 
 class EventWriter:
-    """Stands for a `FileWriter` where what is written is the point."""
+    """Takes the place of a `FileWriter`; records what is written."""
 
     def __init__(self, log: list[Event]) -> None:
         self.log = log

@@ -28,9 +28,9 @@ def scenario(function: Scenario) -> Scenario:
 
 
 class Host(Protocol):
-    """What scenarios need of the place where they run."""
+    """What scenarios need from the host in which they run."""
 
-    # The class whose `run` a training loop ends up in.
+    # The class whose `run` does the runs of a training loop in the end.
     session_class: type
 
     def graph(self) -> contextlib.AbstractContextManager[Any]:
@@ -135,12 +135,12 @@ class Trace:
             return element, increment_global_step()
 
     def late(self, build: Callable[[], T]) -> Callable[[], T]:
-        """Builds ops where the host has its graph; returns what gives them."""
+        """Builds ops when the host has its graph; returns a function to get them."""
         built = build()
         return lambda: built
 
     def tensor(self, tensor: Any) -> Any:
-        """The tensor that a tensor or its name means in the default graph."""
+        """The tensor of the default graph, given that tensor or its name."""
         return v1.get_default_graph().as_graph_element(tensor)
 
     def checkpoint(self, upto: int) -> str:
@@ -164,7 +164,7 @@ class Trace:
         body: Callable[[Any, int], Any] | None = None,
         log_result: bool = False,
     ) -> Any:
-        """The canonical loop; every observable of it goes into the log.
+        """The canonical loop; logs all that can be observed of it.
 
         Args:
           make: makes the monitored session.
@@ -228,11 +228,11 @@ class _Turns(NamedTuple):
 def increment_global_step(by: int = 1) -> Any:
     """The operation that adds to the global step.
 
-    It is ordered after the shared read: with a bare `assign_add` what hooks read
-    in the same run is a race.
+    It runs after the shared read of the step: after a bare `assign_add`, hooks would
+    read either value in the same run.
     """
-    # Made outside any control_dependencies scope: a hook that merely reads the
-    # step would run those dependencies.
+    # The read is made outside any control_dependencies scope, or a hook that merely
+    # reads the step would run those dependencies.
     with tf.control_dependencies(None):
         read = compat.private("global_step_read")()
     with tf.control_dependencies([read]):

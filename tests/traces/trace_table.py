@@ -1,6 +1,6 @@
 """The table of the scenarios in `docs/trace-scenarios.md`.
 
-`python tests/traces/trace_table.py` writes it anew.
+`python tests/traces/trace_table.py` writes it.
 """
 
 from __future__ import annotations

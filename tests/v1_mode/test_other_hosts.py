@@ -30,7 +30,7 @@ def guests(keras: Any, folder: Path) -> list[Any]:
 
 
 def check(folder: Path, epochs: int = 3) -> None:
-    """What the callbacks above have written and stopped."""
+    """Checks what the callbacks above wrote, and at which epoch they stopped."""
     with open(folder / "log.csv") as file:
         rows = list(csv.DictReader(file))
     assert [row["epoch"] for row in rows] == [str(i) for i in range(epochs)]

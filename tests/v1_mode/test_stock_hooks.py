@@ -1,4 +1,4 @@
-"""The column of v1 graphs in the support table of hooks: every cell is a run."""
+"""The support table of hooks holds for v1 graphs too: every cell is a run."""
 
 from __future__ import annotations
 

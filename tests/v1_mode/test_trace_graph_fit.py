@@ -15,7 +15,7 @@ from hookbridge import errors
 from hookbridge.adapters.graph_fit.session import KerasSession
 
 _FEED = "a step is fed Keras's learning phase, and hooks see that it is"
-# Scenario -> (what of an event is not as recorded, why).
+# Scenario -> (the key of events that is not as recorded, why).
 DIFFERENT = {
     "normal": ("feed", _FEED),
     "options_not_sticky": ("feed", _FEED),
@@ -23,10 +23,10 @@ DIFFERENT = {
     "step_counter_summaries": ("tag", "the rate has the name of the optimizer's step"),
 }
 
-# Those that need the batch outside of a step: from a dataset it is not there.
+# Scenarios that need the batch outside of a step: a dataset does not give it there.
 OUTSIDE = ("logging_hook_triggers", "final_ops")
 
-# Different in every other `fit`, but not in a v1 graph.
+# Scenarios that differ in every other `fit`, but not in a v1 graph.
 SAME_HERE = ("options_debug_watch_merge",)
 
 AS_IN_FIT = [
@@ -40,7 +40,7 @@ AS_IN_FIT = [
 UNORDERED = ("stale_global_step_fetch",)
 TRIES = 5
 
-# What runs in the second mode too: one of each kind.
+# Scenarios that run in the second mode too: one of each kind.
 SAMPLE = (
     "hook_creates_variable_in_begin",
     "stop_at_step_resume_num_steps",
@@ -87,7 +87,7 @@ def test_same(name: str, keras2: Any, tmp_path: Path) -> None:
     if name in UNORDERED:
         recorded = in_fit(RECORDED[name])
         runs = (
-            run(keras2, name, tmp_path) == recorded  # it writes no files
+            run(keras2, name, tmp_path) == recorded  # this scenario writes no files
             for _ in range(TRIES)
         )
         assert any(runs)

@@ -46,7 +46,7 @@ def counting(keras: Any) -> Any:
 
 
 def fit(keras: Any, folder: Path, first: int, epochs: int, *, order: int) -> list[Any]:
-    """Fits a new model, as a new process would; the callbacks."""
+    """Fits a new model, as a new process would; returns the callbacks."""
     model = built(keras)
     if tf.train.latest_checkpoint(str(folder)):
         hb.checkpoints.restore(model, str(folder))

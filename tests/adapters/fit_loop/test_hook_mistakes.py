@@ -1,4 +1,4 @@
-"""Mistakes of hooks: `fit` raises what the session loop raises, where it does."""
+"""Mistakes of hooks: `fit` raises what the session loop raises, at the same point."""
 
 from __future__ import annotations
 

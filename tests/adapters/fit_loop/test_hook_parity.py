@@ -76,7 +76,7 @@ def test_logging_tensor_hook_logs_the_same_lines(keras: Any, kind: str) -> None:
         logs.append([rounded(line) for line in lines if "loss" in line])
     assert logs[1]
     if kind == "end_only":
-        # A session evaluates `loss` on the next batch, `fit` has the last one.
+        # At the end a session computes `loss` of the next batch, `fit` of the last one.
         logs = [[line.partition("loss")[0] for line in part] for part in logs]
     assert logs[1] == logs[0]
 

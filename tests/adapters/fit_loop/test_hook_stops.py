@@ -14,7 +14,7 @@ from hookbridge.adapters.hook_to_callback import HookToCallback
 train: Any = tf.compat.v1.train
 
 LOOPS = pytest.mark.parametrize("loop", ["evaluate", "predict"])
-ROWS = 8  # of a batch
+ROWS = 8  # per batch
 
 
 class Stop(train.SessionRunHook):  # type: ignore[misc]
@@ -74,6 +74,6 @@ def test_a_stop_ends_the_loop(
     found = run(model, loop, [fetch, Stop(event, error)], known=known)
     assert fetch.ended
     check_rows(model, loop, found, steps * ROWS)
-    # Neither this model's next loops nor a `fit` hear of the stop.
+    # The stop reaches neither this model's next loops nor a `fit`.
     check_rows(model, loop, run(model, loop, [], known=known), len(X))
     assert not model.stop_training

@@ -16,7 +16,7 @@ from hookbridge.adapters.hook_to_callback import HookToCallback
 
 pytestmark = pytest.mark.slow
 
-# The rows of one company -> each one's hook after their run, and the hook's folder.
+# (Keras, mode, company) -> {row's name: (its hook after the run, its folder)}.
 Together = Callable[[Any, str, str], dict[str, tuple[Any, Path]]]
 
 
@@ -30,7 +30,7 @@ def run(keras: Any, strategy: str, mode: str, *hooks: Any) -> None:
 
 
 def company(row: support.Row, mode: str) -> str | None:
-    """Which hooks may have one loop with this one; None if it has to be alone."""
+    """The group of hooks that can share one loop with this one; None: it runs alone."""
     if support.cell(row, mode) != "carried" or row.name == "StopAtStepHook":
         return None
     if ".stop_if_" in row.name:
@@ -40,7 +40,7 @@ def company(row: support.Row, mode: str) -> str | None:
 
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory) -> Together:
-    """One run of all hooks of a company; most of its time two replicas trace."""
+    """One run for all hooks of a company, since tracing two replicas takes long."""
 
     @functools.cache
     def run_all(keras: Any, mode: str, name: str) -> dict[str, tuple[Any, Path]]:

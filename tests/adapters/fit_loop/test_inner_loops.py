@@ -29,7 +29,7 @@ def in_callback(keras: Any, event: str, body: Callable[[Any, int], None]) -> Any
 def fit_twins(
     keras: Any, event: str, body: Callable[[Any, int], None]
 ) -> tuple[Fetch, Any]:
-    """Fits with a hook and without one, with the same callback: the same weights."""
+    """Fits with and without a hook, with the same callback; weights must agree."""
     hook = Fetch("loss:0")
     bare, hooked = sequential(keras), sequential(keras)
     hooked.set_weights(bare.get_weights())

@@ -1,4 +1,4 @@
-"""What a `fit` with hooks leaves behind in memory: what `fit` without them leaves."""
+"""A `fit` with hooks leaves in memory only what `fit` without them leaves."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Args: Any = tf.compat.v1.train.SessionRunArgs
 
 
 class Refetching(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """As hooks that time or log predictions do, whatever the loop is."""
+    """Fetches what its loop fetches, as hooks that time or log predictions do."""
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []

@@ -107,7 +107,7 @@ def test_add_loss_masking_and_metrics_made_in_layers(keras: Any) -> None:
 
     added = "BiasAdd" if keras.__version__.startswith("2") else "Add"
     hook, _, history = fit_both(make, tokens, Y, "loss:0", f"out/{added}:0")
-    # The batch loss has the penalty in it, as Keras's own mean has.
+    # The batch loss includes the penalty, as Keras's own mean does.
     first = [seen[0] for seen in hook.seen[:4]]
     assert np.mean(first) == pytest.approx(history["loss"][0], rel=1e-3)
 

@@ -28,7 +28,7 @@ X, Y = np.ones((8, 2), "float32"), np.ones((8, 1), "float32")
 
 
 def step(model: Any) -> None:
-    """A step that Keras's function knows nothing of."""
+    """A step that bypasses Keras's train function."""
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean((model(X) - Y) ** 2)
     weights = model.trainable_variables

@@ -87,8 +87,8 @@ def test_steady_state_traces_nothing(keras: Any) -> None:
     model.train_step = counting
     hook = train.LoggingTensorHook(["loss:0", "hidden/Relu:0"], every_n_iter=3)
     model.fit(X, Y, batch_size=2, epochs=3, verbose=0, callbacks=[HookToCallback(hook)])
-    # Looking for names (twice where the optimizer makes its slots in it), steps
-    # with a fetch, steps without.
+    # Traces: to look for names (two if the optimizer makes its slots in it), for steps
+    # with a fetch, for steps without.
     assert len(calls) <= 4
     before = len(calls)
     model.fit(X, Y, batch_size=2, epochs=9, verbose=0, callbacks=[HookToCallback(hook)])

@@ -1,4 +1,4 @@
-"""What is traced: once for a model and its hooks, whatever the number of fits."""
+"""A model and its hooks are traced once, whatever the number of fits."""
 
 from __future__ import annotations
 

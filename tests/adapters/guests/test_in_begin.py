@@ -15,7 +15,7 @@ v1 = tf.compat.v1
 
 
 def final_step() -> Any:
-    """Its constructor takes a tensor, which has to be one of the run's graph."""
+    """A hook whose constructor takes a tensor, which must be in the run's graph."""
     return v1.train.FinalOpsHook(v1.train.get_global_step() * 2)
 
 

@@ -98,7 +98,7 @@ def test_a_hook_runs_where_its_role_says(
 
 @contextlib.contextmanager
 def absl_messages() -> Iterator[list[str]]:
-    """What is logged with absl meanwhile, at any level."""
+    """The messages that absl logs inside the block, from level INFO up."""
     from absl import logging
 
     messages: list[str] = []
@@ -164,11 +164,11 @@ def test_callbacks_in_fit_go_by_the_role_they_were_given(
     for role, guest, callback in zip(
         (*roles.ROLES, None), guests[:-1], callbacks[:-1], strict=True
     ):
-        # A Keras 3 callback is wrapped where a Keras 2 is in the process as well.
+        # A Keras 3 callback is wrapped where Keras 2 is in the process too.
         called = getattr(callback, "__wrapped__", callback)
         assert (called is guest) is (role is None or name in RUNS[role])
     logged = getattr(callbacks[-1], "__wrapped__", callbacks[-1])
-    assert logged is logger  # Keras's own rules
+    assert logged is logger  # it was given no role: Keras's own rules
     model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     x = tf.zeros((4, 2))

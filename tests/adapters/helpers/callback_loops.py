@@ -24,7 +24,7 @@ BIAS = np.array([0.1], "float32")
 
 
 class Loop(NamedTuple):
-    """What is observable after a run.
+    """What the tests compare after a run.
 
     Attributes:
       history: `History.history`.
@@ -77,7 +77,8 @@ def fit(
             verbose=0,
         )
     finally:
-        # After an exception Keras leaves what iterates over the validation data.
+        # After an exception Keras keeps its iterator over the validation data on the
+        # model, which `_model` hands out again.
         for left in ("_eval_epoch_iterator", "_eval_data_handler"):
             if getattr(model, left, None) is not None:
                 delattr(model, left)
@@ -199,7 +200,7 @@ def session_loop(
         with tf.compat.v1.train.MonitoredTrainingSession(
             hooks=[*hooks, final], **(session_options or {})
         ) as session:
-            # A restarted run goes on with the batch it was at.
+            # A restarted run continues with the batch after its last step.
             if not session.should_stop():
                 steps = int(session.run(tf.compat.v1.train.get_global_step()))
             last = steps + max_steps
@@ -236,7 +237,7 @@ def _history_like(callbacks: Sequence[Any]) -> Any:
 
 
 def assert_same(bridged: Loop, native: Loop, *, order: bool = True) -> None:
-    """Both runs were the same, as far as a History and the weights show it."""
+    """Checks that history, number of steps and weights of both runs agree."""
     if order:
         assert list(bridged.history) == list(native.history)
     assert set(bridged.history) == set(native.history)
@@ -279,7 +280,7 @@ def interrupted(keras: Any, make: Any, folder: Path, at: int, **options: Any) ->
 
 
 def counting(keras: Any) -> Any:
-    """A callback that counts in attributes, which are state beside the checkpoints."""
+    """A callback that counts in attributes, which are stored beside checkpoints."""
 
     class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:

@@ -29,7 +29,10 @@ def recorder(
     stop: str | None = None,
     error: tuple[str, type[BaseException]] | None = None,
 ) -> Any:
-    """A callback that writes down each event; stops or raises at the first `stop`."""
+    """A callback that writes down each event.
+
+    The first call of the event `stop` stops training; that of `error[0]` raises.
+    """
     seen: Counter[str] = Counter()
 
     def method(event: str) -> Any:

@@ -22,13 +22,14 @@ from keras_graph import keras_graph_loop
 import hookbridge as hb
 from hookbridge import errors
 
-# The Keras modules of this environment; the last is the one that can live in a graph.
+# The Keras modules of this environment; the last is Keras 2: its models can be in a
+# graph.
 FLAVOURS = ["keras"] if tf.__version__.startswith("2.15") else ["keras", "tf_keras"]
 KERAS2 = importlib.import_module(FLAVOURS[-1])
 Make = Callable[[Any, Path], Any]
 
-# Class name -> how it is constructed. A class that a Keras has and that is not
-# here fails `test_no_class_is_unknown`.
+# Class name -> how it is constructed. `test_no_class_is_unknown` fails for a class of
+# Keras that is missing here.
 STOCK: dict[str, Make] = {
     "BackupAndRestore": lambda c, d: c.BackupAndRestore(str(d / "backup")),
     "BaseLogger": lambda c, d: c.BaseLogger(),
@@ -101,14 +102,14 @@ ALONE = ("bare graph", "Estimator.train")
 def carry(keras: Any, folder: Path) -> dict[str, dict[str, str]]:
     """Runs all stock callbacks in every loop.
 
-    Each runs alone in the loops of `ALONE`; in the others those that are not refused
-    share one run.
+    In the loops of `ALONE` each callback runs alone. In the other loops, those that are
+    not refused share one run.
 
     Returns:
       `{name: {loop: "carried" or the reason of its refusal}}`.
     """
     names = stock_of(keras)
-    # No model of Keras has two backups.
+    # A Keras model can have one backup callback only.
     together = [n for n in names if n not in REFUSED and "experimental" not in n]
     cells: dict[str, dict[str, str]] = {name: {} for name in names}
     for loop in LOOPS:
@@ -127,7 +128,7 @@ def _carry_in(loop: str, keras: Any, names: list[str], place: Path) -> str:
     seen: list[str] = []
 
     class Count(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        """Shows that each run went to its end, with the stock callbacks in it."""
+        """Shows that each run reached its end with the stock callbacks."""
 
         def on_train_end(self, logs: Any = None) -> None:
             assert int(self.model.optimizer.iterations.numpy()) == 2 * STEPS
@@ -149,7 +150,7 @@ def _carry_in(loop: str, keras: Any, names: list[str], place: Path) -> str:
     except errors.RefusedError as e:
         reason = str(e).split(": ", 1)[1].partition(" See `hookbridge")[0]
         return f"refused: {reason}"
-    gc.collect()  # an iterator that is dropped late is waited for, up to 60 s
+    gc.collect()  # later, dropping an iterator may take TensorFlow 60 s
     assert seen == expected, (names, loop, seen)
     return "carried"
 
@@ -243,7 +244,7 @@ def _tower_loop(callbacks: list[Any], folder: Path) -> None:
     )
 
 
-# Loop -> what runs in it, and the ends that a callback sees there.
+# Loop -> (runs callbacks in it, the `on_*_end` events that they get in order).
 _RUNS: dict[str, tuple[Callable[[list[Any], Path], Any], list[str]]] = dict(
     zip(
         LOOPS,
@@ -273,7 +274,7 @@ def table_of(keras: Any, outcomes: dict[str, dict[str, str]]) -> str:
         "|---" * (1 + len(LOOPS)) + "|",
     ]
     for name, cells in outcomes.items():
-        # A reason that is the same everywhere is told once.
+        # A reason equal to that of the first loop is not repeated.
         told = [cells[LOOPS[0]]]
         told += [
             "refused" if c == told[0] != "carried" else c

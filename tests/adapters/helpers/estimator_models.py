@@ -1,4 +1,4 @@
-"""A model function in two makes, and its data: for callbacks in an Estimator."""
+"""Model functions without and with Keras, and data, for callbacks in Estimators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 
 # The real `tf.estimator` on TF 2.15, the same code revived on later ones.
 estimators = importlib.import_module("hookbridge.estimator")
-# Beside TF 2.15 there may be a tf_keras too; its `tf.keras` is `keras` all the same.
+# The `tf.keras` of TF 2.15 is `keras`, even where tf_keras is installed too.
 KERAS2 = "keras" if tf.__version__.startswith("2.15") else "tf_keras"
 
 STEPS = 6

@@ -1,4 +1,4 @@
-"""A hook that fetches by name, and models whose fits it watches."""
+"""A hook that fetches by name, and models to fit with it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Fetch(train.SessionRunHook):  # type: ignore[misc]
 def fit_both(
     make: Any, x: Any, y: Any, *names: str, **kwargs: Any
 ) -> tuple[Fetch, Any, Any]:
-    """Fits a model with a fetching hook and its twin without any."""
+    """Fits a model with a fetching hook and an equal one without; both must agree."""
     hook = Fetch(*names)
     arguments = {"epochs": 2, "batch_size": 8, "shuffle": False, "verbose": 0, **kwargs}
     bare, hooked = make(), make()

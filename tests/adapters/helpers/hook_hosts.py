@@ -1,7 +1,7 @@
 """The same small classifier under a MonitoredTrainingSession and under `fit`.
 
-Same weights, same batches in the same order, same optimizer: what hooks observe in
-one loop they have to observe in the other.
+Weights, optimizer, batches and their order are the same, so hooks must observe the
+same in both loops.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def build_graph() -> Any:
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)
     loss = tf.reduce_mean(losses, name="loss")
     rate = v1.placeholder_with_default(RATE, [], name="learning_rate")
-    # TensorFlow's hooks read the step in the run that moves it, before or after the
-    # move as it happens. Here it is always before: this is the tensor that they read.
+    # TensorFlow's hooks read the step in the run that moves it; the order is undefined.
+    # Here the read comes first: hooks read the tensor in this collection.
     read = tf.identity(step.read_value(), name="global_step/read_first")
     v1.add_to_collection("global_step_read_op_cache", read)
     with tf.control_dependencies([read]):

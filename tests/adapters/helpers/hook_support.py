@@ -1,6 +1,6 @@
-"""Every stock hook, how to make one, and what shows that it did its work.
+"""Every stock hook, how to make it, and how to check its effect.
 
-One table for the tests and for docs/hook-support.md.
+The tests and docs/hook-support.md use this one table.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Row(NamedTuple):
     Attributes:
       name: its public name.
       make: `(directory, mode) -> hook`.
-      check: `(hook, directory, mode) -> bool`, whether its effect is there.
+      check: `(hook, directory, mode) -> bool`, whether the hook had its effect.
       refused: why it is refused in every cell, or None.
       refused_in: `{mode: reason}` for single modes.
     """
@@ -94,7 +94,7 @@ def _tensor(mode: str) -> str:
 
 
 class Noted(train.LoggingTensorHook):  # type: ignore[misc]
-    """The stock hook, its formatter noting what it would log."""
+    """The stock hook with a formatter that notes the values to log."""
 
     def __init__(self, tensors: list[str], **kwargs: Any) -> None:
         self.lines: list[Any] = []
@@ -171,10 +171,10 @@ class _Feeding(train.FeedFnHook):  # type: ignore[misc]
 
 
 class _Stopping(train.StopAtStepHook):  # type: ignore[misc]
-    """The stock hook, counting the runs before its stop."""
+    """The stock hook; counts its runs."""
 
     def __init__(self, mode: str) -> None:
-        # Only training moves the step; elsewhere it has been reached already.
+        # Only training moves the step; other modes have reached `last_step` already.
         super().__init__(**({"num_steps": 2} if mode == "fit" else {"last_step": 0}))
         self.runs = 0
 
@@ -229,8 +229,8 @@ ROWS = (
     Row("GlobalStepWaiterHook", lambda d, m: train.GlobalStepWaiterHook(0)),
     Row(
         "ProfilerHook",
-        # Outside training the global step stands still, and TensorFlow's writer
-        # takes one trace of a step: as in a session, it then never triggers again.
+        # Outside training the global step stands still, and TensorFlow's writer takes
+        # one trace per step: here, as in a session, the hook must not trigger twice.
         lambda d, m: _in_graph(
             lambda: train.ProfilerHook(
                 save_steps=1 if m == "fit" else 100, output_dir=str(d)

@@ -19,7 +19,7 @@ def keras_graph_loop(
     make: Any = None,
     options: dict[str, Any] | None = None,
 ) -> tuple[list[Any], Any]:
-    """Trains a Keras 2 model in a graph; its weights at the end and its outputs."""
+    """Trains a Keras 2 model in a graph; returns its final weights and its outputs."""
     v1 = tf.compat.v1
     with tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
@@ -40,7 +40,7 @@ def keras_graph_loop(
             model = keras2.Model(inputs, outputs)
         loss = tf.reduce_mean(tf.square(model(x, training=True) - y), name="loss")
         predictions = model(x, training=False)
-        # The updates of the call on the Keras input would want that input fed.
+        # Updates made by the call on the Keras input are left out: they need it fed.
         with tf.control_dependencies(
             [
                 u

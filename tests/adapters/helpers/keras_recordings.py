@@ -3,8 +3,8 @@
 `tests/traces/data/keras_*.json` hold 37 scenarios, recorded on tf.keras 2.15,
 Keras 3.15 and tf_keras 2.21: which callback was called with which index, optimizer
 step, stop flag, keys and types of `logs`; what was raised; what escaped. A scenario
-that is not in `DIFFERENCES` is *same*. Run as a script, this file
-writes the table of `docs/callbacks-in-sessions.md` anew.
+that is not in `DIFFERENCES` is *same*. Run as a script, this file writes the table of
+`docs/callbacks-in-sessions.md` anew.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Difference(NamedTuple):
 
     Attributes:
       because: the reason.
-      events: what a session's events are, made from the scenario's name.
-      flavours: where they differ; in the others the scenario is *same*.
+      events: makes the session's events from the scenario's name.
+      flavours: the Kerases that differ; for the others the scenario is *same*.
     """
 
     because: str
@@ -70,14 +70,14 @@ def _ends_cleanly(scenario: str) -> Events:
     return [
         *recorded[: at + 1],
         *(["on_train_end", c, None, steps, False, keys, types] for c in "AXB"),
-        # X raised before the History, which is last, had the epoch.
+        # X raised before the History, the last callback, got the epoch.
         ["RETURNED", 0, []],
         ["AFTER", False, steps],
     ]
 
 
 def _two_steps_later(scenario: str) -> Events:
-    """An earlier session took the two steps of the first epoch."""
+    """The recorded events, two steps later: an earlier session took epoch 0."""
     moved = [list(event) for event in _as_keras_2(scenario)]
     for event in moved:
         if event[0].startswith("on_"):
@@ -88,7 +88,7 @@ def _two_steps_later(scenario: str) -> Events:
 
 
 def _without_empty_steps(scenario: str) -> Events:
-    """Keras 3's events, the step without those that found no data."""
+    """Keras 3's events; their step does not count steps that found no data."""
     events = [list(event) for event in RECORDED[KERAS_3][scenario]]
     ended = 0
     for event in events:
@@ -130,7 +130,7 @@ DIFFERENCES: dict[str, Difference] = {
         _without_empty_steps,
     ),
 }
-# How a session loop comes to a scenario, where that is not plain.
+# How the session loop produces a scenario, where that is not obvious.
 LOOPS: dict[str, str] = {
     "evaluate": "a session on an evaluation graph (with an eval step)",
     "predict": "a session on a graph without a train op",

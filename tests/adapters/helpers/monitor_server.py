@@ -9,7 +9,7 @@ from typing import Any
 
 
 def monitor_server() -> Iterator[tuple[str, list[Any]]]:
-    """A local HTTP server; path, headers and body of what was posted to it."""
+    """Yields a local HTTP server's URL, and path, headers and body of each POST."""
     posted: list[Any] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -82,7 +82,7 @@ def recorder(
 
 
 class _Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """How often the train op ran; before every other hook."""
+    """Counts runs of the train op; the first hook, so errors of others hide no run."""
 
     def __init__(self, train_op: Any) -> None:
         self._train_op = train_op
@@ -111,7 +111,7 @@ class Net:
         self._steps_per_run = steps_per_run
 
     def add_train_op(self) -> None:
-        """One run of it takes `steps_per_run` steps."""
+        """Makes the train op: one run of it takes `steps_per_run` steps."""
         for _ in range(self._steps_per_run):
             before = [] if self.train_op is None else [self.train_op]
             with tf.control_dependencies(before):
@@ -174,7 +174,7 @@ def _train(scenario: str, keras: Any, log: list[Any], folder: Path) -> None:
         net.add_train_op()
         hooks = hb.as_hooks(
             [*callbacks, history],
-            # Longer than the data, where it is the data that ends an epoch.
+            # Where the data ends an epoch, 100 is more than the data has.
             steps_per_epoch=steps or 100,
             epochs=epochs if steps else None,
             logs={"mae": "mae:0"},

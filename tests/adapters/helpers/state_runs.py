@@ -1,4 +1,4 @@
-"""Runs whose state of callbacks is looked at, and the files that they leave."""
+"""Helpers for tests of the state that callbacks leave in files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Killed(BaseException):
 
 
 class Holds:
-    """Callbacks of one process whose arrays can be looked at."""
+    """One process's callback, which holds an array, and its `CallbackState`."""
 
     def __init__(self, keras: Any) -> None:
         class Holder(keras.callbacks.Callback):  # type: ignore[misc, name-defined]

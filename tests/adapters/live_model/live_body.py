@@ -23,7 +23,11 @@ def run(
     epochs: int = 2,
     **options: Any,
 ) -> list[float]:
-    """Calls `body(model, epoch)` at each epoch end; the step of the kernel by step."""
+    """Calls `body(model, epoch)` at each epoch end.
+
+    Returns:
+      For each step but the last, the kernel's change divided by its gradient.
+    """
     seen: list[float] = []
 
     class Body(keras.callbacks.Callback):  # type: ignore[misc, name-defined]

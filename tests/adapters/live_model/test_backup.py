@@ -1,4 +1,4 @@
-"""`BackupAndRestore` keeps what a session has beside its weights."""
+"""`BackupAndRestore` keeps more of a session than its weights."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_optimizer_and_learning_rate_are_restored(
     folder = str(tmp_path / "backup")
 
     def run(*callbacks: Any) -> Any:
-        # Each epoch sets the rate from the one before.
+        # Each epoch's rate depends on that of the epoch before.
         halves = c.LearningRateScheduler(lambda epoch, lr: lr * 0.5)
         return session_loop(
             [*callbacks, halves],
@@ -70,14 +70,14 @@ def test_optimizer_and_learning_rate_are_restored(
 
 @pytest.mark.slow
 def test_keras_model_in_the_graph(keras: Any, keras2: Any, tmp_path: Path) -> None:
-    """It trains with Adam; moments and moving averages go on where they were."""
+    """Adam's moments and the moving averages continue where they were."""
     callback = keras.callbacks.BackupAndRestore
 
     def run(*callbacks: Any) -> list[Any]:
         return keras_graph_loop(keras2, list(callbacks), epochs=4)[0]
 
     class Start(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        """The same weights in each session; before the backup is read."""
+        """Sets the same weights in each session, before the backup is read."""
 
         def on_train_begin(self, logs: Any = None) -> None:
             values = np.random.RandomState(5)
@@ -96,7 +96,7 @@ def test_keras_model_in_the_graph(keras: Any, keras2: Any, tmp_path: Path) -> No
 def test_backup_of_an_older_release_is_reported(
     keras: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The file of Keras 3 may be without what hookbridge adds to it."""
+    """The file of Keras 3 may lack the part that hookbridge adds."""
     from absl import logging
 
     folder = tmp_path / "backup"
@@ -147,7 +147,7 @@ def _estimator(callbacks: list[Any], folder: Path) -> Any:
         train_op = optimizer.minimize(loss, v1.train.get_global_step())
         return estimators.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
-    # A folder of its own for each run: the backup alone brings back what was.
+    # Each run has its own folder: only the backup can restore anything.
     config = estimators.RunConfig(str(folder), save_checkpoints_steps=100)
     estimator = estimators.Estimator(model_fn, config=config)
     hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS, epochs=4)

@@ -15,7 +15,7 @@ from hookbridge.adapters.live_model import keras_layout as weight_layout
 
 v1: Any = tf.compat.v1
 
-# The scopes are not what Keras would call the layers.
+# The scopes differ from the names that Keras gives to such layers.
 SHAPES: dict[str, list[int]] = {
     "stem/kernel": [3, 3, 1, 4],
     "stem/bias": [4],
@@ -32,7 +32,7 @@ AVERAGES: dict[str, list[int]] = {
 
 
 def saved(callback: Any, shapes: dict[str, list[int]]) -> list[Any]:
-    """Trains one step and returns the weights that the callback saw at its end."""
+    """Trains one step with the callback; returns the weights at the end."""
     seen: list[Any] = []
 
     with tf.Graph().as_default():
@@ -66,7 +66,7 @@ def saved(callback: Any, shapes: dict[str, list[int]]) -> list[Any]:
 def test_file_of_a_bare_graph_loads_into_a_keras_model(
     keras: Any, tmp_path: Path, suffix: str
 ) -> None:
-    """Under both names: by the layers' classes, or by their order."""
+    """Under both file names: layers are found by class or, in `.h5`, by order."""
     path = tmp_path / "w.weights.h5"
     checkpoint = keras.callbacks.ModelCheckpoint(str(path), save_weights_only=True)
     weights = saved(checkpoint, SHAPES)
@@ -129,7 +129,7 @@ def test_class_of_a_layer(names: list[str], ranks: list[int], expected: str) -> 
 def test_scope_that_is_a_part_of_another_scope(
     keras: Any, tmp_path: Path, name: str
 ) -> None:
-    """As in every canned linear and combined model; the file loads back."""
+    """As in the canned linear and combined Estimators; the file loads back."""
     seen: dict[str, list[Any]] = {}
 
     class Reads(keras.callbacks.Callback):  # type: ignore[misc]

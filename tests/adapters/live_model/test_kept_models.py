@@ -1,4 +1,4 @@
-"""What a callback keeps of its model, used in later batches."""
+"""Callbacks keep parts of their model and use them in later batches."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def _clip(kept: list[Any]) -> None:
 
 
 def _product(kept: list[Any]) -> None:
-    # A kernel of TensorFlow that takes the variable itself, not its value.
+    # An op of TensorFlow that is given the variable itself, not its value.
     kept[1].assign_add(tf.reshape(tf.matmul(kept[0], [[-0.1], [0.2]], True), [1]))
 
 
 class _Compiled:
-    """A function that is traced once and has the variables in it."""
+    """A function that is traced once and holds the variables."""
 
     def __init__(self) -> None:
         self._function: Any = None

@@ -14,7 +14,7 @@ from hookbridge import errors
 
 
 def test_layers_of_keras_3_in_the_graph(keras3: Any) -> None:
-    keras = keras3  # test_callback_support runs the models of Keras 2
+    keras = keras3  # for models of Keras 2 see test_callback_support
     weights: list[Any] = []
 
     class Weights(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
@@ -37,7 +37,7 @@ def test_layers_of_keras_3_in_the_graph(keras3: Any) -> None:
         moving = model.layers[0].moving_mean.value
         with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
             while not session.should_stop():
-                # The reason of the refusal: after any number of steps.
+                # Why `model=` is refused: no step moves the averages.
                 averages = session.run(moving)
                 np.testing.assert_array_equal(averages, np.zeros(2, "float32"))
                 session.run(train_op)

@@ -68,7 +68,7 @@ def test_learning_rate_is_read_and_set(keras: Any, kind: str) -> None:
 
     steps = run(keras, body, rate=rate, optimizer=optimizer, epochs=4)
     assert read == pytest.approx([0.1, 0.05, 0.05, 0.025, 0.025, 0.025, 0.025, 0.025])
-    # What the session really did.
+    # The rates that the session's steps really had.
     assert steps == pytest.approx([0.1, 0.05, 0.025], rel=1e-3)
 
 

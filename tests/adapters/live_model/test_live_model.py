@@ -25,7 +25,7 @@ def test_weights_as_variables(keras: Any) -> None:
         (layer,) = model.layers
         assert layer.name == "dense"
         assert model.get_layer("dense").get_weights()[1] == bias.numpy()
-        # Eager ops on it, and an assignment that reaches the session.
+        # Eager ops work on it, and an assignment reaches the session.
         assert float(tf.reduce_sum(tf.abs(kernel))) > 0
         kernel.assign(KERNEL * (epoch + 1))
         del layer
@@ -132,7 +132,7 @@ def test_summaries_and_eager_code_in_a_callback(keras: Any, tmp_path: Any) -> No
 
 
 def test_logs_from_every_kind_of_source(keras: Any, keras2: Any) -> None:
-    """A tensor, a name, a streaming metric, a Keras metric; a size as weight."""
+    """A tensor, a name, a streaming metric, a Keras metric; `size` weights means."""
     logs_seen: list[Any] = []
 
     class Logs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
@@ -170,7 +170,7 @@ def test_logs_from_every_kind_of_source(keras: Any, keras2: Any) -> None:
         assert all(isinstance(value, float) for value in logs.values())
         for key in ("name", "streaming", "keras"):
             assert logs[key] == pytest.approx(logs["tensor"], rel=1e-5), key
-    # Without the reset at the epoch the second would be the mean of both.
+    # Without a reset at its begin, the second epoch would have the mean of both.
     assert logs_seen[0]["streaming"] != pytest.approx(logs_seen[1]["streaming"])
 
 

@@ -52,7 +52,7 @@ def test_weights_files_hold_what_those_of_fit_hold(keras: Any, tmp_path: Path) -
 # --- a Keras 2 model in the graph -----------------------------------------------------
 
 FORMATS = {"keras": ".keras", "h5": ".h5", "saved_model": ""}
-# Options -> names of the files, of two epochs of three steps.
+# Name -> (options, file name, files after two epochs of three steps).
 WHOLE: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "by_batch": ({"save_freq": 2}, "m{epoch}-{batch}", ["m1-2", "m2-1", "m2-3"]),
     "best": ({"save_best_only": True, "monitor": "loss"}, "m{epoch}", ["m1", "m2"]),

@@ -1,4 +1,4 @@
-"""What callbacks cannot do with the optimizer of a session loop is said clearly."""
+"""Errors say what callbacks cannot do with the optimizer of a session loop."""
 
 from __future__ import annotations
 

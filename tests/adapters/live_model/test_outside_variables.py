@@ -1,4 +1,4 @@
-"""Guests with an eager model of their own, which no session trains, are told of."""
+"""A warning names guests that hold an eager model: no session trains it."""
 
 from __future__ import annotations
 

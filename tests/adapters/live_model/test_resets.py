@@ -34,8 +34,8 @@ def test_metrics_reset_in_each_batch(keras: Any, event: str) -> None:
     expected, seen[:] = list(seen), []
     loop = session_loop([Looks(), Resets()], validate=False, epochs=2)
     np.testing.assert_allclose(seen, expected, rtol=2e-5)
-    # As in Keras 3, the epoch ends with what its last batch had; Keras 2 asks the
-    # metrics again, which are 0 if that batch's end has reset them.
+    # As in Keras 3, the logs of an epoch are those of its last batch. Keras 2 reads the
+    # metrics once more: they are 0 if the end of that batch reset them.
     assert loop.history["loss"] == pytest.approx([seen[2][0], seen[5][0]])
 
 
@@ -53,7 +53,7 @@ def test_states_of_recurrent_layers(keras: Any, keras2: Any) -> None:
             [keras2.layers.SimpleRNN(1, stateful=True, batch_input_shape=(1, 1, 1))]
         )
         loss = tf.reduce_mean(model(tf.ones([1, 1, 1])), name="loss")
-        # The step leaves the state alone: the update is not in it.
+        # The train op does not run the update of the state.
         train_op = v1.train.GradientDescentOptimizer(0.0).minimize(loss, step)
         state = model.layers[0].states[0]
         initializer = state.initializer

@@ -18,7 +18,7 @@ train = tf.compat.v1.train
 
 
 def _read(keras: Any, read: Callable[[Any], Any], **options: Any) -> Any:
-    """What a callback reads of its model as an epoch ends."""
+    """What a callback reads from its model at the end of an epoch."""
     found: list[Any] = []
 
     class Reader(keras.callbacks.Callback):  # type: ignore[misc, name-defined]

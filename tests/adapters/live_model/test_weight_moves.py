@@ -1,4 +1,4 @@
-"""Weights move between session and callback when somebody uses them, and once."""
+"""Weights move between session and callback only when they are used, and once."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _compiled(variable: Any) -> None:
     variable.assign(NEW)
 
 
-# Each way to change a variable, and the row that it changes; None for all.
+# Each way to change a variable.
 ASSIGNMENTS: dict[str, Callable[[Any], Any]] = {
     "assign": lambda v: v.assign(NEW),
     "assign_add": lambda v: v.assign_add(NEW),
@@ -161,7 +161,7 @@ def test_what_an_event_uses_is_read_in_one_run(weights: Weights, moves: Moves) -
     for used, reads in (
         ([0], [1]),
         ([0], [1]),
-        ([0, 1, 2, 3], [1, 1, 2]),  # after two that were not expected: the rest
+        ([0, 1, 2, 3], [1, 1, 2]),  # the second unexpected one brings the rest
         ([0, 1, 2, 3], [4]),
         ([], []),
         ([3], [4]),

@@ -112,5 +112,5 @@ def test_checkpoint_callback_whose_options_have_no_effect(
 
     with pytest.raises(errors.RefusedError, match="experimental_write_callbacks"):
         hb.as_hooks(checkpoint("w"), steps_per_epoch=2)
-    # Keras does not pass them on for HDF5 files.
+    # Keras does not pass the options on for HDF5 files.
     hb.as_hooks(checkpoint("w.weights.h5"), steps_per_epoch=2)

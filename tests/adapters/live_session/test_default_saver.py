@@ -1,4 +1,4 @@
-"""The saver of a fit: as the one that a `Scaffold` makes, without its ops."""
+"""The saver of a fit equals the one that a `Scaffold` makes, but has no ops."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_restore_brings_back_what_was_saved(keras: Any, tmp_path: Path) -> None:
 
 
 def test_checkpoints_are_those_of_the_ops(keras: Any, tmp_path: Path) -> None:
-    """A hook that looks at variables, or has one, makes the saver an ordinary one."""
+    """If a hook looks at variables, or makes one, the saver is an ordinary one."""
 
     class Own(train.SessionRunHook):  # type: ignore[misc]
         def begin(self) -> None:
@@ -105,7 +105,7 @@ def test_checkpoints_are_those_of_the_ops(keras: Any, tmp_path: Path) -> None:
 def test_a_saver_of_a_hook_comes_first(
     keras: Any, tmp_path: Path, scaffold: bool
 ) -> None:
-    """Made in `begin`, in the collection of savers or in a scaffold."""
+    """The hook makes it in `begin`, in the collection of savers or in a scaffold."""
 
     class Two(train.CheckpointSaverHook):  # type: ignore[misc]
         def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""The global step under `fit` where the optimizer's own count is another."""
+"""The global step under `fit` where the optimizer's own count differs."""
 
 from __future__ import annotations
 

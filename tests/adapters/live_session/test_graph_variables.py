@@ -22,7 +22,7 @@ PARTS = ("", "/Read/ReadVariableOp", "/current_value", "/Assign", "/IsInitialize
 
 
 class Looking(train.SessionRunHook):  # type: ignore[misc]
-    """Keeps what functions return that are called with the graph in its events."""
+    """Calls a function in each event, with the graph or session; keeps the results."""
 
     def __init__(self, **looks: Callable[[Any], Any]) -> None:
         self._looks = looks
@@ -88,7 +88,7 @@ def test_the_collections_are_those_of_the_model(keras: Any) -> None:
 
 
 def test_who_looks_first_changes_nothing(keras: Any) -> None:
-    """By name, by a variable of its own, or by listing the graph: the order is one."""
+    """By name, with a variable of its own, or by listing: the order is the same."""
 
     def by_name(graph: Any) -> Any:
         name = kernel_of(graph)
@@ -175,7 +175,7 @@ def test_hooks_that_look_at_no_variable_leave_them_out(
 
 
 def test_a_session_prepares_variables_of_hooks_only(keras: Any) -> None:
-    """The model's keep their values, in `begin` as after a hook has looked at all."""
+    """The model's variables keep their values, even if a hook initializes them."""
 
     class Own(Looking):
         def begin(self) -> None:
@@ -226,12 +226,12 @@ def test_many_fits_keep_nothing(keras: Any, tmp_path: Path) -> None:
             ]
             fit(model, *stock, hook)
         gc.collect()
-        # Python's own grow with each `fit`, with or without hooks.
+        # The number of Python's own objects grows with each `fit`, even without hooks.
         packages = [
             str(type(each).__module__).split(".")[0] for each in gc.get_objects()
         ]
         return sum(package in ("tensorflow", "hookbridge") for package in packages)
 
     before = objects(5)
-    assert objects(25) - before < 12  # less than one for two of them
+    assert objects(25) - before < 12  # less than one object for two fits
     assert sum(graph() is not None for graph in graphs) <= 2

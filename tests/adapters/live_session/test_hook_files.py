@@ -17,7 +17,7 @@ train: Any = v1.train
 
 
 class RateFeeder(train.SessionRunHook):  # type: ignore[misc]
-    """The field's classic: finds `learning_rate:0` and feeds it by step."""
+    """A common hook: finds `learning_rate:0` and feeds it in each step."""
 
     def begin(self) -> None:
         self.rate = v1.get_default_graph().get_tensor_by_name("learning_rate:0")
@@ -196,7 +196,7 @@ def test_summary_saver_writes_the_same_summaries(keras: Any, tmp_path: Path) -> 
 def test_profiler_hook_writes_timelines_that_open(keras: Any, tmp_path: Path) -> None:
     import json
 
-    # Its writer cannot be made while eager execution is on: TensorFlow's rule.
+    # TensorFlow cannot make its writer while eager execution is on.
     with tf.Graph().as_default():
         hook = train.ProfilerHook(save_steps=4, output_dir=str(tmp_path))
     hosts.in_fit(keras, [hook])

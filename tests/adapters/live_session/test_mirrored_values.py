@@ -76,7 +76,7 @@ def test_layers_and_gradients_are_those_of_the_first_replica(keras: Any) -> None
     hook = run(model, *names, "out/kernel:0")
     kernel, bias, out, out_bias = model.get_weights()
     hidden = np.maximum(X[:HALF] @ kernel + bias, 0)
-    # Each replica's loss is divided by the whole batch: gradients are added up.
+    # Each replica divides by the size of the whole batch, since gradients are summed.
     error = 2 * (hidden @ out + out_bias - Y[:HALF]) / BATCH
     expected = [hidden, error.sum(0), hidden.T @ error, out]
     for found, value in zip(hook.seen[0], expected, strict=True):

@@ -17,7 +17,7 @@ train: Any = v1.train
 
 
 class Hook(train.CheckpointSaverHook):  # type: ignore[misc]
-    """The stock hook, filling its scaffold with ops in `begin`; it may fail once."""
+    """The stock hook; fills its scaffold with ops in `begin`, and may fail once."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ def test_a_scaffold_prepares_the_session(keras: Any, tmp_path: Path) -> None:
 
 
 def test_init_fn_is_not_for_a_recovered_session(keras: Any, tmp_path: Path) -> None:
-    """It may load weights, and the model has better ones by then."""
+    """`init_fn` may load weights, but by then the model has better ones."""
     lost = tf.errors.AbortedError(None, None, "lost")
     hook = Hook(tmp_path, filled, lost)
     fit(keras, hook)

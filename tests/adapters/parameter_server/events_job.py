@@ -1,4 +1,4 @@
-"""Many fits in one cluster; what they gave goes to `FOLDER/events.jsonl`.
+"""Many fits in one cluster; their results go to `FOLDER/events.jsonl`.
 
 TF_CONFIG=... python tests/adapters/parameter_server/events_job.py FOLDER
 """
@@ -23,7 +23,7 @@ v1: Any = tf.compat.v1
 STRATEGY = hb.loops.parameter_server_strategy()
 REFUSED = ""
 try:
-    # There is no Keras yet but the one of TensorFlow, 3 since 2.16.
+    # No Keras is imported yet but TensorFlow's own: Keras 3 since TF 2.16.
     hb.as_callbacks([v1.train.SessionRunHook()])
 except hb.errors.RefusedError as e:
     REFUSED = str(e)
@@ -68,7 +68,7 @@ class Setter(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 class Job:
-    """The fits; each notes what came of it."""
+    """The fits; each notes its results."""
 
     def __init__(self, strategy: Any) -> None:
         self._strategy = strategy
@@ -155,7 +155,7 @@ class Job:
         self.fit(made, hooks, max_lag=3)
         logged = [{k: float(v) for k, v in line.items()} for line in lines]
         note("native hooks", logged=logged, rate=0.125)
-        # Triggered by time: at any step, with others in flight.
+        # Saves by time: at any step, while other steps are in flight.
         timed = v1.train.CheckpointSaverHook(str(FOLDER / "timed"), save_secs=0.05)
         made = self.model(mean_output, 0.125)
         self.fit(made, [timed], epochs=1, steps_per_epoch=60)
@@ -185,7 +185,7 @@ class Job:
 
         made, before = self.model(mean_output, 0.125), threading.enumerate()
         raised: list[BaseException] = []
-        with tf.Graph().as_default():  # its writer wants one
+        with tf.Graph().as_default():  # its writer needs one
             profiler = v1.train.ProfilerHook(save_steps=1, output_dir=str(FOLDER))
         for items in (
             [Hook(after=fail)],

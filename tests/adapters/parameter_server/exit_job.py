@@ -20,7 +20,7 @@ import hookbridge as hb  # noqa: E402
 
 
 def note_threads() -> None:
-    """What the interpreter would end under."""
+    """Notes the threads that still run when the interpreter ends."""
     note("ends", threads=[thread.name for thread in threading.enumerate()])
 
 
@@ -36,7 +36,7 @@ def main() -> None:
             )
         )
     )
-    # The threads make them, one after another; `iter` does not wait.
+    # Threads make the iterators, one after another; `iter` does not wait.
     iterators = [iter(datasets) for _ in range(100)]
     note("leaves", iterators=len(iterators))
 

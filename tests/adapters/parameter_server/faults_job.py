@@ -1,4 +1,4 @@
-"""One `fit` that something happens to; the chief's story goes to `FOLDER`.
+"""One `fit` that tests disturb by signals; the chief's notes go to `FOLDER`.
 
 TF_CONFIG=... python tests/adapters/parameter_server/faults_job.py FOLDER
 """
@@ -28,7 +28,7 @@ STEPS = int(os.environ.get("STEPS", "1000000"))
 
 
 class Counting(keras.callbacks.Callback):  # type: ignore[misc]
-    """Notes every 20th batch, and the end; counts them all."""
+    """Notes every 20th batch and the end; counts all batches."""
 
     batches = 0
 

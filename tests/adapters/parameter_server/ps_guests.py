@@ -16,7 +16,7 @@ EPOCHS = 2
 
 
 def keras2() -> Any:
-    """The Keras that has this strategy: `tf.keras` on TF 2.15, else tf_keras."""
+    """The Keras that supports the strategy: `tf.keras` on TF 2.15, else tf_keras."""
     if tf.__version__.startswith("2.15"):
         return tf.keras
     import tf_keras
@@ -62,13 +62,13 @@ def model(loss: Any, rate: float, **options: Any) -> Any:
             keras.layers.Dense(1, name="out", kernel_initializer=constant),
         ]
     )
-    # Made by its name within `compile`, the rate is on the server too.
+    # A job makes the optimizer in the strategy's scope: the rate is on the server too.
     made.compile(keras.optimizers.SGD(rate), loss, **options)
     return made
 
 
 def batches(context: Any = None) -> Any:
-    """Endless, every batch another."""
+    """Endless data; batches differ."""
     x = np.random.default_rng(0).normal(size=[64, 3]).astype(np.float32)
     return tf.data.Dataset.from_tensor_slices((x, x[:, :1])).repeat().batch(5)
 
@@ -109,7 +109,7 @@ class NotingHook(v1.train.SessionRunHook):  # type: ignore[misc]
             "loss": float(fetched["loss"]),
             "step": int(fetched["step"]),
             "shape": list(hidden.shape),
-            # The loss that the step has to have computed, from its own activations.
+            # The loss of the step, computed from its activations.
             "expected": float(np.mean(np.square(hidden.sum(axis=1) * 0.1))),
         }
         step = int(run_context.session.run(self._step))
@@ -120,7 +120,7 @@ class NotingHook(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class NotingCallback(keras.callbacks.Callback):  # type: ignore[misc]
-    """Notes every event, batch events among them."""
+    """Notes every event, batch events too."""
 
     def __init__(self, log: Recorder, name: str) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class NotingCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 class NotingEpochs(keras.callbacks.Callback):  # type: ignore[misc]
-    """A callback that plain Keras takes too."""
+    """A callback without batch events: plain Keras accepts it under the strategy."""
 
     def __init__(self, log: Recorder) -> None:
         super().__init__()

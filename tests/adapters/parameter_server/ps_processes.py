@@ -60,7 +60,7 @@ class Processes:
             )
 
     def send(self, task: str, number: int) -> float:
-        """Sends a signal; returns when, by `idle_secs`."""
+        """Sends a signal; returns the time of it by `idle_secs`."""
         os.killpg(self.processes[task].pid, number)
         return idle_secs()
 
@@ -88,7 +88,7 @@ class Processes:
         raise AssertionError(f"the chief never noted {event}: {self.logs()}")
 
     def wait(self) -> dict[str, int]:
-        """Waits until every process has ended; exit codes."""
+        """Waits until every process has ended; returns their exit codes."""
         began = idle_secs()
         while len(self.ended) < len(self.processes):
             for task, process in self.processes.items():
@@ -102,7 +102,7 @@ class Processes:
         return {t: p.wait() for t, p in self.processes.items()}
 
     def logs(self) -> str:
-        """The ends of what all printed."""
+        """The last lines that each process printed."""
         return "\n".join(
             f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}"
             for path in sorted(self.folder.glob("*.log"))

@@ -11,7 +11,7 @@ from ps_guests import NotingCallback, Recorder, batches, keras, mean_output, not
 
 
 def stock_callbacks(job: Any) -> None:
-    """Fits with them; notes what came of it, and what plain Keras says."""
+    """Fits with them; notes the results, and the error of plain Keras."""
     folder, c = Path(sys.argv[1]), keras.callbacks
     plain = ""
     try:

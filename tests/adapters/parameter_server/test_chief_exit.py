@@ -19,7 +19,7 @@ def test_threads_that_still_make_iterators_are_waited_for(
         codes = job.wait()
     assert set(codes.values()) == {0}, job.logs()
     assert job.note("leaves")
-    # The interpreter that ends under one of them may abort: docs/decisions/0006.
+    # An interpreter that ends while such a thread runs may abort: docs/decisions/0006.
     assert job.note("ends")["threads"] == ["MainThread"]
 
 

@@ -26,7 +26,7 @@ RATE = 0.125
 def events(
     tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
 ) -> Iterator[Processes]:
-    """All fits of `events_job.py`, done."""
+    """The job `events_job.py` after all its fits."""
     with cluster(
         tmp_path_factory.mktemp("events"), "events_job.py", fork_server
     ) as job:
@@ -37,7 +37,7 @@ def events(
 
 
 def story(log: list[list[Any]]) -> list[tuple[Any, ...]]:
-    """The events of all guests in order, without what they carried."""
+    """The events of all guests in order, without their facts."""
     return [tuple(event[:3]) for event in log]
 
 
@@ -128,7 +128,7 @@ def test_stop_takes_effect_within_max_lag(events: Processes, lag: int) -> None:
 
 
 def test_learning_rate_reaches_the_servers(events: Processes) -> None:
-    # Each step takes the rate off the bias.
+    # Each step subtracts the rate from the bias.
     set_to = events.note("set rate")
     assert set_to["bias"] == pytest.approx(-BATCHES * (0.5 + 0.25))
     fed = events.note("fed rate")
@@ -159,7 +159,7 @@ def test_what_cannot_be_carried_is_refused_by_name(events: Processes) -> None:
 def test_stock_callbacks_that_plain_keras_refuses(events: Processes) -> None:
     noted = events.note("stock callbacks")
     assert "Batch-level" in noted["plain"] and "ParameterServer" in noted["plain"]
-    # The loss falls, so that `EarlyStopping(mode="max")` ends it.
+    # The loss falls, so `EarlyStopping(mode="max")` ends the fit.
     assert noted["epochs"] == 2 and noted["batches"] == 2 * BATCHES
     assert noted["bias"] == pytest.approx(-BATCHES * RATE * (1 + 0.5))
     names = {path.name for path in events.folder.glob("stock*")}
@@ -191,7 +191,7 @@ def test_checkpoints_hold_as_many_steps_as_their_global_step(
     for path in found:
         reader = tf.train.load_checkpoint(path)
         step = int(reader.get_tensor("global_step"))
-        # Every step takes the rate off the bias, and counts itself on the server.
+        # Every step subtracts the rate from the bias and counts itself on the server.
         assert reader.get_tensor("out/bias")[0] == pytest.approx(-RATE * step)
         assert int(reader.get_tensor("SGD/iteration")) == step
 

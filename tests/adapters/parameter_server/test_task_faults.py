@@ -38,7 +38,7 @@ def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
     with cluster(tmp_path, JOB, fork_server) as job:
         job.start()
         job.wait_for("batch 40")
-        # Others go on at most `max_lag` steps while one stands still.
+        # While one worker stands still, the others make at most `max_lag` more steps.
         job.send("worker 0", signal.SIGSTOP)
         time.sleep(1)
         job.send("worker 0", signal.SIGCONT)
@@ -111,7 +111,7 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(
         assert set(job.wait().values()) == {0}, job.logs()
         assert job.note("begins")["step"] == step
         assert job.note("ends")["step"] == step + 50
-        # The callback counts on from what it had counted.
+        # The callback continues its count.
         assert job.note("on_train_end")["batches"] == step + 50
         assert job.note("fitted")["bias"] == pytest.approx(-RATE * (step + 50))
 
@@ -152,8 +152,8 @@ def test_sigterm_saves_although_a_worker_stands_still(
     path = tf.train.latest_checkpoint(str(tmp_path / "saved"))
     assert path.endswith(f"-{step}")
     bias = tf.train.load_checkpoint(path).get_tensor("out/bias")[0]
-    # Each of the two workers may have made the update of a step that nobody counts: the
-    # chief has not waited for them.
+    # The chief did not wait for the two workers: each may have made one more update,
+    # which the global step does not count.
     assert bias / -RATE - step in (0, 1, 2)
 
 
@@ -172,7 +172,7 @@ hb.loops.parameter_server_strategy()
 def strategy_process(
     config: ClusterConfig, server: ForkServer, log: Path
 ) -> Iterator[Forked]:
-    """A task that does nothing else; it does not outlive the block."""
+    """A task that only makes its strategy; it does not outlive the block."""
     process = server.start(["-c", STRATEGY], {"TF_CONFIG": config.to_json()}, log)
     try:
         yield process
@@ -248,12 +248,12 @@ def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
     config = next(
         c for c in LocalCluster(num_workers=1).configs() if c.task_type == task
     )
-    with tf.Graph().as_default():  # it makes its writer at once
+    with tf.Graph().as_default():  # the hook makes its writer at once
         hook = tf.compat.v1.train.ProfilerHook(save_steps=1, output_dir=str(tmp_path))
     for guests in ([hook], hb.as_callbacks([hook])):
         with pytest.raises(hb.errors.RefusedError, match="`ProfilerHook` cannot run"):
             hb.loops.parameter_server_strategy(config, guests=guests)
-    # Nobody has begun to listen: a bad port would have been the next complaint.
+    # The refusal came before any server listened: the port is still free.
     host, _, port = config.cluster[task][0].rpartition(":")
     with socket.socket() as other:
         other.bind((host, int(port)))

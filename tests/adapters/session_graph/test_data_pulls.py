@@ -38,7 +38,7 @@ def epoch_logs(keras: Any, seen: list[Any]) -> Any:
 
 @pytest.mark.parametrize("how", ["same_iterator", "other_iterator", "queue", "call"])
 def test_entry_that_takes_data_of_its_own_is_refused(keras: Any, how: str) -> None:
-    """Before the first step, and the data of the training is untouched."""
+    """Refused before the first step; the training data is untouched."""
     with tf.Graph().as_default():
         iterator = numbers(10)
         weight = v1.get_variable("w", initializer=1.0)
@@ -98,7 +98,7 @@ def test_entry_that_the_loop_fetches_anyway_is_carried(keras: Any) -> None:
 
 
 def test_entries_of_two_kinds_of_steps(keras: Any) -> None:
-    """As of generator and discriminator: each is fetched in its own steps."""
+    """As for generator and discriminator: each entry is fetched in its own steps."""
     seen: list[Any] = []
     with tf.Graph().as_default():
         weight = v1.get_variable("w", initializer=1.0)

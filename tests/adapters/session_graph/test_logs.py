@@ -32,7 +32,7 @@ def minimize(loss: Any) -> Any:
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> Any:
-    """Metrics that are named otherwise than their ops, one of them Keras's."""
+    """Metrics whose names differ from those of their ops; one is a Keras metric."""
     kernel = v1.get_variable("kernel", initializer=np.ones((2, 1), "float32"))
     outputs = features @ kernel
     data_loss = tf.reduce_mean(tf.square(outputs - labels))
@@ -58,7 +58,7 @@ KEYS = ["loss", "pos", "distance", "acc"]
 
 
 def test_loss(keras: Any, tmp_path: Path) -> None:
-    """An Estimator's is that of its spec, whatever the model_fn summarizes."""
+    """The loss of an Estimator is that of its spec, whatever the summaries."""
     history = keras.callbacks.History()
     estimator = estimators.Estimator(model_fn, str(tmp_path))
     hooks = hb.as_hooks(history, steps_per_epoch=6, epochs=1)
@@ -108,13 +108,13 @@ def test_numbers_of_unknown_rank_are_averaged(keras: Any) -> None:
                 seen.append(session.run([train_op, loss])[1])
     assert loss.shape.rank is None
     assert history.history["loss"] == [np.mean(seen[:3]), np.mean(seen[3:])]
-    assert [len(r) for r in history.history["row"]] == [2, 2]  # no number: as it is
+    assert [len(r) for r in history.history["row"]] == [2, 2]  # no number: kept as is
 
 
 def test_names_of_an_evaluation_are_those_of_its_result(
     keras: Any, tmp_path: Path
 ) -> None:
-    """The loss first, then as the model_fn made them, in every event."""
+    """In every event: the loss, then the metrics in the order of the model_fn."""
     batches: list[Any] = []
     ends: list[Any] = []
     history = keras.callbacks.History()

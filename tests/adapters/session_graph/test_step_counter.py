@@ -68,7 +68,7 @@ def test_step_is_read_only_where_the_graph_does_not_tell(
 
 
 class StepsByCallable(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Takes a step of its own after the third of the loop, through a callable.
+    """Takes one step through a callable, after the third step of the loop.
 
     Args:
       train: the train op.
@@ -94,7 +94,7 @@ class StepsByCallable(v1.train.SessionRunHook):  # type: ignore[misc]
 
 @pytest.mark.parametrize("made", ["after", "late", "before"])
 def test_steps_taken_through_a_callable(keras: Any, made: str) -> None:
-    """One made before the callbacks had the session shows at the end of the epoch."""
+    """A callable made before the callbacks: its step shows at the end of the epoch."""
     log: list[Any] = []
     with tf.Graph().as_default():
         weight = v1.get_variable("w", initializer=1.0)
@@ -111,7 +111,7 @@ def test_steps_taken_through_a_callable(keras: Any, made: str) -> None:
             assert session.run(v1.train.get_global_step()) == 10
     epochs = [e for e in log if e[0] == "epoch"]
     if made == "before":
-        # Five steps of the loop were six: the first epoch ended one too late.
+        # The loop's first five steps were six: the first epoch ended one step late.
         assert epochs == [("epoch", 0, 6), ("epoch", 1, 10)]
     else:
         assert epochs == [("epoch", 0, 5), ("epoch", 1, 10)]
@@ -134,7 +134,7 @@ def test_step_that_is_set_between_two_steps(keras: Any) -> None:
 
 
 def test_other_sessions_on_a_server_move_the_step(keras: Any) -> None:
-    """As other workers of a cluster do; every step reads the step."""
+    """As other workers of a cluster do: each step must read the global step."""
     log: list[Any] = []
     server = tf.distribute.Server.create_local_server()
     with tf.Graph().as_default():
@@ -161,7 +161,7 @@ def test_other_sessions_on_a_server_move_the_step(keras: Any) -> None:
 
 
 class StepInStep(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Takes a step of its own within a step of the loop, before the callbacks'."""
+    """Takes a step within a step of the loop, before the callbacks handle that one."""
 
     def __init__(self, net: Any) -> None:
         self._net = net
@@ -174,7 +174,7 @@ class StepInStep(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def script(session: Any, net: Any) -> None:
-    """Steps of several kinds, runs beside them, a failure and a step set back."""
+    """Steps of several kinds, runs that are no steps, a failure, a step set back."""
     step = v1.train.get_global_step()
     lists = [net.train_op, net.loss]
     for n in range(4):

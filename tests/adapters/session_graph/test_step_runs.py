@@ -15,7 +15,7 @@ import hookbridge as hb
 
 
 def _loop(keras: Any, body: Any, **options: Any) -> list[Any]:
-    """Events of a graph with more to run than the train op; `body(session, net)`."""
+    """Events while `body(session, net, extras)` runs; `extras` are no train ops."""
     log: list[Any] = []
     options.setdefault("steps_per_epoch", STEPS)
     with tf.Graph().as_default():
@@ -55,7 +55,7 @@ def test_runs_that_are_no_steps_fire_nothing(keras: Any) -> None:
 
 
 def test_raw_steps_count_for_epochs_without_events(keras: Any) -> None:
-    """They have no events, and those of the next step have its number."""
+    """Raw steps have no events; events of a later step have that step's number."""
 
     def body(session: Any, net: Any, extras: Any) -> None:
         def raw() -> None:

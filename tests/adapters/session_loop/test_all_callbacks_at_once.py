@@ -22,7 +22,7 @@ from fork_server import ForkServer
 
 import hookbridge as hb
 
-# One backup folder is enough for a run.
+# One backup callback is enough for a run.
 ONCE = {"experimental.BackupAndRestore"}
 
 
@@ -110,7 +110,7 @@ print("RESULT", json.dumps({"epochs": acts.epochs, "steps": run.steps}))
 def test_roles_in_processes_of_a_cluster(
     keras2: Any, tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    """What writes runs on the chief, what acts on the loop on every worker."""
+    """Callbacks that write run on the chief; those that act on the loop, everywhere."""
     cluster = {"worker": ["localhost:1", "localhost:2"], "ps": ["localhost:3"]}
     started = {}
     for index in range(2):
@@ -135,6 +135,6 @@ def test_roles_in_processes_of_a_cluster(
         written.append(sorted(p.name for p in folder.iterdir()))
         said.append(sum("`CSVLogger`" in x for x in log.splitlines()))
     assert written == [["all.csv", "own.csv"], ["all.csv"]]
-    # Each run skips one of its two, and says so once.
+    # The worker skips one of two `CSVLogger`s in each run, and says so.
     assert said[0] == 0
     assert said[1] in (1, 2), said

@@ -19,7 +19,7 @@ import hookbridge as hb
 
 
 def _train_and_evaluate(callback: Any, folder: Path, wrapped: str) -> Any:
-    """Evaluates after every epoch; the hooks of both are made at once or apart."""
+    """Evaluates after every epoch; training and evaluation may share their hooks."""
     config = estimators.RunConfig(
         str(folder / "model"), tf_random_seed=1, save_checkpoints_steps=STEPS
     )
@@ -83,7 +83,7 @@ def test_stop_after_an_evaluation_in_mid_training(
 def test_tensorboard_of_a_training_survives_its_evaluations(
     keras: Any, tmp_path: Path
 ) -> None:
-    """`set_model` of the evaluation makes new writers and counters."""
+    """The evaluation calls `set_model`, which makes new writers and counters."""
     callback = keras.callbacks.TensorBoard(
         str(tmp_path / "logs"), update_freq=2, write_graph=False
     )

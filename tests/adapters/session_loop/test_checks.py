@@ -248,6 +248,6 @@ def test_callback_that_raises_leaves_a_whole_checkpoint_and_no_thread(
         )
     latest = tf.train.latest_checkpoint(str(tmp_path))
     assert tf.train.load_variable(latest, "global_step") > 0
-    # The saver hook of TensorFlow keeps its writer, and the writer's thread, cached.
+    # TensorFlow's saver hook leaves its writer, which has a thread, in a cache.
     tf.compat.v1.summary.FileWriterCache.clear()
     assert set(threading.enumerate()) <= before

@@ -114,7 +114,7 @@ def test_evaluate(keras: Any, estimator: Any) -> None:
     assert [e[0] for e in log] == [
         "on_test_begin",
         *["on_test_batch_begin", "on_test_batch_end"] * STEPS,
-        # Meets the end of the data.
+        # This batch meets the end of the data.
         "on_test_batch_begin",
         "on_test_end",
     ]
@@ -169,7 +169,7 @@ def test_predict(keras: Any, estimator: Any) -> None:
     assert [e[0] for e in log] == [
         "on_predict_begin",
         *["on_predict_batch_begin", "on_predict_batch_end"] * STEPS,
-        # The end of the data is met by a batch that begins and does not end.
+        # The batch that meets the end of the data begins and does not end.
         "on_predict_batch_begin",
         "on_predict_end",
     ]
@@ -212,7 +212,7 @@ def test_second_train_goes_on_at_its_epoch(keras: Any, estimator: Any) -> None:
 
 
 def test_learning_rate_of_an_estimator_is_set(keras: Any, estimator: Any) -> None:
-    """A rate of 0 after the first epoch: the weights stay."""
+    """After the first epoch the rate is 0: the weights stay."""
     weights: list[Any] = []
 
     class Keep(keras.callbacks.Callback):  # type: ignore[misc, name-defined]

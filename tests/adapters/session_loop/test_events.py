@@ -77,7 +77,7 @@ def test_exception_leaves_unchanged(
 def test_end_of_data_from_a_callback_ends_the_loop_cleanly(
     keras: Any, error: Any
 ) -> None:
-    """A session takes those two as the end of its data, and calls every `end`."""
+    """A session takes both errors for the end of its data, and calls every `end`."""
     log: list[Any] = []
     kind: Any = (
         error if error is StopIteration else lambda text: error(None, None, text)

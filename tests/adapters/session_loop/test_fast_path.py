@@ -1,4 +1,4 @@
-"""Steps that no callback looks at take a shorter way with the same result."""
+"""Steps that no callback looks at take the fast path; the result is the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hookbridge.adapters.session_loop.training import TrainRun
 
 
 def outcome(keras: Any, max_steps: int) -> list[Any]:
-    """What a callback and the weights say after a run."""
+    """Number of steps, a History's content and the weights after a run."""
     history = keras.callbacks.History()
     run = session_loop([history], epochs=3, max_steps=max_steps)
     return [run.steps, history.epoch, history.history, run.weights]
@@ -32,7 +32,7 @@ def test_fast_path_equals_the_long_one(
     monkeypatch.setattr(TrainRun, "_finish_step", counted)
     fast = outcome(keras, max_steps)
     long_ways = len(taken)
-    # No kind of step is known as one that is only counted.
+    # `_plain` stays None, so that no step takes the fast path.
     off = property(lambda self: None, lambda self, value: None)
     monkeypatch.setattr(TrainRun, "_plain", off, raising=False)
     slow = outcome(keras, max_steps)

@@ -1,4 +1,4 @@
-"""A callback that monitors what the loop does not produce is refused, or warned of."""
+"""A monitor of a metric that the loop does not produce: an error, or a warning."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ WARNING = "Callback method `{}` is slow compared to the batch time"
 
 
 class Clock:
-    """Advances with each look at it, and by what a callback takes."""
+    """Advances at each reading; callbacks advance it to seem slow."""
 
     now = 0.0
 
@@ -48,7 +48,7 @@ def test_slow_end(
 ) -> None:
     guest = _taking(keras, clock, 9.0, event)
     session_loop([guest], epochs=3)
-    assert guest.calls == 9  # none is lost while they are timed
+    assert guest.calls == 9  # timing loses no call
     assert caplog.text.count(WARNING.format("on_train_batch_end")) == 1
     assert WARNING.format("on_train_batch_begin") not in caplog.text
 

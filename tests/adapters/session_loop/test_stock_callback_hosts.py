@@ -40,7 +40,7 @@ def val_input() -> Any:
 
 
 def guests(keras: Any, folder: Path) -> list[Any]:
-    """Callbacks that set the rate, the weights and the end, and some that write."""
+    """Callbacks that set the rate or the weights, that stop, and that write files."""
     c = keras.callbacks
     return [
         c.LearningRateScheduler(lambda epoch, lr: lr * 0.9),
@@ -104,7 +104,7 @@ def _spec(outputs: Any, labels: Any, mode: str) -> Any:
 
 
 def _estimator(model_fn: Any, callbacks: list[Any], folder: Path) -> Any:
-    # A checkpoint at every step: none may hide what a callback does after it.
+    # A checkpoint at every step: none may lack what callbacks do in that step.
     config = estimators.RunConfig(
         str(folder / "model"), save_checkpoints_steps=1, save_summary_steps=None
     )
@@ -118,7 +118,7 @@ def _estimator(model_fn: Any, callbacks: list[Any], folder: Path) -> Any:
         validation=(estimator, estimators.EvalSpec(val_input, steps=None)),
     )
     estimator.train(train_input, hooks=hooks)
-    # What stays of the training: its last checkpoint.
+    # Only the last checkpoint remains of the training.
     return estimator.get_variable_value
 
 
@@ -160,7 +160,7 @@ HOSTS: dict[str, Callable[[list[Any], Path], Any]] = {
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Loop, Path]]:
-    """`Model.fit` of each Keras, run once."""
+    """Results of `Model.fit` by Keras; the first test that needs one adds it."""
     return {}
 
 

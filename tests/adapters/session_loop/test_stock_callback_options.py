@@ -101,7 +101,7 @@ def test_tensorboard_options(keras: Any, tmp_path: Path) -> None:
     """Images of weights, steps per second, embeddings; each as often as in `fit`."""
     found = {}
     for name, run in runs(keras).items():
-        # Without a graph to write first, Keras expects the folder to be there.
+        # With `write_graph=False` Keras expects the folder to exist.
         (tmp_path / name).mkdir()
         board = keras.callbacks.TensorBoard(
             str(tmp_path / name),
@@ -145,7 +145,7 @@ def test_tensorboard_embeddings_of_a_keras_graph(
         board = keras.callbacks.TensorBoard(
             str(tmp_path), embeddings_freq=1, embeddings_metadata="words.tsv"
         )
-        if keras.__version__.startswith("3"):  # it knows its own layers only
+        if keras.__version__.startswith("3"):  # it knows only its own layers
             with pytest.raises(errors.RefusedError, match="`tf_keras"):
                 hb.as_hooks(board, steps_per_epoch=2, model=model)
             return

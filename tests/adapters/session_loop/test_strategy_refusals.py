@@ -1,4 +1,4 @@
-"""Callbacks and `tf.distribute`: what mirrors variables is refused by name."""
+"""Callbacks and `tf.distribute`: strategies that mirror variables are refused."""
 
 from __future__ import annotations
 

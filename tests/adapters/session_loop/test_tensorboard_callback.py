@@ -49,7 +49,8 @@ def test_tensorboard_writes_the_scalars_of_fit(keras: Any, tmp_path: Path) -> No
 
 
 def test_tensorboard_writes_the_sessions_graph(keras: Any, tmp_path: Path) -> None:
-    # Without batch methods to call, Keras 2 does not get to writing it in `fit` either.
+    # Keras 2 writes the graph in `on_train_batch_end`. Only options such as this one
+    # make it call that, in `fit` too.
     session_loop(
         [keras.callbacks.TensorBoard(str(tmp_path), write_steps_per_second=True)]
     )

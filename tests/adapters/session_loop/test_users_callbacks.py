@@ -85,7 +85,7 @@ def test_strategy_and_counters(keras: Any) -> None:
             seen.append([int(c.numpy()) for c in counters])
 
     session_loop([Looks()], epochs=2)
-    # Keras counts the batches of all training and of the last test.
+    # As Keras does: the batches of the whole training, and of the last validation.
     assert seen == [[STEPS, 2], [2 * STEPS, 2]]
 
 
@@ -157,14 +157,14 @@ def test_state_survives_a_restart(keras: Any, tmp_path: Path, host: str) -> None
     HOSTS[host]([stop()], tmp_path, max_steps=2 * STEPS + 1)
     HOSTS[host]([stop()], tmp_path)
     latest = tf.train.latest_checkpoint(str(tmp_path))
-    # Counted through, it stops after five epochs; counted anew, never.
+    # With its restored count it stops after five epochs; counting anew, never.
     assert tf.train.load_variable(latest, "global_step") == 5 * STEPS
     assert Path(f"{latest}.hookbridge.json").exists()
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_callback_that_raises(keras: Any, tmp_path: Path, host: str) -> None:
-    """The session is closed, the checkpoint whole, no thread left."""
+    """The session is closed, the checkpoint is whole, no thread is left."""
     sessions: list[Any] = []
 
     class Raises(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
@@ -197,7 +197,7 @@ def test_unknown_monitor_in_every_host(keras: Any, tmp_path: Path) -> None:
 
 
 def test_estimator_validates_on_the_live_variables(keras: Any, tmp_path: Path) -> None:
-    """In memory: no checkpoint is written for it, none is read."""
+    """In memory: the validation neither writes nor reads a checkpoint."""
 
     class InMemory:
         metric_names = ("loss",)

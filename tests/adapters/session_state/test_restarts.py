@@ -1,4 +1,4 @@
-"""Epochs, means and state where the data ends, after a restart and after a recovery."""
+"""Epochs, means and state at the end of the data, after a restart, after a recovery."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ v1: Any = tf.compat.v1
 
 
 class Net:
-    """The loss of a step is the global step before it.
+    """A graph: the loss of a step is the global step before it.
 
     Args:
       data: how many batches there are; None for no end.
@@ -29,7 +29,7 @@ class Net:
         batches = tf.data.Dataset.range(1)
         iterator = v1.data.make_initializable_iterator(batches.repeat(data or 10**6))
         self.begin_data = iterator.initializer
-        # A session that takes the place of a lost one has its data too.
+        # A session that replaces a lost one initializes its data too.
         v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, self.begin_data)
         batch = tf.cast(iterator.get_next(), tf.float32)
         weight = v1.get_variable("weight", initializer=0.0)
@@ -55,7 +55,7 @@ def run(
     rate: Callable[[], Any] = lambda: 0.1,
     **options: Any,
 ) -> None:
-    """A new process's worth of training; ends like a killed one after `steps`."""
+    """Trains as a new process would; ends after `steps` as if killed."""
     with tf.Graph().as_default():
         net = Net(data, rate)
         bridged = hb.as_hooks(
@@ -132,7 +132,7 @@ def test_state_is_saved_where_the_data_ends(
 
 
 def test_checkpoint_of_a_hook_after_the_callbacks(keras: Any, tmp_path: Path) -> None:
-    """Its `end` comes after theirs, and so does the last checkpoint."""
+    """The hook writes its last checkpoint in `end`, after the callbacks' `end`."""
     counted = []
     for last_step in (3, 6):
         with tf.Graph().as_default() as graph:
@@ -163,7 +163,7 @@ def test_checkpoint_of_a_hook_after_the_callbacks(keras: Any, tmp_path: Path) ->
 def test_epoch_without_data_leaves_the_learning_rate(
     keras: Any, kind: str, tmp_path: Path
 ) -> None:
-    """The data ends with the epoch, when the next one has begun already."""
+    """The data is as long as an epoch: its end is met when the next epoch has begun."""
     seen: list[float] = []
 
     class Reads(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
@@ -204,7 +204,7 @@ def test_epochs_that_the_data_ended_count_after_a_restart(
 
 
 def test_no_epoch_is_left_after_a_restart(keras: Any, tmp_path: Path) -> None:
-    """Two of two epochs were had, though not the steps of two."""
+    """Both epochs are over, though with fewer steps than two full epochs have."""
     options: dict[str, Any] = {"per_epoch": 5, "data": 3, "passes": 2, "epochs": 2}
     run([patient(keras)], tmp_path, **options)
     seen: list[Any] = []
@@ -229,7 +229,7 @@ def test_recovery_in_mid_epoch_takes_back_the_means(keras: Any, tmp_path: Path) 
 def test_recovery_leaves_the_state_of_the_checkpoint(
     keras: Any, tmp_path: Path
 ) -> None:
-    """The saver's hook saves once more, before the callbacks know the session."""
+    """The saver's hook saves once more before the callbacks know the new session."""
 
     class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
@@ -247,7 +247,7 @@ def test_recovery_leaves_the_state_of_the_checkpoint(
 
 
 def test_session_that_is_restored_from_a_file(keras: Any, tmp_path: Path) -> None:
-    """Its saver lists no checkpoints; what it was given tells."""
+    """Its saver lists no checkpoints; the path given to the saver tells which it is."""
     run([patient(keras)], tmp_path, per_epoch=2, steps=6, save_every=1)
     waited = []
     for number in (4, 5):
@@ -283,12 +283,12 @@ def test_best_weights_of_bfloat16(keras: Any, tmp_path: Path) -> None:
             "loss", patience=3, restore_best_weights=True
         )
         final = half_precision(stopping, tmp_path, steps)
-    # The first step, of the first run, had the least loss.
+    # The first step of the first run had the least loss.
     assert final == 2.0
 
 
 def half_precision(stopping: Any, folder: Path, steps: int) -> float:
-    """Each step adds 1 to the only weight, which is 1 in the beginning."""
+    """Each step adds 1 to the only weight, which starts at 1."""
     with tf.Graph().as_default():
         counter = v1.train.get_or_create_global_step()
         one = tf.constant(1, tf.bfloat16)

@@ -21,7 +21,7 @@ def rate_variable() -> Any:
 
 @pytest.mark.slow
 def test_learning_rate_that_is_a_variable_survives(keras: Any, tmp_path: Path) -> None:
-    """The checkpoint of the step at whose end it was reduced has the new one."""
+    """The rate is reduced at the end of a step; that step's checkpoint has it."""
 
     def make(k: Any) -> list[Any]:
         return [
@@ -44,7 +44,7 @@ def test_learning_rate_that_is_a_variable_survives(keras: Any, tmp_path: Path) -
 
 @pytest.mark.parametrize("ending", ["stopped", "epochs", "cut_short", "data"])
 def test_weights_set_at_the_end(keras: Any, tmp_path: Path, ending: str) -> None:
-    """They are in the last checkpoint, but for a run that another continues."""
+    """The last checkpoint has them, unless the run is cut short to be continued."""
 
     class Sets(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -60,7 +60,7 @@ def test_weights_set_at_the_end(keras: Any, tmp_path: Path, ending: str) -> None
 
         def before_run(self, run_context: Any) -> None:
             self.runs += 1
-            # The first run of the loop reads the step.
+            # The loop's first run only reads the step.
             if ending == "data" and self.runs > 1 + 2 * STEPS:
                 raise tf.errors.OutOfRangeError(None, None, "no more")
 
@@ -76,7 +76,7 @@ def test_weights_set_at_the_end(keras: Any, tmp_path: Path, ending: str) -> None
     assert latest.endswith(f"-{2 * STEPS}")
     kernel = tf.train.load_variable(latest, "dense/kernel")
     assert np.any(kernel) == (ending == "cut_short")
-    # It is still one of those that the saver keeps, and one only.
+    # The saver still lists the last checkpoint, and only once.
     state = tf.train.get_checkpoint_state(str(tmp_path))
     assert len(state.all_model_checkpoint_paths) == 5
     assert len(set(state.all_model_checkpoint_paths)) == 5
@@ -85,7 +85,7 @@ def test_weights_set_at_the_end(keras: Any, tmp_path: Path, ending: str) -> None
 def test_saver_that_cannot_be_followed_is_reported(
     keras: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One that a Scaffold was given is in no collection unless it is put there."""
+    """A saver given to a Scaffold is in no collection unless somebody adds it."""
     from absl import logging
     from callback_loops import build, feeds
 
@@ -111,13 +111,13 @@ def test_saver_that_cannot_be_followed_is_reported(
             caplog.clear()
     finally:
         logging.get_absl_logger().removeHandler(caplog.handler)
-    # The checkpoint of the beginning has a state too.
+    # The initial checkpoint has a state too.
     assert found == [(1, 0), (0, 2)]
 
 
 @pytest.mark.slow
 def test_state_of_two_groups(keras: Any, tmp_path: Path) -> None:
-    """Callbacks wrapped by two calls, as in `train(hooks=)` and `training_hooks`."""
+    """Two calls of `as_hooks`, as for `train(hooks=)` and `training_hooks`."""
 
     class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:

@@ -36,7 +36,7 @@ def test_epoch_that_others_have_ended_is_ended_after_a_restart(
     session_loop([patient(keras)], max_steps=2 * STEPS, **options(tmp_path))
     path = tmp_path / f"model.ckpt-{2 * STEPS}.hookbridge.json"
     state = document(path)
-    # As it is before the events of the epoch's last step.
+    # The state as it was before the events of the epoch's last step.
     state["step"] = 2 * STEPS - 1
     state["loop"]["epoch_logs"] = {"loss": [8.0, 2.0], "mae": [1.0, 1.0]}
     state["callbacks"][0]["state"]["wait"] = 5
@@ -53,7 +53,7 @@ def test_epoch_that_others_have_ended_is_ended_after_a_restart(
     stopping = patient(keras)
     session_loop([stopping, Ends()], max_steps=1, **options(tmp_path))
     assert seen[:3] == [("begin", 1), ("end", 1, 4.0), ("begin", 2)]
-    assert stopping.wait == 7  # and the epoch that this run has begun
+    assert stopping.wait == 7  # 5, the ended epoch, and the one that this run began
 
 
 def test_killed_in_the_events_after_a_checkpoint(keras: Any, tmp_path: Path) -> None:
@@ -113,11 +113,11 @@ def test_live_object_keeps_what_it_has_counted(keras: Any, tmp_path: Path) -> No
     for _ in range(5):
         session_loop([counts, stopping], max_steps=STEPS, **options(tmp_path, 100))
     assert (counts.begins, counts.ends, counts.batches) == (5, 5, 5 * STEPS)
-    # Keras's own callbacks begin anew in `on_train_begin`, and go on all the same.
+    # Keras's own callbacks reset themselves in `on_train_begin`; their state goes on.
     whole = patient(keras)
     session_loop([whole], max_steps=5 * STEPS, epochs=20)
     assert stopping.wait == whole.wait
-    # A new object has what was saved; an older checkpoint takes the object back.
+    # A new object gets the saved state; an older checkpoint would set an object back.
     fresh = counting(keras)
     session_loop([fresh, patient(keras)], max_steps=1, **options(tmp_path, 100))
     assert fresh.batches == 5 * STEPS + 1

@@ -29,12 +29,12 @@ def worker_run(
     """A worker's part of a job; returns the learning rate of each epoch.
 
     Args:
-      keras: of the callbacks.
+      keras: the Keras of the callbacks.
       folder: where the chief saves.
       step: the global step that the worker finds.
       runs: how many steps it makes.
-      stopping: a callback beside others.
-      between: is called after each step.
+      stopping: a callback to use beside the others.
+      between: called with the number of each step after it.
     """
     rates: list[float] = []
 
@@ -62,9 +62,9 @@ def worker_run(
 def MonitoredTrainingSession(
     checkpoint_dir: str, counter: Any, step: int, hooks: Any
 ) -> Any:
-    """As TensorFlow's of a worker: it restores nothing, and finds a global step.
+    """Like TensorFlow's on a worker: restores nothing and finds a global step.
 
-    Its name and first argument are where a worker's `checkpoint_dir` is read.
+    hookbridge finds `checkpoint_dir` by the name of this function and its argument.
     """
 
     def init(scaffold: Any, session: Any) -> None:
@@ -106,7 +106,7 @@ def test_worker_goes_on_with_its_own_state(
 def test_worker_without_a_state_of_its_own_takes_the_chiefs(
     keras: Any, tmp_path: Path
 ) -> None:
-    """It was killed after the chief's checkpoint and before its own state."""
+    """The worker was killed after the chief's checkpoint, before it saved its state."""
     chief, worker = Holds(keras), Holds(keras)
     mine = CallbackState([worker.callback], lambda: None, task="worker-0")
     mine.save(str(tmp_path / "model.ckpt-1"), 1)
@@ -122,11 +122,11 @@ def test_worker_without_a_state_of_its_own_takes_the_chiefs(
 def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
     keras: Any, tmp_path: Path
 ) -> None:
-    """Its name is another one if a worker made a step while the last was saved."""
+    """It has a new name if a worker made a step while the last one was being saved."""
     found: list[list[str]] = []
 
     class Looks(v1.train.SessionRunHook):  # type: ignore[misc]
-        """It comes after the saver's hook, and before the callbacks."""
+        """Called after the saver's hook and before the callbacks."""
 
         def after_create_session(self, session: Any, coord: Any) -> None:
             found.append(sorted(p.name for p in tmp_path.glob("*.hookbridge*")))

@@ -30,7 +30,7 @@ def test_early_stopping_goes_on_counting(keras: Any, tmp_path: Path) -> None:
     whole = session_loop(make(keras), epochs=20, validate=False)
     again = interrupted(keras, make, tmp_path, 7, epochs=20, validate=False)
     assert whole.steps == again.steps == 5 * STEPS
-    # Its best weights are those of before the restart.
+    # Its best weights are from before the restart.
     for ours, theirs in zip(again.weights, whole.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
     assert again.history["loss"] == pytest.approx(whole.history["loss"], rel=1e-5)
@@ -168,7 +168,7 @@ def test_damaged_file_is_reported_and_training_goes_on(
         run = session_loop([stopping(keras)], **options)
     finally:
         logging.get_absl_logger().removeHandler(caplog.handler)
-    # Counted anew from epoch 2 on.
+    # The count starts anew at epoch 2.
     assert run.steps == 7 * STEPS
     assert any(str(path) in r.getMessage() for r in caplog.records)
 
@@ -212,7 +212,7 @@ def test_attribute_that_became_a_property(keras: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_filled(keras: Any, tmp_path: Path) -> None:
-    """A list that others have too stays theirs; a type of its own stays that."""
+    """A list that others share is filled in place; a value keeps its own type."""
 
     class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
         def __init__(self, out: list[int]) -> None:

@@ -41,7 +41,7 @@ def test_killed_between_arrays_and_json(
     three = Holds(keras)
     three.state.restore(prefix)
     np.testing.assert_array_equal(three.callback.kept, np.full(3, 2.0))
-    assert len(list(tmp_path.glob("*.npz"))) == 1  # old arrays go
+    assert len(list(tmp_path.glob("*.npz"))) == 1  # old arrays are deleted
 
 
 def test_arrays_of_another_state_are_refused(
@@ -102,7 +102,7 @@ def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             self.count += 1
             self.phase = "decay"
-            self.found = 3  # is not there before
+            self.found = 3  # does not exist before
 
     crafted = {
         "cmd": "rm -r /",
@@ -127,7 +127,7 @@ def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
     CallbackState([callback], lambda: None).restore(str(tmp_path / "model.ckpt-3"))
     changed = {k: v for k, v in vars(callback).items() if before.get(k) != v}
     assert changed == {"phase": "decay", "count": 4, "found": 3}
-    # What is restored is what is stored.
+    # Only attributes that would be stored are restored.
     stored = attributes.storable(callback).keys()
     assert stored >= changed.keys() and not stored & {"cmd", "path", "model", "new"}
 
