@@ -1,4 +1,4 @@
-"""Metadata, packages and extras of hookbridge (the one copy of them)."""
+"""Metadata, packages and extras of hookbridge (the only copy)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ HERE = Path(__file__).parent
 INIT = (HERE / "hookbridge" / "__init__.py").read_text(encoding="utf-8")
 
 # Listed by hand: automatic discovery would follow the link
-# `hookbridge/adapters` or miss `adapters/`; tests/test_packaging.py holds this
-# list, the link and the built wheel together.
+# `hookbridge/adapters` or miss `adapters/`. tests/test_packaging.py checks that
+# this list, the link and the built wheel agree.
 PACKAGES = [
     "hookbridge",
     "hookbridge.adapters",
@@ -54,17 +54,17 @@ PACKAGES = [
 ]
 
 EXTRAS = {
-    # The last release of the package; it is pure Python and lists no
-    # requirements of its own, tf_keras is what it needs beside TensorFlow.
+    # The last release of tensorflow-estimator. It is pure Python and lists no
+    # requirements; beside TensorFlow it needs tf_keras.
     "estimator": ["tensorflow-estimator==2.15.0", "tf_keras"],
     "keras2": ["tf_keras"],
-    # The TensorBoard callback writes with it; TF >= 2.20 does not bring it.
+    # The TensorBoard callback writes with it; TF >= 2.20 does not install it.
     "tensorboard": ["tensorboard"],
-    # `hookbridge migrate rewrite`; the scan needs nothing.
+    # For `hookbridge migrate rewrite`; `scan` needs nothing.
     "migrate": ["libcst>=1.8"],
-    # What stands behind tf.contrib's slim, layers, framework, losses and metrics.
+    # Implements tf.contrib's slim, layers, framework, losses and metrics.
     "contrib": ["tf_slim>=1.1"],
-    # `hookbridge cluster --config=config.yaml`, and the check of its manifest.
+    # For `hookbridge cluster --config=config.yaml`, and to check its manifest.
     "cluster": ["PyYAML", "jsonschema"],
     "test": [
         "pytest>=8",
@@ -76,18 +76,18 @@ EXTRAS = {
         # As in `cluster`.
         "PyYAML",
         "jsonschema",
-        # What code with tf.contrib is rewritten to.
+        # Code with tf.contrib is rewritten to use it.
         "tf_slim",
-        # Executes the notebooks of the examples.
+        # To execute the notebooks of the examples.
         "nbclient",
         "ipykernel",
-        # Its callback for Keras is run in both loops.
+        # Its Keras callback is tested in both loops.
         "tqdm",
     ],
     # The documentation site: `make docs`.
     "docs": ["mkdocs-material==9.*", "mkdocstrings[python]>=1.0"],
     "bench": ["matplotlib>=3.8"],
-    # Held to one release each: a new one may format or judge otherwise.
+    # ruff and mypy are pinned: a new release may format or judge differently.
     "lint": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2.1"],
     "release": ["build>=1.2", "twine>=6"],
 }
@@ -111,7 +111,7 @@ setup(
         "hookbridge.cli": ["pages/*.md", "pages/*/*.md"],
         # A link to examples/data, for checkouts and installed packages alike.
         "hookbridge.demo": ["data/*"],
-        # The names of each TensorFlow, and those of tf.contrib that live.
+        # The names of each TensorFlow, and the names of tf.contrib that `run` provides.
         "hookbridge.migrate": ["data/*.json"],
     },
     install_requires=["tensorflow>=2.15", "numpy", "absl-py"],

@@ -1,11 +1,11 @@
-"""Runs a page from top to bottom, as somebody who pastes each block.
+"""Runs a page from top to bottom, as a reader does who pastes each block.
 
     python .ci/run_readme.py README.md REQUIREMENT...
 
-It runs the shell commands and Python programs of README.md in the present folder, a
-copy of the sources, with this interpreter, whose environment may be empty. The
-requirements, such as a wheel and a TensorFlow, are what the command that installs
-hookbridge installs here.
+It runs the shell commands and Python programs of README.md with this interpreter, whose
+environment may be empty. The current folder has to be a copy of the sources. Where the
+page installs hookbridge, this installs the requirements instead, such as a wheel and a
+TensorFlow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-# Each shell command of the README -> its exit code, or the file that runs it instead.
+# Shell command of the README -> its expected exit code, or what runs it instead.
 COMMANDS: dict[str, int | str] = {
     "python -m pip install .": 0,
     "hookbridge run examples/old_program.py": 0,
@@ -29,7 +29,7 @@ COMMANDS: dict[str, int | str] = {
     "hookbridge train --model_def=examples/digits_keras.py --loop=fit --epochs=3 "
     "--train_files=examples/data/digits.csv --header_lines=1 --model_dir=runs/fit": 0,
     "hookbridge cluster --help": 0,
-    # It makes an environment of its own for what this runs.
+    # `make demo` makes an environment of its own, then runs what this test runs.
     "make demo": "tests/cli/test_demo_cluster.py",
     "make test": ".ci/run",
 }
@@ -38,16 +38,16 @@ _BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.M | re.S)
 
 
 def blocks(page: str) -> Iterator[tuple[str, str]]:
-    """Language and text of each block that is run, in order."""
+    """Yields language and text of each block that is run, in order."""
     for match in _BLOCK.finditer(Path(page).read_text(encoding="utf-8")):
         yield match[1], match[2]
 
 
 def run_command(line: str, requirements: Sequence[str]) -> None:
-    """Runs one line of shell, or says who does.
+    """Runs one shell line, or prints which file runs it.
 
     Raises:
-      SystemExit: it did not end as it should.
+      SystemExit: the exit code is not the expected one.
     """
     expected = COMMANDS[line]
     if isinstance(expected, str):
@@ -64,7 +64,7 @@ def run_command(line: str, requirements: Sequence[str]) -> None:
 
 def main(page: str, requirements: Sequence[str]) -> None:
     """Runs every block."""
-    # As the shell of somebody who has activated the environment.
+    # As in an activated environment: its commands are found first.
     folder = os.path.dirname(sys.executable)
     os.environ["PATH"] = os.pathsep.join([folder, os.environ["PATH"]])
     count = 0

@@ -1,6 +1,6 @@
-"""Pages of the site that stand outside of `docs/`, and links that lead there.
+"""Adds pages from outside of `docs/` to the site, and adapts the links to them.
 
-Read by MkDocs (`hooks` in mkdocs.yml). The same links work in the repository.
+MkDocs calls this file (`hooks` in mkdocs.yml). The same links work in the repository.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAGES = {file: page for page, file in OUTSIDE.items()} | {"README.md": "index.md
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages from outside."""
+    """Adds the pages of `OUTSIDE`."""
     for page, file in OUTSIDE.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))

@@ -1,13 +1,13 @@
-"""Runs the test suite in several environments, in parts that take about as long.
+"""Runs the test suite in several environments, in parts of similar duration.
 
     python .ci/suites.py NAME=PYTHON [NAME=PYTHON ...] [-- PYTEST_ARGUMENT ...]
 
-Unless the arguments name files, folders under `tests` are shared out to several runs of
-pytest, of which there is always one more than cores: tests of processes often wait.
-Lines come out as they are written, each with the names of its environment and part
-before it; what failed and pytest's closing lines come once more at the end. The exit
-code is 0 only if every run passed; a part in which `-k` or the like chooses no test
-counts as passed where another part has some.
+Unless the arguments name files, the folders under `tests` are divided among several
+runs of pytest. At a time there is one run more than cores, because tests that start
+processes often wait. Each line of output is shown as soon as it comes, after the names
+of its environment and part. Failures and pytest's last lines are shown again at the
+end. The exit code is 0 only if every run passed. A part in which `-k` or the like
+chooses no test counts as passed if another part has such tests.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PRINTING = threading.Lock()
-# How pytest begins the lines that say what failed, and why.
+# Beginnings of the lines in which pytest says what failed, and why.
 TROUBLE = ("FAILED ", "ERROR ", "E  ")
 NO_TESTS = 5  # pytest's exit code
 CORES = os.cpu_count() or 1
-# Parts at a time: tests of processes often wait, and leave a core to others.
+# One more than cores: tests that start processes often wait, and leave a core free.
 PARTS_AT_A_TIME = CORES + 1
 PARTS_PER_CORE = 3
 # Seconds that the tests of a folder took on the newest TensorFlow and on 2.15.1, three
-# parts at a time on two cores. Only how they compare matters; a folder that is not here
-# counts by its size.
+# parts at a time on two cores. Only their ratios matter; a folder that is not listed
+# counts by the size of its files.
 SECONDS = {
     "tests": (134, 152),
     "tests/adapters/fit_loop": (311, 150),
@@ -75,7 +75,7 @@ class Run:
         self._command = [python, "-m", "pytest", *arguments]
 
     def run(self) -> None:
-        """Returns when it has ended."""
+        """Runs pytest to its end."""
         with subprocess.Popen(
             self._command,
             stdout=subprocess.PIPE,
@@ -97,9 +97,10 @@ class Run:
 def parts(
     environment: str, arguments: list[str]
 ) -> Iterator[tuple[float, str, list[str]]]:
-    """Size, name and files of each part; one without files if `arguments` name some.
+    """Yields size, name and files of each part.
 
-    Each part has whole folders, small ones together: to start pytest takes seconds.
+    A part has whole folders. Small folders share a part, because each start of pytest
+    takes seconds. If `arguments` name files, there is one part without files.
     """
     top = Path("tests")
     if not top.is_dir() or any(Path(a.partition("::")[0]).exists() for a in arguments):
@@ -112,7 +113,7 @@ def parts(
         folder: sum(file.stat().st_size for file in files) / BYTES_PER_SECOND
         for folder, files in folders.items()
     }
-    if "--fast" not in arguments:  # which leaves out what takes long
+    if "--fast" not in arguments:  # otherwise slow tests do not run: sizes count
         column = int("2.15" in environment)
         known = {Path(name): seconds[column] for name, seconds in SECONDS.items()}
         sizes |= {folder: known[folder] for folder in folders if folder in known}
@@ -125,7 +126,7 @@ def parts(
         min(shares, key=size).append(folder)
     for share in filter(None, shares):
         name = f"{environment} {'+'.join(folder.name for folder in share)}"
-        # The files and not the folders: these may have folders within.
+        # Files, because a folder name would also run the tests of its subfolders.
         files = [str(file) for folder in share for file in sorted(folders[folder])]
         yield size(share), name, files
 
@@ -139,7 +140,7 @@ def main(arguments: list[str]) -> int:
         name, _, python = environment.partition("=")
         for size, part, files in parts(name, rest):
             sized.append((size, Run(part, python, [*rest, *files])))
-    # The largest first: no large one is left to run alone at the end.
+    # The largest first, so that no large one runs alone at the end.
     runs = [run for _, run in sorted(sized, key=lambda each: -each[0])]
     with ThreadPoolExecutor(max_workers=PARTS_AT_A_TIME) as pool:
         for done in [pool.submit(run.run) for run in runs]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# Before TensorFlow is imported anywhere: its start-up lines bury failures.
+# Set before any import of TensorFlow: its start-up lines would hide failures.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
@@ -25,13 +25,13 @@ from idle_clock import idle_secs
 
 pytest_plugins = ["v1_modes"]
 ROOT = Path(__file__).resolve().parent.parent
-# Every process that a test starts inherits it, and so do theirs.
+# Marks every process of this test run: children inherit it.
 RUN_MARK = f"HOOKBRIDGE_TEST_RUN={uuid.uuid4()}"
 os.environ["HOOKBRIDGE_TEST_RUN"] = RUN_MARK.partition("=")[2]
 FAILS_FAST = "GRPC_FAIL_FAST" in os.environ
-# How long processes may take to end: by the idle clock, and in any case.
+# How long processes may take to end: by the idle clock, and by the real clock.
 LEAVE_IDLE_SECS, LEAVE_SECS = 10.0, 300.0
-# An iterator of `tf.data` is old after a minute.
+# Less than a minute: `_no_old_iterators` says why.
 COLLECT_ALL_SECS = 20.0
 
 
@@ -50,7 +50,7 @@ FLAVOURS = _flavours()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--fast`, which `make test-fast` gives."""
+    """Adds `--fast`, which `make test-fast` uses."""
     parser.addoption(
         "--fast",
         action="store_true",
@@ -111,18 +111,18 @@ def _two_logical_cpus() -> None:
 
 
 class FrozenHeap:
-    """What is alive after a test is seldom looked at again: that takes long."""
+    """Collects garbage, and seldom checks old objects again: that is slow."""
 
     def __init__(self) -> None:
         self._collect_all()
 
     def collect_new(self) -> None:
-        """Collects what came since the last time."""
+        """Collects garbage among the objects made since the last collection."""
         gc.collect()
         gc.freeze()
 
     def collect_all(self) -> None:
-        """Collects the rest too, unless that was lately."""
+        """Collects garbage among all objects, unless that was done recently."""
         if time.monotonic() - self._collected > COLLECT_ALL_SECS:
             self._collect_all()
 
@@ -134,7 +134,7 @@ class FrozenHeap:
 
 @pytest.fixture(scope="session", autouse=True)
 def _frozen_heap(_two_logical_cpus: None) -> FrozenHeap:
-    """What importing left is not looked at by the collection after each test."""
+    """The collection after each test skips the objects that imports have made."""
     return FrozenHeap()
 
 
@@ -142,20 +142,20 @@ def _frozen_heap(_two_logical_cpus: None) -> FrozenHeap:
 def _no_old_iterators(_frozen_heap: FrozenHeap) -> Iterator[None]:
     """Iterators of `tf.data` end with their test, not at some later collection.
 
-    The thread that tunes an iterator misses the wake-up of its end and sleeps on:
-    for milliseconds when the iterator is young, for up to 60 s when it has lived a
-    minute. Whoever drops the last reference waits for it, holding Python's lock
-    (plain TensorFlow, 2.15 to 2.21).
+    When an iterator ends, the thread that tunes it misses the wake-up and sleeps on:
+    for milliseconds if the iterator is young, for up to 60 s if it is a minute old.
+    The thread that drops the last reference waits for it and holds Python's lock
+    meanwhile (plain TensorFlow, 2.15 to 2.21).
     """
     yield
-    # What is left is mostly the caches of libraries: looking at it again after each
-    # test would take longer than the tests.
+    # Old objects are mostly caches of libraries: checking them after each test would
+    # take longer than the tests.
     _frozen_heap.collect_new()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _looked_at_once_more(_frozen_heap: FrozenHeap) -> Iterator[None]:
-    """What outlived its test, for the module or in a cycle, ends before it is old."""
+    """Iterators that outlive their test are collected before they are old."""
     yield
     _frozen_heap.collect_all()
 
@@ -168,14 +168,14 @@ def repo_root() -> Path:
 
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
-    """Starts processes that have TensorFlow already; all of them end with the tests."""
+    """Starts processes that have imported TensorFlow; they all end with the tests."""
     with started_fork_server() as server:
         yield server
 
 
 @pytest.fixture
 def graph() -> Iterator[Any]:
-    """A fresh v1 graph, default for the length of the test."""
+    """A fresh v1 graph, the default graph during the test."""
     import tensorflow as tf
 
     with tf.Graph().as_default() as fresh:
@@ -184,7 +184,7 @@ def graph() -> Iterator[Any]:
 
 @pytest.fixture
 def said(caplog: pytest.LogCaptureFixture) -> Any:
-    """The records of absl's logger that have a text."""
+    """`said(text)` gives the records of absl's logger that contain the text."""
     from absl import logging
 
     logging.get_absl_logger().addHandler(caplog.handler)
@@ -194,10 +194,11 @@ def said(caplog: pytest.LogCaptureFixture) -> Any:
 
 @pytest.fixture(autouse=True)
 def _patient_calls() -> Iterator[None]:
-    """No test leaves behind that calls to a task which is not there yet fail at once.
+    """Removes `GRPC_FAIL_FAST` if a test has set it.
 
-    `SessionCluster` sets this in the environment of its process. Processes that a later
-    test starts would inherit it, and fail where one of them is slow to start.
+    `SessionCluster` sets it in the environment of its process. Processes that a later
+    test starts would inherit it, and their calls to a task that is slow to start would
+    fail at once.
     """
     yield
     if not FAILS_FAST:
@@ -217,14 +218,14 @@ def _clean_keras() -> Iterator[None]:
 
 
 def processes_left() -> dict[int, str]:
-    """Processes of this test run beside this one: `{pid: command line}`."""
+    """The other processes of this test run: `{pid: command line}`."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             environment = (folder / "environ").read_bytes().split(b"\0")
             command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
-            continue  # it has ended, or is somebody else's
+            continue  # it has ended, or belongs to another user
         is_ours = RUN_MARK.encode() in environment and int(folder.name) != os.getpid()
         # Python's own helper ends with the process that it helps.
         if is_ours and command and "resource_tracker" not in command:

@@ -1,7 +1,6 @@
-"""Bad input of every public entry point: which error, in which words, before any step.
+"""Bad input to every public entry point: the error, its words, and no step before it.
 
-Errors of the library name what they received. The command line shows no traceback but
-the lines of the user's own file.
+Errors name what they received. `tests/cli/test_bad_files.py` has those of commands.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def keras2() -> Any:
 
 
 class Loop:
-    """A session loop with the options of `as_hooks` that `options` gives for it.
+    """A session loop; `options(loop)` gives the options of its `as_hooks`.
 
     Attributes:
       steps: how many steps were made.
@@ -137,7 +136,7 @@ def test_options_of_a_session_are_refused_before_its_first_step(case: str) -> No
 
 
 def test_a_validation_that_returns_a_text_is_told_so_when_it_has_run() -> None:
-    # Nothing but a call can tell what a function returns.
+    # Only a call can show what a function returns.
     with pytest.raises(INVALID, match="validation=` returned 'text'; expected a dict"):
         Loop(lambda _: {"validation": lambda: "text"})
 
@@ -147,7 +146,7 @@ NAN = math.nan
 
 
 def checkpoint(folder: Path) -> Path:
-    """A checkpoint whose index was cut."""
+    """A checkpoint with a truncated index."""
     path = folder / "model.ckpt"
     tf.train.Checkpoint(x=tf.Variable(1.0)).write(str(path))
     index = path.with_suffix(".ckpt.index")

@@ -1,4 +1,4 @@
-"""The benchmarks run, and compare nothing that did different work."""
+"""The benchmarks run, and refuse to compare cases that did different work."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_many_guests_run(
 
 
 def run_apart(server: ForkServer, tmp_path: Path, name: str, *flags: str) -> Any:
-    """Runs a benchmark that forks, in a process of its own; its results."""
+    """Runs a benchmark that forks, in a process of its own; returns its results."""
     results = tmp_path / "results.json"
     file = Path(base.__file__).with_name(f"{name}.py")
     done = server.run(str(file), "--repeats=1", f"--json={results}", *flags)

@@ -1,4 +1,4 @@
-"""Checkpoints cross over: v1 graphs and Estimators to Keras, and back."""
+"""Checkpoints cross between loops: from v1 graphs and Estimators to Keras, and back."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ def test_training_goes_on_in_keras_as_it_would_in_the_graph(
         assert report.restored[name] == name
     assert int(np.asarray(model.optimizer.iterations)) == 5
     assert not report.mismatched
-    # v1's RMSProp keeps a momentum that Keras has only where it uses one.
+    # v1's RMSProp always stores a momentum; Keras stores one only if it uses momentum.
     assert all(name.endswith("/RMSProp_1") for name in report.unused)
-    # The slots came along if the next steps are the same ones.
+    # If the slots were restored too, the next steps give the same weights.
     model.fit(hosts.X, hosts.Y, batch_size=32, epochs=4, verbose=0, shuffle=False)
     further = train_v1(kind, directory, 4)
     for found, value in zip(model.get_weights(), further.values(), strict=True):
@@ -237,7 +237,7 @@ def test_an_estimator_starts_from_a_checkpoint_of_fit(
 def test_a_later_model_of_the_process_takes_every_slot(
     keras: Any, tmp_path: Path
 ) -> None:
-    """Keras 3 numbers optimizers and unnamed models anew for each that is made."""
+    """Keras 3 names each new optimizer and unnamed model with a new number."""
 
     def make() -> Any:
         layers = [keras.Input((2,)), keras.layers.Dense(1, name="out")]

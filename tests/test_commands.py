@@ -1,4 +1,4 @@
-"""What stands behind `make demo` and `make test`: finding Pythons, running suites."""
+"""The scripts of `make demo` and `make test`: finding Pythons, running suites."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_no_python_is_said_plainly(repo_root: Path, tmp_path: Path) -> None:
 
 
 def make(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # `-o`: without the lint and the environments, which are not in question here.
+    # `-o` skips the lint and the environments, which are not tested here.
     command = ["make", "-o", "lint", "-o", ".venv/newest/.installed", *arguments]
     return subprocess.run(command, cwd=root, capture_output=True, text=True)
 
@@ -129,7 +129,7 @@ def test_suites_say_at_the_end_what_failed(repo_root: Path, tmp_path: Path) -> N
 def suites_of_two_folders(
     root: Path, folder: Path, *arguments: str, smaller: str = "tests/few"
 ) -> subprocess.CompletedProcess[str]:
-    """One test in one folder and three in another, as `make test` runs them."""
+    """Runs one test in one folder and three in another, as `make test` does."""
     for name, count in ((smaller, 1), ("tests/more", 3)):
         (folder / name).mkdir(parents=True)
         tests = "".join(f"def test_{i}():\n    pass\n" for i in range(count))

@@ -29,7 +29,7 @@ def model_of(keras: Any, **compile_args: Any) -> Any:
 
 
 class Failing:
-    """A callback's batch end that raises in the n-th batch."""
+    """An `on_train_batch_end` that raises in the n-th batch."""
 
     def __init__(self, after: int, error: Exception) -> None:
         self.left, self.error = after, error
@@ -40,8 +40,8 @@ class Failing:
             raise self.error
 
 
-# Name -> what `fit` is given beside data and batch size 4 (6 steps an epoch), and
-# the facts of the run for `expected_events`.
+# Name -> arguments of `fit` beside data and batch size 4 (6 steps an epoch), arguments
+# of `compile`, and the facts of the run for `expected_events`.
 FIT: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "one_epoch": ({}, {}, {"steps": 6}),
     "three_epochs": ({"epochs": 3}, {}, {"steps": 18}),
@@ -124,9 +124,9 @@ def test_end_of_data_in_fit(keras: Any, batches: int) -> None:
     guests = [RecordingCallback(log, "callback"), RecordingHook(log, "hook")]
     data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(1).take(batches)
     model_of(keras).fit(
-        data.filter(lambda x, y: True),  # a dataset that does not know its size
+        data.filter(lambda x, y: True),  # makes the size of the dataset unknown
         steps_per_epoch=3,
-        epochs=3,  # the data ends in the last; Keras 3 would start it anew
+        epochs=3,  # data ends in the last; for a fourth, Keras 3 would restart it
         verbose=0,
         callbacks=hb.as_callbacks(guests),
     )
@@ -143,7 +143,7 @@ def run_session(
     user_code: Callable[[Any, int], None] = lambda session, run: None,
     checkpoint_dir: str | None = None,
 ) -> None:
-    """Trains `w` for 7 steps, on data that may end before."""
+    """Trains `w` for 7 steps, or until the data ends."""
     with tf.Graph().as_default():
         data = tf.data.Dataset.from_tensors(np.float32(1.0)).repeat(data_steps)
         value = v1.data.make_one_shot_iterator(data).get_next()

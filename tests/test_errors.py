@@ -40,7 +40,7 @@ def test_message_is_shown_as_given(cls: type[Exception]) -> None:
     assert str(cls("received `x`; expected `y`")) == "received `x`; expected `y`"
 
 
-# What never leaves the package, and who takes it.
+# Errors that never leave the package -> the folder that handles them, and how.
 INTERNAL = {
     "ClusterFailure": "adapters: the queue of remote steps; its cause is raised",
     "GroupStopped": "loops: ends a session that another process has stopped",
@@ -50,7 +50,7 @@ INTERNAL = {
 
 
 def error_classes(file: Path) -> list[str]:
-    """The exception classes that a file defines, by their own or their bases' names."""
+    """The exception classes that a file defines, found by the names of their bases."""
     known = re.compile(r"(Error|Exception|Exit|Interrupt|StopIteration)$|^errors\.")
     return [
         node.name

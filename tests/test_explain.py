@@ -1,4 +1,4 @@
-"""`hb.explain` tells what the converters and the lifecycle tables say."""
+"""`hb.explain` agrees with the converters and the lifecycle tables."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_parameter_server_delivers_late_on_the_coordinator() -> None:
 
 
 def test_parameter_server_refuses_what_needs_the_step_s_process(tmp_path: Path) -> None:
-    with tf.Graph().as_default():  # its writer wants one
+    with tf.Graph().as_default():  # the writer of the hook needs a graph
         hook = tf.compat.v1.train.ProfilerHook(1, output_dir=str(tmp_path))
     (report,) = hb.explain(hook, host="parameter_server").guests
     assert report.verdict == "refused"

@@ -1,4 +1,4 @@
-"""`explain` of every stock guest: it never raises, and never writes."""
+"""`explain` never raises and never writes, for every stock guest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hook_support import ROWS
 import hookbridge as hb
 from hookbridge.explanation import HOSTS, Host
 
-# Audit events of what changes the disk; `open` counts if it opens for writing.
+# Audit events that change the disk; `open` counts too if it opens for writing.
 _WRITES = ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "tempfile.mkstemp")
 _seen: list[str] | None = None
 
@@ -29,7 +29,7 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="module")
 def _audited() -> None:
-    sys.addaudithook(_audit)  # it cannot be removed; it sleeps outside of `writes`
+    sys.addaudithook(_audit)  # cannot be removed; does nothing outside of `writes`
 
 
 @pytest.fixture
@@ -42,12 +42,12 @@ def writes(_audited: None) -> Iterator[list[str]]:
 
 
 def files(folder: Path) -> list[Path]:
-    """All but those that a hook's writer makes on a thread of its own."""
+    """All files but event files, which a hook's writer makes on its own thread."""
     return sorted(f for f in folder.rglob("*") if "tfevents" not in f.name)
 
 
 def assert_told(guest: Any, folder: Path, writes: list[str]) -> None:
-    """In each host a verdict, with a reason where it is a refusal."""
+    """Each host gives a verdict, with a reason if it refuses; nothing is written."""
     before = files(folder)
     writes.clear()
     for host in HOSTS:

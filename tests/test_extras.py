@@ -1,4 +1,4 @@
-"""What a missing optional package is told with, and that `setup.py` has its extra."""
+"""The message for a missing optional package, and its extra in `setup.py`."""
 
 from __future__ import annotations
 

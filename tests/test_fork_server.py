@@ -1,4 +1,4 @@
-"""Processes of the fork server are as any other, and so are their children."""
+"""Processes of the fork server behave as all processes do; so do their children."""
 
 from __future__ import annotations
 

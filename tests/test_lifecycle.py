@@ -1,4 +1,4 @@
-"""The documented lifecycles against what the released loops were seen to do."""
+"""The documented lifecycles agree with recordings of the released loops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECORDED: dict[str, Any] = json.loads(
 KERAS = [key for key in RECORDED if key.startswith("keras")]
 HOOKS = RECORDED["tensorflow 2.15.1"]
 
-# What each recorded scenario did, in the terms of `expected_events`.
+# Recorded scenario -> its arguments for `expected_events`.
 FIT_SCENARIOS: dict[str, dict[str, Any]] = {
     "normal": {"steps": 4, "steps_per_epoch": 2},
     "validation": {"steps": 2, "steps_per_epoch": 2, "validation_batches": 2},
@@ -61,7 +61,7 @@ def test_callback_in_fit_as_recorded(keras: str, scenario: str) -> None:
     expected = [
         tuple(e)
         for e in expected_events("callback", "fit", **FIT_SCENARIOS[scenario])
-        if e.event != "set_model"  # the recordings do not have it
+        if e.event != "set_model"  # is not recorded
     ]
     assert recorded == expected
 

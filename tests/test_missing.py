@@ -1,4 +1,4 @@
-"""Whoever misses `tf.estimator` is told where it is; nothing else changes."""
+"""The error for a missing `tf.estimator` says where it is; nothing else changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_error_points_to_install_and_run(module: object) -> None:
     with pytest.raises(AttributeError) as e:
         module.estimator.Estimator  # type: ignore[attr-defined]  # noqa: B018
     text = str(e.value)
-    assert "has no attribute 'estimator'" in text  # as Python says it
+    assert "has no attribute 'estimator'" in text  # Python's own words
     assert "`hb.estimator.install()`" in text and "`hookbridge run" in text
     assert text.endswith(pointer("estimator"))
     assert e.value.name == "estimator"
@@ -44,7 +44,7 @@ def test_other_names_are_missed_as_before(module: object) -> None:
 
 
 def test_it_is_told_of_a_tensorflow_that_is_imported_later() -> None:
-    """No name of hookbridge is used before; `install()` puts the real one there."""
+    """The import of hookbridge is enough; `install()` sets the real `tf.estimator`."""
     program = """
 import importlib.util, sys
 finders = list(sys.meta_path)

@@ -1,4 +1,4 @@
-"""One package from two folders: link, map, wheel and sdist agree."""
+"""One package from two folders: link, `package_dir`, wheel and sdist agree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 def setup_constant(root: Path, name: str) -> Any:
-    """The value of a literal or keyword argument in `setup.py`."""
+    """The value of a constant or a keyword argument in `setup.py`."""
     tree = ast.parse((root / "setup.py").read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
@@ -53,7 +53,7 @@ def built(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ".*cache", ".git", ".venv", "__pycache__", "*.egg-info", "build", "dist", "runs"
     )
     shutil.copytree(repo_root, source, symlinks=True, ignore=skip)
-    # The environment has the build backend: no network, no isolation.
+    # The environment has the build backend, so no isolation and no network is needed.
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(work)]
     done = subprocess.run([*command, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -60,12 +60,12 @@ def test_a_page_is_named_in_any_way(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def calls(repo_root: Path) -> list[tuple[str, ast.Call]]:
-    """The places in the sources that make an error of the library."""
+    """Every call in the sources: `(file:line, call)`."""
     found = []
     for folder in ("adapters", "hookbridge"):
         for file in sorted((repo_root / folder).rglob("*.py")):
             if "adapters" in file.relative_to(repo_root / folder).parts:
-                continue  # the link
+                continue  # hookbridge/adapters is a link
             for node in ast.walk(ast.parse(file.read_text("utf-8"))):
                 if isinstance(node, ast.Call):
                     found.append((f"{file}:{node.lineno}", node))
@@ -82,7 +82,7 @@ def test_every_refusal_sees_a_page(repo_root: Path) -> None:
         if name in REFUSALS and not rows:
             without.append(place)
     assert not without
-    # `hookbridge/missing.py` reads a row of its own.
+    # `hookbridge/missing.py` uses the row `estimator` without `see=`.
     assert used | {"estimator"} == set(PAGES)
 
 

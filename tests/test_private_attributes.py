@@ -1,6 +1,6 @@
 """Canaries: every private attribute that we read is on its owner, and is listed.
 
-A failure here after an upgrade names what moved; it promises nothing to users.
+After an upgrade, a failure here names what moved. Users get no promise from this.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 from hookbridge.compat.attributes import ATTRIBUTES, PrivateAttribute
 
 HAS_KERAS_3 = not importlib.metadata.version("tensorflow").startswith("2.15.")
-# Python's own.
+# Names of Python's own library.
 PYTHON = {"_asdict", "_exit", "_getframe", "_fields", "_replace"}
 
 
@@ -184,7 +184,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
 
 
 def has(owner: Any, name: str) -> bool:
-    """Whether an object has an attribute, or the objects of a class get it."""
+    """Whether an object has an attribute, or a class gives it to its objects."""
     if hasattr(owner, name) or not inspect.isclass(owner):
         return hasattr(owner, name)
     return any(
@@ -215,7 +215,7 @@ def _private(name: str) -> bool:
 
 
 def own_names(tree: ast.Module) -> Iterator[str]:
-    """What a file's own classes and functions are called, and have as attributes."""
+    """The classes, functions, variables and attributes of `self` in a file."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             yield node.name
@@ -228,7 +228,7 @@ def own_names(tree: ast.Module) -> Iterator[str]:
 
 
 def private_reads(tree: ast.Module) -> Iterator[str]:
-    """Private attributes of other objects that a file reads or sets by name."""
+    """Private attributes that a file reads or sets on objects other than `self`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and _private(node.attr):
             if ast.unparse(node.value) not in ("self", "cls", "super()"):

@@ -1,6 +1,6 @@
-"""Canaries: every private TensorFlow or Keras name we lean on is where we say.
+"""Canaries: every private TensorFlow or Keras name that we use is where we say.
 
-A failure here after an upgrade names what moved; it promises nothing to users.
+After an upgrade, a failure here names what moved. Users get no promise from this.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hookbridge import compat
 
 PRIVATE_PACKAGE = re.compile(r"^(tensorflow\.python|keras\.src|tf_keras\.src)\b")
 
-# Where private names may stand as strings, and why.
+# Files in which strings may be private names -> why.
 NAMED_NOT_USED = {
     "hookbridge/estimator/stand_ins.py": (
         "modules that tensorflow-estimator imports and that are replaced for it"
@@ -73,7 +73,7 @@ def source_files(root: Path) -> Iterator[Path]:
 def private_uses(file: Path, *, strings_are_names: bool = False) -> list[str]:
     """Private modules that a file imports, names in a string or reaches by dots.
 
-    With `strings_are_names` a string is not taken for a use.
+    With `strings_are_names` a string does not count as a use.
     """
     found = []
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):

@@ -1,4 +1,4 @@
-"""`hb.profile` counts what each guest is called for, in either loop."""
+"""`hb.profile` counts and times the calls of each guest, in either loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ v1 = tf.compat.v1
 
 
 class Hook(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
-    """Acts in each run, and sleeps in each."""
+    """Acts in each run, and sleeps before it."""
 
     def before_run(self, run_context: Any) -> Any:
         time.sleep(0.001)
@@ -98,7 +98,7 @@ def test_calls_of_every_guest(loop: Any, tmp_path: Path) -> None:
     found = counts(profile)
     assert {key: n for key, n in found.items() if key[0] != BRIDGE} == EXPECTED
     assert profile.timings.steps == 10
-    # The bridge does what it does for the guests of the other loop only.
+    # The bridge works only for guests of the other loop.
     bridged = {event: n for (name, event), n in found.items() if name == BRIDGE}
     if loop is session:
         assert bridged["before_run"] == 20  # two wrapped callbacks
@@ -109,7 +109,6 @@ def test_calls_of_every_guest(loop: Any, tmp_path: Path) -> None:
     hook = rows["Hook", "before_run"]
     assert hook.seconds >= 0.01
     assert first.seconds >= hook.seconds
-    # A hook's time is no part of the bridge's share.
     in_bridge = sum(row.seconds for row in profile.timings.rows if row.guest == BRIDGE)
     everything = profile.timings.step_seconds
     assert everything is not None and everything >= 0.002
@@ -131,7 +130,7 @@ def test_calls_of_every_guest(loop: Any, tmp_path: Path) -> None:
     names = [e["args"]["name"] for e in trace["traceEvents"] if e["ph"] == "M"]
     assert sorted(names) == sorted({name for name, _ in found})
 
-    # What was covered is as it was.
+    # The guests have their own methods back.
     for guest in given:
         assert not {event for _, event in found} & vars(guest).keys()
     loop(given)
@@ -149,7 +148,7 @@ def test_guests_that_are_converted_already() -> None:
 
 
 def test_method_that_a_guest_replaces_in_a_proxy(keras: Any, keras2: Any) -> None:
-    """A Keras 3 callback is in a proxy where Keras 2 is in the process too."""
+    """If Keras 2 is in the process too, a Keras 3 callback is called by a proxy."""
 
     class Changes(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -176,7 +175,7 @@ def test_second_fit_of_one_profile() -> None:
 
 def test_time_within_another_call_counts_once() -> None:
     timings = Timings(iter([0.0, 1.0, 2.0, 5.0, 8.0]).__next__)
-    timings.enter()  # at 1
+    timings.enter()  # at second 1
     timings.enter()
     timings.leave("inner", "on_test_begin")
     timings.leave("outer", "on_epoch_end")

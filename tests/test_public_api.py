@@ -48,7 +48,7 @@ def test_every_module_imports_and_keeps_its_promises() -> None:
         assert module.__doc__ or not module.__dict__.get("__all__"), name
         for public in getattr(module, "__all__", ()):
             assert hasattr(module, public), f"{name}.{public}"
-    # A module of the same name would have taken the place of a function.
+    # The import of a submodule must not replace a function of the same name.
     found = {name for name in hb.__all__ if isinstance(getattr(hb, name), ModuleType)}
     expected = {"callbacks", "checkpoints", "contrib", "data", "errors"}
     expected |= {"estimator", "loops"}

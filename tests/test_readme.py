@@ -1,4 +1,4 @@
-"""Every code block of the README and the docs runs; every table is the code's."""
+"""Every code block of the README and the docs runs; tables agree with the code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGES = [
 ]
 # Blocks that are no code: drawings, output.
 PROSE = {"text"}
-# What has to hold after the first and the second block of the README.
+# Checks that run after the first and the second Python block of the README.
 AFTER = {
     0: "assert hooks[0].callback is guests[0] and session.should_stop()\n",
     1: "assert int(model.optimizer.iterations) == 25\n",
@@ -47,7 +47,7 @@ class Block(NamedTuple):
 
 
 def blocks(page: str, *languages: str) -> list[Block]:
-    """The fenced code blocks of a page, all of them or those in some languages."""
+    """The fenced code blocks of a page: all, or those in the given languages."""
     text = (ROOT / page).read_text("utf-8")
     found = [
         Block(match[1], text[: match.start()].count("\n") + 1, match[2])
@@ -60,7 +60,7 @@ Done = subprocess.CompletedProcess[str]
 
 
 def run(command: list[str], folder: Path) -> Done:
-    """Runs a command in an interpreter of its own, TensorFlow not imported."""
+    """Runs a command in a new process, in which TensorFlow is not yet imported."""
     return subprocess.run(
         command,
         cwd=folder,
@@ -143,7 +143,7 @@ def test_explanation_is_what_is_printed(
 def test_the_old_program_prints_what_the_readme_says(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    """It is one that the installed TensorFlow cannot run by itself."""
+    """Without `hookbridge run` the installed TensorFlow cannot run the program."""
     program = str(ROOT / "examples" / "old_program.py")
     command = [sys.executable, "-m", "hookbridge", "run", program]
     done = run(command, tmp_path)
@@ -155,7 +155,7 @@ def test_the_old_program_prints_what_the_readme_says(
 
 
 def run_readme() -> ModuleType:
-    """`.ci/run_readme.py`, which CI runs in an empty environment."""
+    """The module `.ci/run_readme.py`; CI runs it in an empty environment."""
     path = ROOT / ".ci" / "run_readme.py"
     spec = importlib.util.spec_from_file_location("run_readme", path)
     assert spec is not None and spec.loader is not None
@@ -171,7 +171,7 @@ def test_ci_runs_each_command_of_the_readme() -> None:
     for line, found in commands.items():
         if isinstance(found, str):
             assert line.startswith("make ") and (ROOT / found).is_file()
-    # In CI `make test` and `make release` run; the latter goes through the README.
+    # CI runs `make test` and `make release`; the latter runs the whole README.
     assert "make test\nmake release\n" in (ROOT / ".ci" / "run").read_text("utf-8")
     assert (ROOT / "Makefile").read_text("utf-8").count(".ci/try_wheel.sh") == 2
 
@@ -255,7 +255,7 @@ def shell_lines() -> Iterator[tuple[str, str]]:
 def python(
     fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., Done]:
-    """Runs `python WORDS` where no files are; the same words once only."""
+    """Runs `python WORDS` in an empty folder; the same words run only once."""
     folder = tmp_path_factory.mktemp("commands")
     return functools.cache(functools.partial(fork_server.run, folder=folder))
 
@@ -264,13 +264,13 @@ def python(
 def test_shell_lines_are_real_commands(
     page: str, line: str, python: Callable[..., Done]
 ) -> None:
-    """Runs what is quick; checks target, test, extra or file of what is not."""
+    """Quick commands run; slow ones must have a real target, test, extra or file."""
     for command in line.split(" && "):
         words = re.findall(r'(?:[^\s"]|"[^"]*")+', command)
         if words[0] == "make":
             if shutil.which("make") is None:
                 pytest.fail("make is one of the two things the README asks for")
-            # Looking for the other Python takes make a second each time.
+            # Otherwise make searches for the Pythons, which takes a second each time.
             pythons = [f"PYTHON_{tf}={sys.executable}" for tf in ("215", "NEWEST")]
             asked = [word.replace('"', "") for word in words[1:]]
             done = run(["make", "-n", *pythons, *asked], ROOT)

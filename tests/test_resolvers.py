@@ -40,7 +40,7 @@ def test_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Pods:
-    """As much of the Kubernetes client as TensorFlow's resolver asks for."""
+    """The part of the Kubernetes client that TensorFlow's resolver uses."""
 
     def list_pod_for_all_namespaces(self, label_selector: str) -> Any:
         numbers = {"job-name=train-ps": [20], "job-name=train-worker": [10, 11]}
@@ -95,7 +95,7 @@ def test_a_task_that_the_cluster_does_not_have() -> None:
 
 
 class Instances:
-    """As much of the Compute Engine client as TensorFlow's resolver asks for."""
+    """The part of the Compute Engine client that TensorFlow's resolver uses."""
 
     def instanceGroups(self) -> Instances:
         return self
@@ -114,7 +114,7 @@ class Instances:
 
 
 class Answer:
-    """A request that has its answer."""
+    """A request whose `execute` returns a given answer."""
 
     def __init__(self, value: Any) -> None:
         self._value = value

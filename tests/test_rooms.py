@@ -1,6 +1,6 @@
-"""Rules of the rooms that import-linter has no contract for.
+"""Rules about rooms for which import-linter has no contract.
 
-Imports for types and inside functions count.
+Imports only for types and imports inside functions count too.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import TypeGuard
 
 import pytest
 
-# A room is the folder of a module; these two hold rooms and are none.
+# A room is the folder of a module. These folders hold rooms and are no rooms: a module
+# directly in one of them is a room of its own.
 _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.loops")
-# Where an object of somebody else gets an attribute that is no method, and why.
+# Files that set an attribute (no method) on another object -> which one, or why.
 _ATTRIBUTES = {
     "adapters/fit_loop/hosting.py": "`train_function`, where Keras files its function",
     "adapters/fit_loop/run.py": "`stop_training`",
@@ -38,12 +39,12 @@ Import = tuple[str, str]  # module, name in it
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """`{module: file}` of all sources; `adapters/` by its import name."""
+    """`{module: file}` of all sources; `adapters/` has its import name."""
     found = {}
     for folder, package in (("hookbridge", "hookbridge"), ("adapters", "")):
         for path in sorted((root / folder).rglob("*.py")):
             if "adapters" in path.relative_to(root / folder).parts:
-                continue  # the link
+                continue  # hookbridge/adapters is a link
             parts = path.relative_to(root).with_suffix("").parts
             name = ".".join(parts if package else ("hookbridge", *parts))
             found[name.removesuffix(".__init__")] = path
@@ -76,7 +77,7 @@ def test_no_import_circle(graph: dict[str, list[Import]]) -> None:
     while free := [name for name, needs in left.items() if not needs & left.keys()]:
         for name in free:
             del left[name]
-    # What is left is in a circle or needs one: take away what nobody needs.
+    # The rest is in a circle or needs one: remove the modules that no other needs.
     while ends := [n for n in left if not any(n in needs for needs in left.values())]:
         for name in ends:
             del left[name]
@@ -97,8 +98,8 @@ def test_no_underscore_name_crosses_a_room(graph: dict[str, list[Import]]) -> No
 def sets_on_others(path: Path) -> list[str]:
     """Statements that set a method, or any attribute by its name, on another object.
 
-    `x.name = value` counts if the value is a function; `setattr` and what is written
-    to `vars(x)` always do.
+    `x.name = value` counts if the value is a function; `setattr`, `delattr` and writes
+    to `vars(x)` always count.
     """
     tree = ast.parse(path.read_text())
     nodes = list(ast.walk(tree))
@@ -150,7 +151,7 @@ def _is_own(node: ast.expr) -> bool:
 
 
 def _is_namespace(node: ast.expr) -> bool:
-    """Whether it is `vars(x)` or `x.__dict__` of something else than `self`."""
+    """Whether it is `vars(x)` or `x.__dict__`, and `x` is not `self` or `cls`."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "vars":
         return not _is_own(node.args[0])
     return (
@@ -175,7 +176,7 @@ def test_only_patching_sets_methods(repo_root: Path) -> None:
         if path.name != "patching.py" and (sets := sets_on_others(path))
     }
     assert not {k: v for k, v in found.items() if k not in _ATTRIBUTES}
-    assert found.keys() >= _ATTRIBUTES.keys()  # a line whose place is gone goes too
+    assert found.keys() >= _ATTRIBUTES.keys()  # no row is unused
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The documentation site: what it has to hold; `make docs` builds it."""
+"""What the documentation site has to contain; `make docs` builds it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from hookbridge import lifecycle
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 REFERENCE = {p.name: p.read_text("utf-8") for p in (DOCS / "reference").glob("*.md")}
 MODULES = ("loops", "callbacks", "data", "testing", "estimator", "migrate")
-# What users pass that is called, or whose methods are: public name -> its arguments, or
-# nothing where the whole docstring is about it.
+# Public name -> those of its arguments that we call, or whose methods we call; empty if
+# the whole docstring is about such calls.
 EXTENSION_POINTS: dict[str, tuple[str, ...]] = {
     "hookbridge.CallbackToHook": (),
     "hookbridge.HookToCallback": (),
@@ -52,7 +52,7 @@ EXTENSION_POINTS: dict[str, tuple[str, ...]] = {
     "hookbridge.validation.Validation": (),
     "hookbridge.validation.ValidationReport": (),
 }
-# Errors that come from another installation or program than that of an example.
+# Errors that no example can show: they need another installation or program.
 NOT_IN_ONE_PROCESS = {
     "GoneNameError",
     "ImportOrderError",
@@ -75,7 +75,7 @@ def public_names() -> Iterator[str]:
 
 
 def value_of(name: str) -> Any:
-    """What a documented name stands for, or a method of it."""
+    """The object, or the method of an object, with a documented name."""
     value: Any = hb
     for part in name.split(".")[1:]:
         if inspect.ismodule(value) and not hasattr(value, part):
@@ -85,7 +85,7 @@ def value_of(name: str) -> Any:
 
 
 def docstring(value: Any) -> str:
-    """A docstring; that of a class and of its constructor."""
+    """The docstring; for a class, together with that of its constructor."""
     text = inspect.getdoc(value) or ""
     if inspect.isclass(value) and "__init__" in vars(value):
         text += "\n" + (inspect.getdoc(value.__init__) or "")
@@ -108,7 +108,7 @@ def test_each_name_of_the_reference_is_in_an_example() -> None:
 
 
 def names_used(program: ast.Module) -> Iterator[str]:
-    """The dotted names that a program reads, and its texts that are programs."""
+    """The dotted names that a program reads, also in its strings that are programs."""
     imported: dict[str, str] = {}
     for node in ast.walk(program):
         if isinstance(node, ast.Import):
@@ -131,7 +131,6 @@ def test_an_extension_point_tells_its_thread_and_how_often(name: str) -> None:
     for argument in EXTENSION_POINTS[name]:
         found = re.search(rf"^( *){argument}: .*(\n\1 +.*)*", text, re.M)
         assert found is not None, f"{name}: {argument}"
-        # Of several arguments in a row the first may say it for all.
         assert re.search(r"\bonce\b", found[0]), f"{name}: {argument}: how often"
         assert re.search(r"\bthreads?\b", found[0]), f"{name}: {argument}: thread"
     if not EXTENSION_POINTS[name]:
@@ -176,7 +175,7 @@ def test_docstring_tells_each_argument(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTED))
 def test_methods_tell_each_argument(name: str) -> None:
-    """But for events, whose arguments TensorFlow and Keras document."""
+    """Events are left out: TensorFlow and Keras document their arguments."""
     value = value_of(name)
     for method, found in vars(value).items() if inspect.isclass(value) else ():
         function = getattr(found, "__func__", found)

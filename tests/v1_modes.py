@@ -1,7 +1,7 @@
 """Runs the tests of `v1_mode` in processes that have switched v2 behaviour off.
 
-Switching it off cannot be undone, so each mode has one process of its own, which runs
-all tests that were asked for; here each test only reports what became of it there.
+Switching it off cannot be undone, so each mode has a process of its own, which runs all
+chosen tests. In this process, each test only reports its result from there.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("v1_mode", [m for m in modes if MODE in (None, m)])
 
 
-@pytest.hookimpl(tryfirst=True)  # before `--fast` leaves out what is slow
+@pytest.hookimpl(tryfirst=True)  # `--fast` has to see the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_here(item.path):
             assert isinstance(item, pytest.Function)
             if MODE is None and "fork_server" not in item.fixturenames:
                 item.fixturenames.append("fork_server")
-            # The first one waits for the process of its mode.
+            # The first test of a mode waits for the process of that mode.
             item.add_marker(pytest.mark.timeout(900))
             item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
 def fresh_graph() -> None:
-    """Each test has a default graph and a session of Keras of its own."""
+    """Each test has its own default graph and its own session of Keras."""
     if MODE is not None:
         for flavour in hookbridge.compat.keras_flavours():
             flavour.backend.clear_session()

@@ -20,7 +20,7 @@ def test_export_from_fit(keras: Any, tmp_path: Path) -> None:
     model = fit_ramp(keras, [exporter])
     x = np.array([[1.0], [-2.0]], "float32")
     np.testing.assert_allclose(served(tmp_path / "model", x), model.predict(x))
-    fit_ramp(keras, [exporter], epochs=1)  # replaced
+    fit_ramp(keras, [exporter], epochs=1)  # replaces the first export
     np.testing.assert_allclose(served(tmp_path / "model", x), x * 27.0)
     assert sorted(tmp_path.iterdir()) == [tmp_path / "model"]
 
@@ -48,7 +48,7 @@ def slope_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
     predictions = {"y": features["x"] * slope}
     if mode == hb.estimator.ModeKeys.PREDICT:
         return hb.estimator.EstimatorSpec(mode, predictions=predictions)
-    loss = -slope * tf.reduce_mean(features["x"])  # that mean is 1 below
+    loss = -slope * tf.reduce_mean(features["x"])  # the mean is 1 below
     step = v1.train.get_or_create_global_step()
     train_op = v1.train.GradientDescentOptimizer(params["rate"]).minimize(loss, step)
     return hb.estimator.EstimatorSpec(

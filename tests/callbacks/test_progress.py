@@ -1,4 +1,4 @@
-"""The line that says how far a loop is, and tqdm's bar, in both loops."""
+"""The progress line, and tqdm's bar, in both loops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(loop: str, keras: Any, guests: list[Any], **options: Any) -> loops.Loop:
 
 
 def without_rates(text: str) -> list[str]:
-    """The lines without examples per second and the time left: those are measured."""
+    """The lines without rates and the time left, which are measured."""
     return [
         re.sub(r"  \S+ (examples/s|steps/s|left)", "", s) for s in text.splitlines()
     ]
@@ -45,7 +45,7 @@ def test_both_loops_print_the_same_lines(loop: str, keras: Any) -> None:
     progress = Progress(stream=stream, every_secs=1e-9, batch_size=loops.BATCH)
     result = run(loop, keras, [progress], epochs=2)
     lines = without_rates(stream.getvalue())
-    # Two epochs of three steps, the end of each with its validation, and the end.
+    # A line for each step, one for the end of each epoch, and one for the end.
     assert [re.findall(r"epoch \S+|step \S+", line) for line in lines] == [
         ["epoch 1/2", "step 1/6"],
         ["epoch 1/2", "step 2/6"],
@@ -106,7 +106,7 @@ def test_evaluate_and_predict_have_a_line_too(keras: Any) -> None:
 
 
 def stepping(stream: io.StringIO, steps: int, **options: Any) -> None:
-    """Gives a progress a training of 0.1 s for each step, by a clock of the test."""
+    """Calls a `Progress` as a training does, whose steps take 0.1 s by a fake clock."""
     now = [0.0]
     progress = Progress(stream=stream, clock=lambda: now[0], **options)
     progress.set_params({"epochs": 1, "steps": steps})
@@ -122,7 +122,7 @@ def stepping(stream: io.StringIO, steps: int, **options: Any) -> None:
 
 def test_a_file_gets_few_lines_and_the_last_one() -> None:
     stream = io.StringIO()
-    stepping(stream, 301, batch_size=32, every_secs=9.99)  # 10 s, but for rounding
+    stepping(stream, 301, batch_size=32, every_secs=9.99)  # 10 s, less rounding
     lines = stream.getvalue().splitlines()
     assert lines == [
         "epoch 1/1  step 1/301  loss 0",

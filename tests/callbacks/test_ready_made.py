@@ -37,7 +37,7 @@ def test_the_step_under_a_strategy(keras: Any) -> None:
         steps.append(step)
         return 0.5
 
-    # Collectives of two models in one process would take each other's keys.
+    # Not collectives: those of two models in one process would share their keys.
     reduction = tf.distribute.ReductionToOneDevice()
     with tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"], reduction).scope():
         fit_ramp(keras, [hb.callbacks.LearningRateScheduler(rate)])

@@ -45,7 +45,7 @@ def server() -> Iterator[Any]:
 
 
 def exported(folder: Path) -> dict[str, bytes]:
-    """A folder as a SavedModel may be; `{path: content}`."""
+    """Fills a folder like a SavedModel; returns `{path: content}`."""
     files = {"saved_model.pb": b"graph", "variables/variables.index": b"index"}
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -3,8 +3,8 @@
     TF_CONFIG=... python job.py KIND FOLDER STEPS DEATH
 
 KIND is `one`, `async`, `sync` or `fit`. DEATH is empty, or `PLACE:N`: the task kills
-itself when it comes to that place for the N-th time. Each task appends what its
-callbacks hold to `<FOLDER>/<task>.jsonl`; the chief writes `final.json` at the end.
+itself when it comes to that place for the N-th time. Each task appends the state of its
+callbacks to `<FOLDER>/<task>.jsonl`; the chief writes `final.json` at the end.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ TRUTH = np.array([[1.0], [-2.0], [0.5]], np.float32)
 
 
 class Journal:
-    """Writes what the callbacks hold at each event, before anything is saved."""
+    """Writes the state of the callbacks at each event, and before each save."""
 
     def __init__(self, folder: Path, config: ClusterConfig, death: str) -> None:
         self._path = folder / f"{config.task_type}_{config.task_index}.jsonl"
         self._place, _, count = death.partition(":")
         self._left = int(count or 0)
         self.callbacks: list[Any] = []
-        self.rate: float | None = None  # as the last event saw it
+        self.rate: float | None = None  # at the last event
 
     def write(self, what: str, **facts: Any) -> None:
         state = {
@@ -63,7 +63,7 @@ class Journal:
         self.come_to(what)
 
     def come_to(self, place: str) -> None:
-        """Dies if this is the place and the time."""
+        """Kills the process if it has to die at this place, at this time."""
         if place == self._place:
             self._left -= 1
             if self._left == 0:
@@ -89,7 +89,7 @@ STATE = (("batches", "epochs"), ("best", "wait", "cooldown_counter"), ("best", "
 
 
 def callbacks() -> list[Any]:
-    """The callbacks whose state is checked; `STATE` has their attributes."""
+    """The callbacks whose state is checked; `STATE` names their attributes."""
     return [
         Counter(),
         keras.callbacks.ReduceLROnPlateau(
@@ -100,7 +100,7 @@ def callbacks() -> list[Any]:
 
 
 class Recorder(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
-    """Comes last and writes what the others hold."""
+    """The last callback: writes the state of the others."""
 
     def __init__(self, journal: Journal) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class Recorder(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
 
 
 class Saving(v1.train.CheckpointSaverListener):  # type: ignore[misc]
-    """Writes what the callbacks hold as each checkpoint is made."""
+    """Writes the state of the callbacks before each checkpoint."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -146,7 +146,7 @@ def guests(journal: Journal, folder: Path, saves: bool) -> list[Any]:
 
 
 def train_in_session(kind: str, folder: Path, steps: int, journal: Journal) -> None:
-    """Between-graph training; batches depend on the global step alone."""
+    """Between-graph training; batches depend only on the global step."""
     with hb.loops.SessionCluster(lost_secs=5, start_secs=120) as cluster:
         if cluster.is_server:
             cluster.serve()
@@ -192,7 +192,7 @@ def train_in_session(kind: str, folder: Path, steps: int, journal: Journal) -> N
                     session.run(train_op)
     if cluster.is_chief:
         newest = tf.train.load_checkpoint(str(folder / "model"))
-        # SIGTERM ends the job early and well; it is not over then.
+        # SIGTERM ends the job early and without an error, but then it is not over.
         if newest.get_tensor("global_step") >= steps:
             finish(folder, journal, newest.get_tensor("weight"))
 
@@ -224,7 +224,7 @@ def train_in_fit(folder: Path, steps: int, journal: Journal) -> None:
 
 
 def finish(folder: Path, journal: Journal, weight: Any) -> None:
-    """Says how it ended."""
+    """Writes the final weights and states."""
     state = [
         [float(getattr(each, name)) for name in names]
         for each, names in zip(journal.callbacks, STATE, strict=True)

@@ -1,13 +1,13 @@
-"""Kills a job at random moments, starts it again, and checks what it goes on from.
+"""Kills a job at random moments, starts it again, and checks its restored state.
 
     python tests/chaos/rounds.py --kind=async --rounds=100 --seed=1
 
 `--kind` is `one` (one worker and a server), `async`, `sync` (`SyncReplicasOptimizer`)
-or `fit` (`ParameterServerStrategy`). In each round one random task dies: by SIGKILL,
-SIGTERM or SIGINT at a random moment, or by its own hand in the middle of a save, of a
-validation or between events. Then the rest is killed too, and the job starts again
-from its newest checkpoint. The command prints one line for each round and the number
-of rounds survived; its exit code is 1 if a round was not survived.
+or `fit` (`ParameterServerStrategy`). In each round one random task dies: it gets
+SIGKILL, SIGTERM or SIGINT at a random moment, or kills itself in the middle of a save,
+of a validation or between events. Then the other tasks are killed too, and the job
+starts again from its newest checkpoint. The command prints one line for each round and
+the number of rounds survived; its exit code is 1 if a round was not survived.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ DEADLINE_IDLE_SECS = 120.0
 TOLERANCE = 0.1
 
 
-# Starts `python ARGUMENTS` with more environment; the output is added to a file.
+# Starts `python ARGUMENTS` with more environment variables; appends output to a file.
 Start = Callable[[Sequence[str], Mapping[str, str], Path], Any]
 
 
 def started(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> Any:
-    """Starts a Python of its own."""
+    """Starts a new Python process."""
     with log.open("ab") as output:
         return subprocess.Popen(
             [sys.executable, *arguments],
@@ -59,12 +59,12 @@ def started(arguments: Sequence[str], environment: Mapping[str, str], log: Path)
 
 
 class Job:
-    """A job in a folder, started as often as it takes.
+    """A job in a folder, which can be started several times.
 
     Args:
       kind: one of `KINDS`.
-      folder: where it writes.
-      seed: of what happens to it.
+      folder: the folder of its files.
+      seed: the seed of its random faults.
       start: starts a task.
       steps: how many steps it trains.
     """
@@ -79,10 +79,13 @@ class Job:
         folder.mkdir(parents=True, exist_ok=True)
 
     def run(self, *, disturbed: bool) -> list[str]:
-        """Starts all tasks and waits until they end, or kills one of them, then all.
+        """Starts all tasks, then waits for their end or kills them.
+
+        Args:
+          disturbed: whether to kill one task, and then the others.
 
         Returns:
-          What was not as it has to be; empty if all was well.
+          A line for each fault that was found.
         """
         expected, lines = self._expected(), self._lines()
         self._started += 1
@@ -156,10 +159,10 @@ class Job:
         return [json.loads(line) for line in lines]
 
     def _expected(self) -> tuple[int, list[Any]]:
-        """The step of the newest checkpoint, and what may stand beside it.
+        """The step of the newest checkpoint, and the states that may be beside it.
 
-        The state may be that of the moment in which the checkpoint was made, or one
-        of the later events of the same step.
+        A state may be from the moment when the checkpoint was made, or from a later
+        event of the same step.
         """
         index = self.folder / "model" / "checkpoint"
         if not index.exists():
@@ -180,7 +183,7 @@ class Job:
         return step, [each for each in found if each is not None]
 
     def _check(self, expected: tuple[int, list[Any]], lines: Any) -> list[str]:
-        """Compares what each task began with and what stood beside the checkpoint."""
+        """Compares the state in which each task began with that of the checkpoint."""
         step, allowed = expected
         wrong = []
         for path in sorted(self.folder.glob("*.jsonl")):
@@ -256,8 +259,8 @@ def _compare(calm: Job, job: Job) -> list[str]:
         return ["the job came to no end"]
     ours, theirs = job.final(), calm.final()
     if job.kind == "one":
-        # A task that dies between a save and the events of the same step has lost these
-        # events, so `Counter` may be behind; the weights may not.
+        # A task that dies between a save and the later events of the same step loses
+        # these events. So `Counter` may be behind, but the weights may not.
         same = ours["weight"] == theirs["weight"]
         found = [] if same else [f"final {ours}, undisturbed {theirs}"]
     else:

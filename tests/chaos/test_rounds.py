@@ -1,4 +1,4 @@
-"""A round of each kind of the chaos test; `rounds.py` runs as many as you like."""
+"""One round of each kind of the chaos test; `rounds.py` runs any number of rounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import rounds
 from fork_server import ForkServer
 
-STEPS = 120  # enough to be in the middle when it is killed
+STEPS = 120  # so many that the job is killed in the middle
 
 
 @pytest.mark.slow

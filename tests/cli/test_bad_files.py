@@ -1,4 +1,4 @@
-"""Bad files and flags on the command line: one error, and no foreign traceback."""
+"""Bad files and flags on the command line: one error, tracebacks of user files only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def train_input_fn():
     x = np.arange(8, dtype=np.float32)
     return tf.data.Dataset.from_tensor_slices((x, x)).batch(4, drop_remainder=True)
 """
-# Words, what is added to the job, flags -> exit code and what stderr says.
+# Name -> words of the command, text added to the job, exit code, pattern of stderr.
 COMMANDS: dict[str, tuple[list[str], str, int, str]] = {
     "unknown_tensor": (
         ["train"],

@@ -50,7 +50,7 @@ CHIEF = {"type": "chief", "index": 0}
 
 
 def tf_config(task: Any = None, **jobs: Any) -> str:
-    """`TF_CONFIG` with free ports; `jobs` replace those of the cluster, None drops."""
+    """`TF_CONFIG` with free ports; `jobs` replace its jobs, and None drops a job."""
     ports = iter(free_ports(6))
     cluster = {
         "chief": [f"localhost:{next(ports)}"],

@@ -19,7 +19,7 @@ from hookbridge.cli import main
 
 pytestmark = pytest.mark.slow
 
-# Every task is there before one of them ends all.
+# Waits until every task has started, before one of them ends the job.
 WAIT_FOR_ALL = """
 while len(list(folder.glob("*.pid"))) < 4: time.sleep(0.02)
 """
@@ -37,8 +37,8 @@ folder = pathlib.Path(sys.argv[1])
 
 
 def cluster(code: str, folder: Path, *flags: str) -> subprocess.Popen[str]:
-    # `nohup` and jobs in the background of a shell leave signals ignored, and processes
-    # inherit that.
+    # `nohup` and background jobs of a shell ignore signals, and child processes inherit
+    # that.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
@@ -58,7 +58,7 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def runs(pid: int) -> bool:
-    """Whether a process runs; one that only waits to be reaped does not."""
+    """Whether a process runs; a zombie does not."""
     done = subprocess.run(
         ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True
     )
@@ -210,7 +210,7 @@ while True: time.sleep(1)
     assert_nobody_left(tmp_path, "chief 0", "worker 0")
 
 
-# More than fits into the pipes between the tasks and the launcher.
+# More output than fits into the pipes between the tasks and the launcher.
 MUCH = """
 for _ in range(4000): os.write(1, ("\u00e9" * 50 + "\\n").encode())
 (folder / f"{task}.done").touch()
@@ -288,7 +288,7 @@ with tf.Graph().as_default():
 
 
 def test_tensorflow_servers_meet_in_the_cluster(tmp_path: Path) -> None:
-    # With it, the first call of a task that starts before the others would fail.
+    # With this variable, the first call of a task that starts early would fail.
     assert "GRPC_FAIL_FAST" not in os.environ
     process = cluster(SERVERS, tmp_path, "--num_workers=1", "--num_ps=1")
     status, out, err = finished(process)

@@ -127,7 +127,7 @@ def test_flags_of_tf1_in_a_cluster_of_a_config(
 
 def changed(path: str, value: Any) -> dict[str, Any]:
     """The manifest with one field changed; None removes it."""
-    made: Any = json.loads(json.dumps(EXPECTED))  # no object stands in it twice
+    made: Any = json.loads(json.dumps(EXPECTED))  # a copy without shared objects
     *parents, last = path.split(".")
     place = made
     for key in parents:

@@ -68,13 +68,13 @@ def test_both_loops_learn_and_stop_at_the_same_step(default_run: Any) -> None:
     assert session["activity"]["learning_rates"] == pytest.approx(
         fit["activity"]["learning_rates"]
     )
-    assert len(fit["activity"]["learning_rates"]) > 1  # ReduceLROnPlateau did act
+    assert len(fit["activity"]["learning_rates"]) > 1  # ReduceLROnPlateau has acted
     for ours, theirs in zip(session["history"], fit["history"], strict=True):
         for key in ("loss", "accuracy", "val_loss", "val_accuracy"):
             assert ours[key] == pytest.approx(theirs[key], rel=0.02, abs=0.01), key
     assert "LoggingTensorHook: " in progress
     assert f"epoch   1/30  step {STEPS_PER_EPOCH:>5}  loss" in progress
-    # The line of both loops, which `--noprogress` turns off.
+    # The progress line of each loop, which `--noprogress` turns off.
     first = f"epoch 1/30  step 1/{30 * STEPS_PER_EPOCH}  "
     assert progress.count(first) == 2
     assert "examples/s" in progress
@@ -165,7 +165,7 @@ def test_a_second_demo_replaces_the_first_and_takes_other_settings(
 
 
 class Deserter(EpochLines):
-    """Loses the batches of the second epoch, as if its host had forgotten them."""
+    """Misses the batches of the second epoch, as if its host did not deliver them."""
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         super().on_epoch_begin(epoch, logs)

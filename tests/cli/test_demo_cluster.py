@@ -1,4 +1,4 @@
-"""The main job: both loops, each a cluster of processes."""
+"""The demo with both loops, each in a cluster of processes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ CALLBACKS = (
     "ProgressCallback",
 )
 STEPS_PER_EPOCH = 19
-# With them it has learned as much in a quarter of the default steps.
+# With these flags the demo learns as much in a quarter of the default steps.
 FLAGS = ("--batch_size=64", "--learning_rate=0.02")
-LATE_STEPS = 5  # how late a busy machine may let a process hear of the stop
+LATE_STEPS = 5  # on a busy machine a process may hear of the stop so many steps late
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def finished(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) 
     directory = tmp_path_factory.mktemp("demo") / "new"
     flags = (*FLAGS, "--json", f"--model_dir={directory}")
     done = fork_server.run("-m", "hookbridge", "demo", *flags)
-    # What a guest saw otherwise than documented is said last.
+    # Reversed, because differences from the documented events are printed last.
     assert done.returncode == 0, "\n".join(done.stderr.splitlines()[::-1])
     return json.loads(done.stdout), done.stderr, directory
 
@@ -48,7 +48,8 @@ def test_both_clusters_learn(finished: Any) -> None:
     assert report["ok"]
     stops = {name: loop["stop_step"] for name, loop in report["loops"].items()}
     assert stops["fit"] % STEPS_PER_EPOCH == 0
-    # The other worker makes steps that the chief has not seen when it stops.
+    # When the chief stops, the other worker may have made steps that the chief has not
+    # seen.
     assert stops["session"] % STEPS_PER_EPOCH <= LATE_STEPS
     for loop in report["loops"].values():
         assert loop["test_accuracy"] >= 0.95
@@ -61,7 +62,7 @@ def test_each_guest_s_events_are_told_for_each_process(finished: Any) -> None:
     session = report["loops"]["session"]["processes"]
     fit = report["loops"]["fit"]["processes"]
     assert sorted(session) == ["worker 0", "worker 1"]
-    assert sorted(fit) == ["chief 0"]  # Keras calls its guests in the coordinator
+    assert sorted(fit) == ["chief 0"]  # Keras calls callbacks only in the coordinator
     for process in (*session.values(), *fit.values()):
         kinds = {name: guest["kind"] for name, guest in process["guests"].items()}
         assert kinds == dict.fromkeys(HOOKS, "hook") | dict.fromkeys(
@@ -116,7 +117,7 @@ def test_the_table_has_a_column_for_each_process(finished: Any) -> None:
 
 
 def test_the_readme_shows_what_is_printed(finished: Any, repo_root: Path) -> None:
-    """Line by line but for what it leaves out, and for numbers that differ by run."""
+    """Each shown line is printed, in this order; numbers may differ by run."""
     report, _, _ = finished
     page = (repo_root / "README.md").read_text("utf-8")
     shown = page.partition("It prints, shortened:\n\n```text\n")[2].partition("```")[0]
@@ -128,7 +129,7 @@ def test_the_readme_shows_what_is_printed(finished: Any, repo_root: Path) -> Non
 
 
 def _masked(line: str) -> str:
-    """Without numbers other than 1; a table is as wide as they are."""
+    """A line without numbers other than 1, and without the widths of columns."""
     line = re.sub("-{3,}", "", line)
     words = [re.sub(r"^(?!1$)[\d.]+%?$", "N", word) for word in line.split()]
     return " ".join(words)

@@ -1,4 +1,4 @@
-"""The digits: what the file holds, where it is, and how it becomes batches."""
+"""The digits: the content of the file, its place, and the batches made from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_the_file_holds_the_published_test_set() -> None:
     images, labels = data.read_digits()
     assert images.shape == (1797, 64) and images.dtype == np.float32
     assert (images.min(), images.max()) == (0.0, 1.0)
-    # Class sizes of optdigits.tes as its documentation gives them.
+    # The class sizes in the documentation of optdigits.tes.
     assert np.bincount(labels).tolist() == [
         178, 182, 177, 183, 181, 182, 181, 179, 174, 180,
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The demo's judge of what guests see in the processes of a cluster."""
+"""The demo's check of the events that guests get in the processes of a cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVENTS = {
 
 
 def run(kind: Guest, **options: Any) -> list[tuple[str, Any]]:
-    """What a guest sees in one process, which is a story too."""
+    """The events of a guest in a job of one process: a correct story too."""
     found = lifecycle.expected_events(
         kind, "session", steps=6, steps_per_epoch=3, validation_batches=1, **options
     )

@@ -157,7 +157,7 @@ def test_flags_of_one_run_are_not_seen_by_the_next(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["demo", "--batch_size=32", "--num_towers=3"]) == 2
-    # With the first run's three towers kept, 4000 would be refused by the towers.
+    # If the first run's three towers stayed, they would be the reason for the error.
     assert main(["demo", "--batch_size=4000"]) == 2
     assert "expected at most 1257" in capsys.readouterr().err
 

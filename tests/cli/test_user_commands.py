@@ -35,7 +35,7 @@ def test_explain_prints_the_report(
     assert main(["explain", "--host=fit", guests_file]) == 0
     text = capsys.readouterr().out
     assert "StopAtStepHook (hook): wrapped" in text
-    # Wrapped where both Kerases are in the process.
+    # It is wrapped if both versions of Keras are in the process.
     assert re.search(r"History \(callback\): (native|wrapped)", text)
 
 
@@ -174,7 +174,7 @@ def test_train_in_two_towers(
 def test_train_in_a_cluster(
     repo_root: Path, tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    # Without a chief, Estimator's is worker 0.
+    # Without a chief, worker 0 is the chief of the Estimator.
     job = str(repo_root / "examples" / "digits_job.py")
     train = [sys.executable, "-m", "hookbridge", "train", job, "--max_steps=200"]
     done = fork_server.run(

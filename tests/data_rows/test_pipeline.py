@@ -16,7 +16,7 @@ v1 = tf.compat.v1
 
 
 def listed(folder: Path, sizes: list[int]) -> Path:
-    """A list of files, each with so many numbers, and its place as label."""
+    """Writes files with `sizes` numbers, and a list of them with places as labels."""
     for place, size in enumerate(sizes):
         numbers = " ".join(str(place * 10 + n) for n in range(size))
         (folder / f"{place}.txt").write_text(numbers)
@@ -48,7 +48,7 @@ def test_batches_are_padded_to_their_longest(tmp_path: Path) -> None:
 
 def test_training_shuffles_and_repeats(tmp_path: Path) -> None:
     made = pipeline(listed(tmp_path, [1] * 5), batch_size=5)
-    tf.random.set_seed(5)  # or that of a test before
+    tf.random.set_seed(5)  # otherwise that of an earlier test counts
     data = made.dataset(training=True).take(6)
     epochs = [labels.numpy().tolist() for _, labels in data]
     assert all(sorted(epoch) == [0, 1, 2, 3, 4] for epoch in epochs)

@@ -1,4 +1,4 @@
-"""What the installed tensorflow-estimator reads from TensorFlow, by its source.
+"""Finds in its source what the installed tensorflow-estimator reads from TensorFlow.
 
     python tests/estimator/estimator_package_scan.py
 
@@ -31,7 +31,7 @@ def package_files() -> list[Path]:
 
 
 def _attribute_chain(node: ast.expr) -> list[str]:
-    """`a.b.c` as `["a", "b", "c"]`, or empty when it starts with no name."""
+    """`a.b.c` as `["a", "b", "c"]`; empty if it does not start with a name."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)
@@ -40,7 +40,7 @@ def _attribute_chain(node: ast.expr) -> list[str]:
 
 
 def _reads(tree: ast.AST) -> Iterator[tuple[str, list[str]]]:
-    """Pairs: a module under `tensorflow`, attributes read from it."""
+    """Yields a module under `tensorflow`, and a chain of attributes read from it."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -83,7 +83,7 @@ def _row(module: str, attributes: list[str]) -> str:
 
 
 def needs() -> dict[str, list[str]]:
-    """The table: private reads that no stand-in has and no other row implies."""
+    """The table: private names that no stand-in has and no other row implies."""
     from hookbridge.estimator import stand_ins
 
     private = scan()[0]

@@ -21,7 +21,7 @@ Processes = Mapping[str, Forked]
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on at this moment."""
+    """Ports on which nothing listens at this moment."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -39,8 +39,8 @@ def job(
 ) -> Iterator[Processes]:
     """Starts `script` once for each task; no process outlives the block.
 
-    Each gets `arguments` and the path of its report, `<folder>/<task>.json`; what it
-    prints goes to `<folder>/<task>.log`. An evaluator is no part of the cluster. A
+    Each task gets `arguments` and the path of its report, `<folder>/<task>.json`. Its
+    output goes to `<folder>/<task>.log`. An evaluator is no part of the cluster. A
     single task gets no `TF_CONFIG`.
     """
     members = [task for task in tasks if task != "evaluator"]
@@ -67,7 +67,7 @@ def job(
 def codes_when_done(
     processes: Processes, tasks: Sequence[str]
 ) -> dict[str, int | None]:
-    """Waits for `tasks`; exit codes of all processes, None for those that run."""
+    """Waits for `tasks`; returns all exit codes, None for tasks that still run."""
     began = idle_secs()
     while any(processes[task].poll() is None for task in tasks):
         if idle_secs() - began > TIMEOUT_IDLE_SECS:
@@ -77,5 +77,5 @@ def codes_when_done(
 
 
 def log(folder: Path, task: str) -> str:
-    """The end of what a task printed."""
+    """The end of the output of a task."""
     return (folder / f"{task}.log").read_text(errors="replace")[-3000:]

@@ -1,4 +1,4 @@
-"""Small Estimator trainings whose every number is compared between versions."""
+"""Small Estimator trainings; tests compare all their numbers between versions."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def observe(name: str, model_dir: Path) -> dict[str, Any]:
     written = list(events(model_dir))
     reader = tf.train.load_checkpoint(str(model_dir))
     return {
-        # A tensor of the model that is called "loss" makes the tag "loss_1".
+        # If the model has a tensor with the name "loss", the tag is "loss_1".
         "losses": [v for _, tag, v in written if tag in ("loss", "loss_1")],
         "evaluation": {key: float(value) for key, value in sorted(result.items())},
         "variables": {

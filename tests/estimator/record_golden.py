@@ -2,9 +2,9 @@
 
     python tests/estimator/record_golden.py
 
-with TensorFlow 2.15 rewrites `golden/observed.json`. With any version it also
-writes a checkpoint of that version, `golden/checkpoint_<major>_<minor>`, to be
-read by the others.
+With TensorFlow 2.15 this rewrites `golden/observed.json`. With any version it also
+writes a checkpoint of that version, `golden/checkpoint_<major>_<minor>`, which the
+tests on all versions read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def record_checkpoint(version: str) -> None:
 
 
 def main() -> None:
-    """Records on the running version."""
+    """Records on the installed version."""
     version = "_".join(map(str, compat.tf_version()))
     record_checkpoint(version)
     if compat.tf_version() > (2, 15):

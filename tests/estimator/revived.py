@@ -1,4 +1,4 @@
-"""Where the Estimator is revived, and what other processes say about it."""
+"""Whether the Estimator is revived here, and helpers to run code in new processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(code: str, **environment: str) -> str:
-    """Runs `code` in a fresh interpreter and returns what it printed last."""
+    """Runs `code` in a fresh interpreter; returns its last printed line."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         cwd=ROOT,
@@ -36,7 +36,7 @@ def run(code: str, **environment: str) -> str:
 
 
 def run_forked(server: ForkServer, code: str, **environment: str) -> str:
-    """Runs `code` in a process that has TensorFlow; returns what it printed last."""
+    """Runs `code` in a process that has TensorFlow; returns its last printed line."""
     return _last_line(
         server.run("-c", textwrap.dedent(code), folder=ROOT, **environment)
     )

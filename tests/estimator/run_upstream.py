@@ -32,7 +32,7 @@ OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
 class _Recorder(unittest.TextTestResult):
-    """A result that keeps the outcome of every test."""
+    """A test result that keeps the outcome of every test."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -42,7 +42,7 @@ class _Recorder(unittest.TextTestResult):
 
     def startTest(self, test: Any) -> None:
         super().startTest(test)
-        # What stands if the process hangs in this test and is ended.
+        # The outcome if the process hangs in this test and is killed.
         self.outcomes[test.id()] = "error"
         self.reasons[test.id()] = "did not end"
         self.write()
@@ -66,7 +66,7 @@ class _Recorder(unittest.TextTestResult):
 
     def addSuccess(self, test: Any) -> None:
         super().addSuccess(test)
-        # A failed sub-test was filed before and stands.
+        # If a sub-test has failed before, that outcome stays.
         self.outcomes.setdefault(test.id(), "passed")
 
     def addFailure(self, test: Any, err: Any) -> None:
@@ -98,7 +98,7 @@ def _child(checkout: Path, name: str, mode: str, out: Path) -> None:
     import hookbridge as hb
 
     if not hasattr(inspect, "getargspec"):
-        # One test still calls what Python 3.11 removed.
+        # One test still calls this function, which Python 3.11 removed.
         vars(inspect)["getargspec"] = inspect.getfullargspec
 
     if mode == "v1":
@@ -107,8 +107,8 @@ def _child(checkout: Path, name: str, mode: str, out: Path) -> None:
     hb.estimator.install()
     flags.FLAGS([sys.argv[0], f"--test_tmpdir={tempfile.mkdtemp()}"])
     folder = checkout / PACKAGE.replace(".", "/")
-    # Test modules and test helpers come from the checkout, all else stays what is
-    # installed.
+    # Test modules and test helpers come from the checkout, everything else from the
+    # installed package.
     for sub in ("", *(str(p.relative_to(folder)) for p in folder.rglob("*/"))):
         try:
             package = importlib.import_module(
@@ -118,7 +118,7 @@ def _child(checkout: Path, name: str, mode: str, out: Path) -> None:
             continue
         if hasattr(package, "__path__"):
             package.__path__ = [*package.__path__, str(folder / sub)]
-    # The tests are newer than the last release and take their Keras from here.
+    # The tests are newer than the last release, and take their Keras from `util`.
     util: Any = importlib.import_module(f"{PACKAGE}.util")
     if not hasattr(util, "tf_keras"):
         view: Any = util.tf
@@ -149,12 +149,12 @@ def _child(checkout: Path, name: str, mode: str, out: Path) -> None:
 
 
 def _short(test: str) -> str:
-    """A test's name without what differs between versions: where Keras lives."""
+    """A test's name without the module of Keras, which differs between versions."""
     return test.removeprefix(f"{PACKAGE}.").replace("'tf_keras.", "'keras.")
 
 
 def _as_its_main_block(name: str, module: Any) -> None:
-    """Does what the file does under `if __name__ == "__main__"`."""
+    """Does what a file does under `if __name__ == "__main__"`, and prevents hangs."""
     import tensorflow as tf
 
     if name == "distribute_strategy_estimator_training_test":
@@ -166,8 +166,8 @@ def _as_its_main_block(name: str, module: Any) -> None:
             plain(*args, recovery_wait_secs=0.5, **kwargs)
 
         tf.compat.v1.train.SessionManager.__init__ = quick
-        # Its five servers share this process; with a thread for each core they wait
-        # for one another for ever on a small machine.
+        # Its five servers share this process. With one thread for each core they would
+        # wait for one another without end on a small machine.
         server = tf.distribute.Server.__init__
 
         def roomy(self: Any, *args: Any, config: Any = None, **kwargs: Any) -> None:
@@ -178,7 +178,7 @@ def _as_its_main_block(name: str, module: Any) -> None:
         tf.distribute.Server.__init__ = roomy
         tests = module.DistributeCoordinatorIntegrationTest
         for test in [name for name in dir(tests) if "collective_nccl" in name]:
-            # Without GPUs its workers wait for one another for ever, on any version.
+            # Without GPUs its workers wait for one another without end, on any version.
             setattr(tests, test, unittest.skip("needs GPUs")(getattr(tests, test)))
 
 
@@ -188,7 +188,7 @@ def run_file(checkout: Path, path: str, mode: str, timeout_secs: int) -> dict[st
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
         log = Path(folder) / "log"
-        # TensorFlow 2.15 has its own Keras 2 and would look for tf_keras.
+        # Not for TensorFlow 2.15: it has its own Keras 2, and would look for tf_keras.
         plain = mode == "keras3" or importlib.util.find_spec("tf_keras") is None
         keras = {} if plain else {"TF_USE_LEGACY_KERAS": "1"}
         started = time.monotonic()
@@ -235,7 +235,7 @@ def count(report: dict[str, Any]) -> dict[str, int]:
 
 
 def compare(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Lines: counts of each file in both runs, and what passes in `old` only."""
+    """Lines: the counts of each file in both runs, and tests that only `old` passes."""
     lines = []
     for path in sorted({*old, *new}):
         a, b = (run.get(path, {"outcomes": {}}) for run in (old, new))

@@ -27,7 +27,7 @@ def two_cpus() -> Any:
         tf.config.list_physical_devices("CPU")[0],
         [tf.config.LogicalDeviceConfiguration()] * 2,
     )
-    # The default reduction waits for ever between CPUs of one graph.
+    # The default reduction never ends between CPUs of one graph.
     reduction = tf.distribute.ReductionToOneDevice()
     return tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"], reduction)
 
@@ -51,7 +51,7 @@ class Counter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def main() -> None:
-    """Trains, evaluates in the process that does, and writes what was seen."""
+    """Trains, evaluates if this process has to, and writes the report."""
     name, model_dir, report = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     hook = Counter()
     estimator = scenarios.custom(model_dir, train_distribute=STRATEGIES[name]())

@@ -98,7 +98,7 @@ def test_train_evaluate_and_predict_take_both_kinds(keras: Any, tmp_path: Path) 
     assert len(rows) == 24
     assert names(events) == [*["predict_batch_end"] * 3, "predict_end"]
 
-    # The same hooks serve a second training, which goes on at its epoch.
+    # The same hooks serve a second training, which begins with the next epoch.
     events.clear()
     estimator.train(scenarios.input_fn(), hooks=hooks, steps=PER_EPOCH)
     assert events[1] == ("epoch_begin", 2)
@@ -152,7 +152,7 @@ def test_train_and_eval_spec_take_callbacks(keras: Any, tmp_path: Path) -> None:
 
 
 def test_callbacks_of_keras_steer_an_estimator(keras: Any, tmp_path: Path) -> None:
-    """EarlyStopping on a validation loss stops `train` and restores the best."""
+    """EarlyStopping on a validation loss stops `train`."""
     estimator = scenarios.custom(tmp_path)
     spec = hb.estimator.EvalSpec(scenarios.input_fn(repeat=False))
     history = keras.callbacks.History()
@@ -165,7 +165,7 @@ def test_callbacks_of_keras_steer_an_estimator(keras: Any, tmp_path: Path) -> No
         validation=(estimator, spec),
     )
     estimator.train(scenarios.input_fn(), hooks=hooks, steps=100)
-    # The first epoch sets the best value, the next is no improvement of 1000.
+    # The first epoch sets the best value, and the next one does not improve it by 1000.
     assert estimator.get_variable_value("global_step") == 2 * PER_EPOCH
     assert set(history.history) >= {"loss", "val_loss", "val_mae"}
     final = estimator.evaluate(scenarios.input_fn(repeat=False))
@@ -196,8 +196,8 @@ def test_canned_estimators_take_callbacks(
     make, classes = scenarios.SCENARIOS[name]
     history = keras.callbacks.History()
     estimator = make(tmp_path)
-    # A hook sees the loss of every run. The summaries of a canned v1 estimator may
-    # miss one: its global step moves while SummarySaverHook reads it.
+    # The losses come from a hook, which sees every run. The summaries of a canned v1
+    # Estimator may miss one: its global step moves while SummarySaverHook reads it.
     native = LossOfEveryRun()
     hooks = hb.as_hooks([native, history], steps_per_epoch=PER_EPOCH)
     estimator.train(scenarios.input_fn(classes), hooks=hooks, steps=2 * PER_EPOCH)
@@ -313,7 +313,7 @@ def test_evaluation_inside_training_leaves_the_model_s_callbacks_alone(
     )
     assert result["global_step"] == 2 * PER_EPOCH
     assert names(events) == ["train_begin", *ONE_EPOCH * 2, "train_end"]
-    # Afterwards evaluations are theirs again.
+    # A later evaluation calls the callbacks of the model again.
     estimator.evaluate(input_fn(repeat=False))
     assert names(events)[-2:] == ["test_begin", "test_end"]
 
@@ -339,7 +339,7 @@ def test_model_to_estimator_refuses_before_training(
 
 def test_keras_3_models_are_refused_with_the_way_out(keras: Any) -> None:
     if not compat.is_keras3(keras):
-        assert keras_model(keras) is not None  # a Keras 2 model is welcome
+        assert keras_model(keras) is not None  # a Keras 2 model is accepted
         return
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")

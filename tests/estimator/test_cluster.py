@@ -17,11 +17,11 @@ TASKS = ["ps", "chief", "worker", "evaluator"]
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Any:
-    """The folder of a finished job, and how the processes ended."""
+    """The folder of a finished job, and the exit codes of its processes."""
     folder = tmp_path_factory.mktemp("cluster")
     arguments = [str(folder / "model"), str(MAX_STEPS)]
     with job("cluster_job.py", folder, TASKS, arguments, fork_server) as processes:
-        # A parameter server serves until it is ended from outside, as ever.
+        # A parameter server serves until it is killed, as in plain TensorFlow.
         codes = codes_when_done(processes, TASKS[1:])
     assert all(process.poll() is not None for process in processes.values())
     return folder, codes
@@ -47,7 +47,7 @@ def test_hooks_and_callbacks_of_every_trainer_ran(finished: Any, task: str) -> N
     report = json.loads((folder / f"{task}.json").read_text())
     assert report["ended"] and 0 < report["steps"] <= MAX_STEPS
     assert report["events"][0] == "train_begin"
-    # Once for the job, unless `hb.set_role` says otherwise.
+    # `on_train_end` comes once for the job, unless `hb.set_role` says otherwise.
     assert (report["events"][-1] == "train_end") is (task == "chief")
     assert any(event.startswith("epoch_end") for event in report["events"])
 
@@ -59,7 +59,7 @@ def test_trainers_shared_the_work(finished: Any) -> None:
         json.loads((folder / f"{task}.json").read_text())["steps"]
         for task in ("chief", "worker")
     ]
-    # Both may be in a step when the last one is counted.
+    # Both tasks may be in a step when the last one is counted.
     assert MAX_STEPS <= sum(steps) <= MAX_STEPS + 2
     reader = tf.train.load_checkpoint(str(folder / "model"))
     assert reader.get_tensor("global_step") in range(MAX_STEPS, MAX_STEPS + 3)

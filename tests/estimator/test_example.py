@@ -1,4 +1,4 @@
-"""The example runs as it is on every version."""
+"""The example runs unchanged on every version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimators of Keras models whose checkpoints are object-based, as is the default."""
+"""Estimators of Keras models with object-based checkpoints, which are the default."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def keras_model(keras: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("given", ["to_model", "to_train"])
 def test_state_survives_a_restart(keras2: Any, tmp_path: Path, given: str) -> None:
-    """Also with the Estimator of `tf.keras.estimator`, which knows no callbacks."""
+    """In `to_train`, the Estimator is Keras's own, which knows no callbacks."""
 
     def train(**until: int) -> Any:
         stopping = keras2.callbacks.EarlyStopping("loss", patience=3, min_delta=1e6)
@@ -53,7 +53,7 @@ def test_state_survives_a_restart(keras2: Any, tmp_path: Path, given: str) -> No
     train(steps=2 * STEPS)
     assert (tmp_path / f"model.ckpt-{2 * STEPS}.hookbridge.json").exists()
     estimator = train(steps=100)
-    # The first epoch is the best; three more are waited for, over the restart.
+    # The first epoch is the best; the patience of three epochs spans the restart.
     assert estimator.evaluate(eval_input)["global_step"] == 4 * STEPS
 
 
@@ -74,5 +74,5 @@ def test_validation_by_the_estimator(keras2: Any, tmp_path: Path) -> None:
     result = estimator.evaluate(eval_input)
     for key in ("loss", "mae"):
         assert history.history[f"val_{key}"][-1] == pytest.approx(float(result[key]))
-    # The loop's own checkpoints are those that it keeps.
+    # The newest checkpoint is still one of the loop, not of the validation.
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"ckpt-{2 * STEPS}")

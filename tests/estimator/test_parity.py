@@ -1,7 +1,7 @@
 """The same numbers as TensorFlow 2.15's own Estimator, on every version.
 
-`golden/observed.json` was recorded on 2.15 by `record_golden.py`; there these
-tests show that the recording is right.
+`record_golden.py` has recorded `golden/observed.json` on 2.15. On 2.15 these tests
+show that the recording is right.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_names_in_files(observed: Any, what: str) -> None:
 
 @pytest.fixture(scope="module")
 def straight_through(tmp_path_factory: Any) -> Any:
-    """Losses of a run that was not interrupted after `STEPS` steps."""
+    """Losses after `STEPS` steps in a run that is all on this version."""
     folder = tmp_path_factory.mktemp("straight")
     estimator = scenarios.custom(folder)
     estimator.train(scenarios.input_fn(), steps=scenarios.STEPS)
@@ -91,7 +91,7 @@ def test_checkpoints_of_both_sides_of_the_removal_are_there() -> None:
 
 
 def test_checkpoint_written_here_has_the_recorded_values(tmp_path: Path) -> None:
-    """What this version writes is, number for number, what 2.15 wrote."""
+    """Up to rounding, this version writes the same numbers as 2.15."""
     scenarios.custom(tmp_path).train(scenarios.input_fn(), steps=scenarios.STEPS)
     here = tf.train.load_checkpoint(str(tmp_path))
     there = tf.train.load_checkpoint(str(GOLDEN / "checkpoint_2_15"))

@@ -1,4 +1,4 @@
-"""Bringing the package back: what it sees, what it leaves alone, what it needs."""
+"""The revived package: what it sees, what it leaves unchanged, what it needs."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_tpu_parts_that_are_gone_refuse_by_name() -> None:
 
     with pytest.raises(errors.RefusedError, match=r"tpu_embedding\.AdagradParameters"):
         stand_ins.load("tensorflow.python.tpu.tpu_embedding").AdagradParameters(0.1)
-    # Off a TPU the TPU estimator works.
+    # Without a TPU the TPUEstimator works.
     tpu = hb.estimator.tpu
     assert tpu.TPUEstimator(
         lambda features, labels, mode, params: tf.no_op(),

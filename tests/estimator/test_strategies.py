@@ -24,7 +24,7 @@ def run(
     tasks: list[str],
     trainers: list[str],
 ) -> Any:
-    """Reports of the trainers of a finished job."""
+    """Runs a job to its end; returns the reports of its trainers."""
     arguments = [strategy, str(folder / "model")]
     with job("strategy_job.py", folder, tasks, arguments, server) as processes:
         codes = codes_when_done(processes, trainers)
@@ -51,7 +51,7 @@ def test_workers_that_mirror_each_other(
 ) -> None:
     tasks = ["chief", "worker"]
     reports = run(fork_server, "multi_worker", tmp_path, tasks, tasks)
-    # Every step is a step of both.
+    # Both processes take part in every step.
     assert [report["steps"] for report in reports] == [strategy_job.STEPS] * 2
 
 

@@ -1,4 +1,4 @@
-"""The whole Estimator surface, on TensorFlow's own and on the revived package."""
+"""Everything that an Estimator does, in TensorFlow's own package or the revived one."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_canned_estimators(name: str, version: str, tmp_path: Path) -> None:
     estimator = canned(name, tmp_path, namespace)
     train_input_fn = scenarios.input_fn(3)
     if name.startswith("Baseline"):
-        # The TF2 form initialises a variable from the data and cannot take a dataset,
-        # on TensorFlow 2.15 neither.
+        # The TF2 form initialises a variable from the data and so cannot take a
+        # dataset. This is the same on TensorFlow 2.15.
         train_input_fn = hb.estimator.inputs.numpy_input_fn(
             *scenarios.data(3), batch_size=8, num_epochs=None, shuffle=False
         )

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "examples" / "notebooks"
-# Text that a notebook prints if its guests did what they are for.
+# Text that a notebook prints if its guests have done their work.
 EXPECTED = {
     "callbacks_in_a_session.ipynb": ["epoch 0: y = ", "learning rate 0.05", "on_epoch"],
     "hooks_in_fit.ipynb": ["of 32 units are dead", " epochs, loss from ", "for ever"],
@@ -34,7 +34,7 @@ def test_the_notebook_runs(
     assert not any(kept), "clear the outputs before you commit it"
     path = f"{repo_root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     monkeypatch.setenv("PYTHONPATH", path)
-    # The kernel would write its history and its connection into the home.
+    # Otherwise the kernel writes its history and connection into the user's home.
     monkeypatch.setenv("HOME", str(tmp_path))
     client = nbclient.NotebookClient(
         notebook,

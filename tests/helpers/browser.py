@@ -1,4 +1,4 @@
-"""A real browser without a window: what a page holds, says and asks the network for."""
+"""A real browser without a window: the HTML, console and requests of a page."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def open_page(
       picture: where the PNG goes.
       size: width and height of the window in pixels.
       dark: whether the desktop prefers dark colours.
-      waiting_secs: how long the page's scripts may run, by its own clock.
+      waiting_secs: how long the page's scripts may run, by the browser's virtual clock.
     """
     binary = chromium()
     assert binary is not None, NOT_HERE
@@ -68,10 +68,10 @@ def open_page(
         command = [
             binary,
             "--headless",
-            "--no-sandbox",  # which root cannot have
+            "--no-sandbox",  # root cannot use the sandbox
             "--disable-gpu",
-            "--disable-3d-apis",  # TensorBoard draws as SVG then
-            # No page here has to reach another machine, nor has the browser.
+            "--disable-3d-apis",  # so that TensorBoard draws SVG
+            # Neither a page nor the browser needs another machine.
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
             "--no-first-run",
             "--hide-scrollbars",
@@ -98,7 +98,7 @@ def open_page(
 
 
 def _requests(network: Path) -> Iterator[str]:
-    """What pages asked for, in a network log of Chromium; its own calls are not."""
+    """The requests of pages, not of Chromium itself, in a network log of Chromium."""
     log = json.loads(network.read_text(encoding="utf-8"))
     kind = log["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"]
     for event in log["events"]:

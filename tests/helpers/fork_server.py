@@ -1,10 +1,10 @@
 """Starts processes as forks of one that has imported TensorFlow already.
 
-Many short processes spend most of their time on imports; each is a process of its own
-all the same. What such a process starts by `sys.executable` is a fork too. A process
-that must not have TensorFlow yet, such as that of a launcher, is a fork of one that has
-imported what TensorFlow needs, and not TensorFlow itself.
-`python fork_server.py FOLDER` listens there until its standard input is closed.
+Many short processes would spend most of their time on imports. Each fork is a process
+of its own all the same. If it starts a process with `sys.executable`, that is a fork
+too. A process that must not have TensorFlow yet, such as that of a launcher, is a fork
+of a server that has imported the modules TensorFlow needs, but not TensorFlow itself.
+`python fork_server.py FOLDER` listens in FOLDER until its standard input is closed.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ NEEDED = (
 
 
 class ForkServer:
-    """The process that forks, from the tests' side.
+    """The process that forks, as the tests see it.
 
     Args:
-      folder: gets its socket, and the `python` of its processes.
-      tensorflow: whether its processes have TensorFlow imported.
+      folder: gets the socket of the server, and the `python` of its processes.
+      tensorflow: whether the forked processes have TensorFlow imported.
     """
 
     def __init__(self, folder: str, tensorflow: bool = True) -> None:
@@ -79,10 +79,10 @@ class ForkServer:
         Args:
           arguments: a script or `-m` and a module or `-c` and code; then what
             `sys.argv` has.
-          environment: what is set besides the environment of the server; Python looks
-            into the folders of a `PYTHONPATH`, as at its start.
-          log: what is printed is added to this file.
-          errors: what goes to the standard error output is added here; None takes
+          environment: variables added to the environment of the server; Python also
+            searches the folders of a `PYTHONPATH`, as at its start.
+          log: the file to which the standard output is appended.
+          errors: the file to which the standard error output is appended; None takes
             `log`.
           folder: the working directory.
         """
@@ -111,7 +111,7 @@ class ForkServer:
             )
 
     def close(self) -> None:
-        """Ends it; it ends what it has started."""
+        """Ends the server, which ends the processes that it has started."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -132,7 +132,7 @@ def fork_server(tensorflow: bool = True) -> Iterator[ForkServer]:
 
 
 def _run(order: Mapping[str, Any], files: Sequence[int]) -> None:
-    """The forked process; it ends as any script does."""
+    """Runs in the forked process, and ends as any script does."""
     os.setsid()
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -173,7 +173,7 @@ def _import_all() -> None:
 def _import_what_tensorflow_needs() -> None:
     for name in (*NEEDED, "hookbridge.cli.run", "hookbridge.run.execute"):
         importlib.import_module(name)
-    # To bind the symbols of its library takes as long as many modules do.
+    # Loaded too: binding the symbols of TensorFlow's library takes long.
     spec = importlib.util.find_spec("tensorflow")
     assert spec is not None and spec.origin is not None
     folder = Path(spec.origin).with_name("python")
@@ -183,7 +183,7 @@ def _import_what_tensorflow_needs() -> None:
 
 
 def _write_python(folder: str) -> None:
-    """Makes `sys.executable` a `python` whose task is a fork of this process."""
+    """Sets `sys.executable` to a `python` whose task runs in a fork of this process."""
     source = HERE.with_name("forked_python.py").read_text()
     python = Path(folder, "python")
     python.write_text(f"#!{sys.executable} -IS\n{source}")
@@ -192,14 +192,14 @@ def _write_python(folder: str) -> None:
 
 
 class _Children:
-    """The processes that run, and who asked for each."""
+    """The running processes, each with the connection that asked for it."""
 
     def __init__(self) -> None:
         self._connections: dict[int, socket.socket] = {}
         self._lock = threading.Lock()
 
     def add(self, pid: int, connection: socket.socket) -> None:
-        """Says its pid, and its exit code as soon as there is one."""
+        """Sends the pid of a process, and its exit code as soon as there is one."""
         self._connections[pid] = connection
         for follow in (self._until_it_ends, self._until_nobody_asks):
             thread = threading.Thread(target=follow, args=(pid, connection))
@@ -210,7 +210,7 @@ class _Children:
         with contextlib.suppress(OSError):
             connection.sendall(f"{pid}\n".encode())
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        with self._lock:  # from here on its pid may come again
+        with self._lock:  # a new process may get this pid from here on
             del self._connections[pid]
             _, status = os.waitpid(pid, 0)
         with contextlib.suppress(OSError):
@@ -219,19 +219,19 @@ class _Children:
 
     def _until_nobody_asks(self, pid: int, connection: socket.socket) -> None:
         with contextlib.suppress(OSError):
-            connection.recv(1)  # comes back when the other end is closed
+            connection.recv(1)  # returns when the other end is closed
         with self._lock:
             if self._connections.get(pid) is connection:
                 _kill(pid)
 
     def kill(self) -> None:
-        """Kills all."""
+        """Kills all processes."""
         with self._lock:
             for pid in self._connections:
                 _kill(pid)
 
     def forget(self) -> None:
-        """In a child: these are its siblings."""
+        """Called in a child, whose siblings these are."""
         for connection in self._connections.values():
             connection.close()
 
@@ -243,7 +243,7 @@ def _kill(pid: int) -> None:
 
 
 def main() -> None:
-    """Forks as it is told, until its standard input is closed."""
+    """Forks on request, until the standard input is closed."""
     folder = sys.argv[1]
     sys.path.insert(0, str(ROOT))
     if WITHOUT in sys.argv:
@@ -251,13 +251,13 @@ def main() -> None:
     else:
         _import_all()
         _write_python(folder)
-    # The children's collections do not look at what is shared, and do not copy it.
+    # So garbage collections of the children touch, and thus copy, no shared memory.
     gc.collect()
     gc.freeze()
     children = _Children()
 
     def end() -> None:
-        os.read(0, 1)  # not `sys.stdin`: children would get its lock, taken
+        os.read(0, 1)  # not `sys.stdin`: children would inherit its lock as taken
         children.kill()
         os._exit(0)
 

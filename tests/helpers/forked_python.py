@@ -1,8 +1,8 @@
-"""A process that a fork server starts, from the side of whoever asks for it.
+"""A process that a fork server starts, as the process that asks for it sees it.
 
-As a program this is a `python` for what a forked process starts itself: its task runs
-in a fork, and it passes on signals and the exit code. Options other than `-m` and `-c`
-get the real interpreter.
+As a program, this file is the `python` that a forked process uses to start others. It
+runs its task in a fork, and passes on signals and the exit code. With options other
+than `-m` and `-c` it runs the real interpreter.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Forked:
-    """One process; as much of `subprocess.Popen` as the tests need.
+    """One process, with the part of `subprocess.Popen` that the tests need.
 
-    It is killed when this object goes, so nothing outlives who asked for it.
+    The process is killed when this object is deleted, so it does not outlive the
+    process that asked for it.
 
     Args:
       address: where the fork server listens.
-      arguments: what comes after `python`.
-      environment: what the server's environment is changed by, or what replaces it.
+      arguments: the words after `python`.
+      environment: variables that are added to the server's environment, or replace it.
       folder: the working directory.
-      files: the descriptors that it has as 0, 1 and 2.
-      replaces: whether `environment` replaces the server's.
+      files: the descriptors that become 0, 1 and 2 of the process.
+      replaces: whether `environment` replaces that of the server.
     """
 
     def __init__(
@@ -62,11 +63,11 @@ class Forked:
         self.pid = pid
 
     def poll(self) -> int | None:
-        """The exit code, if it has ended."""
+        """The exit code; None if the process has not ended."""
         return self._ended(0.0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit code, once it has ended."""
+        """Waits until the process has ended; returns its exit code."""
         code = self._ended(timeout)
         if code is None:
             raise subprocess.TimeoutExpired(f"task {self.pid}", timeout or 0.0)
@@ -79,7 +80,7 @@ class Forked:
             return self._code
 
     def _told(self, timeout: float | None) -> int | None:
-        """The next number that the server says; None if it says none in time."""
+        """The next number that the server sends; None if none comes in time."""
         until = None if timeout is None else time.monotonic() + timeout
         while b"\n" not in self._bytes:
             left = None if until is None else max(0.0, until - time.monotonic())
@@ -110,7 +111,7 @@ def main() -> None:
     plain = words and (words[0] in ("-m", "-c") or not words[0].startswith("-"))
     if not plain or "--multiprocessing-fork" in words:
         os.execv(sys.executable, [sys.executable, *words])
-    # From now on they wait until there is somebody to get them.
+    # Signals wait from now on, until `_pass_on` can take them.
     signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     address = os.path.join(os.path.dirname(os.path.abspath(__file__)), "socket")
     it = Forked(address, words, os.environ, os.getcwd(), (0, 1, 2), replaces=True)

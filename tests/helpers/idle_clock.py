@@ -1,8 +1,8 @@
-"""A clock for bounds that hold on a busy machine too.
+"""A clock for time limits that also hold on a busy machine.
 
-A process that waits out a time-out leaves the machine idle; one that is slow because
-others use the cores does not. So this clock runs with the time in which the cores have
-nothing to do: what takes long only because the machine is busy takes no time by it.
+A process that waits for a time-out leaves the cores idle. A process that is slow
+because others use the cores does not. So this clock counts only the time in which the
+cores have nothing to do.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import time
 
 
 def idle_secs() -> float:
-    """Seconds in which the cores, on average, had nothing to do; at most a clock's.
+    """Seconds in which the cores, on average, had nothing to do.
 
-    The same for all processes of a machine. Where the system does not tell, it is a
-    clock's time.
+    All processes of a machine get the same value, which grows at most as fast as real
+    time. On a system without `/proc/stat` it is the time of the monotonic clock.
     """
     try:
         with open("/proc/stat") as file:

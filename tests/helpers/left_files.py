@@ -1,6 +1,6 @@
 """The files that a program leaves behind.
 
-This file also runs on Python 3.7, with which TensorFlow 1.15 records its results.
+This file also runs on Python 3.7, where the results of TensorFlow 1.15 are recorded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def files_of(folder: Path) -> list[str]:
-    """What is in a folder; names that are never the same twice have a star."""
+    """The files in a folder; a star replaces parts of names that differ by run."""
     found = set()
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()

@@ -1,8 +1,8 @@
 """Spares tests the second that TensorFlow waits after each trace of a replica.
 
-The thread of the replica is about to end when `Coordinator.join` looks whether it has,
-and the next look is a second later. A `fit` under `ParameterServerStrategy` waits so
-two or three times before its first step.
+`Coordinator.join` checks whether the thread of the replica has ended just before the
+thread ends, and checks again only a second later. In this way a `fit` under
+`ParameterServerStrategy` waits two or three times before its first step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LOOK_SECS = 0.01
 
 
 def look_often() -> None:
-    """Lets every `tf.train.Coordinator` of this process look again soon."""
+    """Lets every `tf.train.Coordinator` of this process check again soon."""
     coordinator: Any = tf.train.Coordinator
     wait = coordinator.wait_for_stop
 

@@ -40,7 +40,7 @@ def fit_ramp(keras: Any, callbacks: list[Any], epochs: int = 2, **options: Any) 
 
 
 def session_ramp(callbacks: list[Any], steps: int = 6, **options: Any) -> list[float]:
-    """The same weight in a session; its value after each step."""
+    """Trains the same weight in a session; returns its value after each step."""
     found: list[float] = []
     with tf.Graph().as_default():
         weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer())
@@ -62,7 +62,7 @@ def session_ramp(callbacks: list[Any], steps: int = 6, **options: Any) -> list[f
 
 
 def served(path: Path, features: Any) -> Any:
-    """What the exported model gives; the one output."""
+    """The output of an exported model, which has one input and one output."""
     signature = tf.saved_model.load(str(path)).signatures["serving_default"]
     (name,) = signature.structured_input_signature[1]
     (output,) = signature(**{name: tf.constant(features)}).values()

@@ -102,8 +102,8 @@ def test_a_run_goes_on_from_the_checkpoint_and_a_finished_one_does_nothing(
     resumed = train(6)
     straight = loop().train(data, max_steps=6)
     assert resumed.global_step == 6
-    # The input starts again with the restart, so only the first three batches and
-    # then the same three were seen.
+    # A restart begins the input again, so the resumed run has seen the same three
+    # batches twice.
     again = train(6)
     assert again.global_step == 6
     np.testing.assert_array_equal(
@@ -187,7 +187,7 @@ def test_a_callback_stops_the_loop_and_restores_the_best_weights() -> None:
         epochs=9,
         validation_fn=lambda: data(2, repeat=False),
     )
-    # The loss falls, the callback wants it to rise: epoch 0 is the best.
+    # The loss falls and the callback wants it to rise, so epoch 0 is the best.
     assert run.global_step == 2 * STEPS_PER_EPOCH
     best = log.logs("watch", "on_epoch_end")[0]["val_loss"]
     final = loop().evaluate(lambda: data(2, repeat=False), variables=run.variables)

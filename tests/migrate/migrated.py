@@ -1,6 +1,6 @@
 """The programs of this folder and what they leave behind: losses, steps and files.
 
-This file also runs on Python 3.7, with which TensorFlow 1.15 records its results.
+This file also runs on Python 3.7, where the results of TensorFlow 1.15 are recorded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "migrated_programs.json"
-# Program -> the TensorFlow that runs it as it stands.
+# Program -> the TensorFlow that runs it unchanged.
 NATIVE = {
     "monitored_session": "2.15",
     "raw_session": "1.15",
@@ -28,7 +28,7 @@ NATIVE = {
     "pure_hooks": "2.15",
     "scaffold": "2.15",
 }
-# What a program prints; what TensorFlow logs goes elsewhere.
+# The lines that a program prints; TensorFlow's log is in another stream.
 _TELLS = re.compile(
     r"^((?:step|loss|w|x|own|listener|train|eval|seen|predicted)\b[^\n]*)$", re.M
 )

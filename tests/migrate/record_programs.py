@@ -2,9 +2,9 @@
 
     PYTHONPATH=tests/helpers python tests/migrate/record_programs.py [NAME...]
 
-With the Python of TensorFlow 2.15.1, and once more with that of TensorFlow 1.15.5:
-`tests/run/record_program_losses.py` says how to make it. Nothing of hookbridge is
-imported; the rows of other versions stay.
+Run it with the Python of TensorFlow 2.15.1, and again with that of TensorFlow 1.15.5;
+`tests/run/record_program_losses.py` says how to install the latter. Nothing of
+hookbridge is imported; the rows of other versions stay.
 """
 
 from __future__ import annotations

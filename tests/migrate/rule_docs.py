@@ -1,4 +1,4 @@
-"""The pages of the rules, from the docstrings of their modules."""
+"""Makes the documentation of the rules from the docstrings of their modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def modules() -> dict[str, ModuleType]:
 
 def section(name: str, module: ModuleType) -> str:
     """The part of docs/migration.md about one rule."""
-    # Not `__doc__`: Python 3.13 takes the indentation off, and a diff has some.
+    # Not `__doc__`: Python 3.13 removes the indentation, which a diff needs.
     tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
     text = (ast.get_docstring(tree, clean=False) or "").strip()
     first, diff, *after = text.split("\n\n", 2)

@@ -1,7 +1,7 @@
-"""Rewritten programs run on the newest TensorFlow and do what they did on theirs.
+"""Rewritten programs do on the newest TensorFlow what the originals did on their own.
 
-`record_programs.py` has recorded those of `programs/`; the programs of `tests/run` are
-recorded by `record_program_losses.py` there.
+`record_programs.py` has recorded the programs of `programs/`;
+`tests/run/record_program_losses.py` has recorded those of `tests/run`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from hookbridge.migrate.rewriting import files
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 if tf.__version__.startswith("2.15."):
-    # What is rewritten for a newer TensorFlow asks for tf_keras, unless it is told not
-    # to: the Keras of 2.15 is Keras 2 itself.
+    # Programs rewritten for a newer TensorFlow ask for tf_keras. This turns it off: the
+    # Keras of 2.15 is Keras 2 itself.
     ENVIRONMENT["TF_USE_LEGACY_KERAS"] = "0"
 AT_A_TIME = 2
-# Printed digits differ in the last place; TF 1.15 and 2.21 add in another order.
+# The last printed digits differ: TF 1.15 and 2.21 add numbers in different orders.
 RELATIVE, ABSOLUTE = 1e-4, 1e-6
 
 
@@ -58,9 +58,9 @@ def run(name: str, folder: Path, server: ForkServer, **options: Any) -> Ran:
     return Ran(ended.returncode, output, told(ended.stdout), files_of(folder), done)
 
 
-# The Estimators in these are gone afterwards.
+# The rewrite removes the Estimators of these programs.
 AT_HAND = ("keras_at_hand", "keras_both")
-# Runs beside the programs as they are rewritten by default: with `--native`.
+# These programs are also rewritten with `--native`.
 NATIVELY = ("pure_hooks", "custom_hooks")
 
 
@@ -68,7 +68,7 @@ NATIVELY = ("pure_hooks", "custom_hooks")
 def runs(
     tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
 ) -> Iterator[dict[str, Future[Ran]]]:
-    """The runs of all programs, some at a time."""
+    """The runs of all programs, a few at a time."""
     folder = tmp_path_factory.mktemp("programs")
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         found = {
@@ -99,7 +99,7 @@ def assert_tells_the_same(
         assert all(
             math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE) for a, b in pairs
         ), (now, before)
-    # The state of carried callbacks stands beside the checkpoints.
+    # With `more_files`, state files of callbacks may stand beside the checkpoints.
     assert ran.files == expected["files"] or more_files
     assert set(ran.files) >= set(expected["files"])
 
@@ -119,7 +119,7 @@ def test_losses_steps_and_files_are_those_of_the_original(
     ran = runs[name].result()
     assert not ran.rewritten.todos
     if name == "sync_replicas":
-        # Whether a loss is read before or after the update is TensorFlow's choice.
+        # TensorFlow may read a loss before or after the update.
         ran = ran._replace(told=distinct(ran.told))
         recorded = {name: {**recorded[name], "told": distinct(recorded[name]["told"])}}
     assert_tells_the_same(ran, recorded[name])
@@ -131,7 +131,7 @@ def test_early_stopping_stops_where_the_original_does(
     ran = runs["early_stopping"].result()
     assert ran.code == 0, ran.output[-3000:]
     (now,), (was,) = map(numbers, ran.told), map(numbers, _told(recorded))
-    # TensorFlow's hook reads the step before or after the update of its run.
+    # TensorFlow's hook may read the step before or after the update of its run.
     assert abs(now[0] - was[0]) <= 1
     assert now[1] == 2 - 2 ** (1 - now[0]) == pytest.approx(was[1], abs=0.07)
 
@@ -147,7 +147,7 @@ def test_natively_too(
 ) -> None:
     ran = runs[f"{name} native"].result()
     assert_tells_the_same(ran, recorded[name], more_files=True)
-    # Guests can join: as_hooks is where the hooks were.
+    # Guests can be added, because `as_hooks` stands where the hooks were.
     assert "as_hooks(" in ran.rewritten.source
     is_pure = name == "pure_hooks"
     assert ("keras.callbacks.Callback" in ran.rewritten.source) is is_pure
@@ -172,7 +172,7 @@ def test_the_parity_test_of_a_class_passes(
     text = runs["pure_hooks native"].result().rewritten.parity_test
     test = tmp_path / "test_parity_pure_hooks.py"
     test.write_text(text, "utf-8")
-    # It notices a callback that does something else.
+    # The test has to notice a callback that does something else.
     both = text.count("self.seen += 1")
     assert both == 2
     head, _, tail = text.rpartition("self.seen += 1")
@@ -197,7 +197,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     own = {folder / main.partition("/")[0] for main in mains}
     for done in files.rewrite_files(sorted(own)):
         assert isinstance(done, files.FileRewrite), done
-        # Supervisor runs as it is; it only calls no hooks.
+        # Supervisor runs unchanged; its TODO only says that it calls no hooks.
         assert {todo.code for todo in done.result.todos} <= {"SUPERVISOR"}
         if done.result.changed:
             files.write(done)
@@ -205,7 +205,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def without_shards(names: list[str]) -> list[str]:
-    """Names of files, the parts of a checkpoint's data as one.
+    """Names of files; all data parts of a checkpoint have the same name.
 
     TensorFlow 1.15 wrote some checkpoints in more parts than TensorFlow 2 does.
     """
@@ -257,5 +257,5 @@ def test_whole_programs_run_without_a_launcher(
     assert [key for key, _ in now] == [key for key, _ in was]
     for (key, loss), (_, before) in zip(now, was, strict=True):
         assert math.isclose(loss, before, rel_tol=RELATIVE, abs_tol=ABSOLUTE), key
-    # The names of checkpoints have the steps.
+    # This compares the steps too: the names of checkpoints have them.
     assert left == without_shards(recorded["files"])

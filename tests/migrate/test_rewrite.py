@@ -368,7 +368,7 @@ def test_a_class_that_another_file_uses_stays_a_hook(tmp_path: Path) -> None:
     assert "another file uses `Counts`" in done.source
     (tmp_path / "counts.py").write_text(done.source)
     assert natively(tmp_path).source == done.source
-    # Without --native nobody asked.
+    # Without `--native` no TODO says why a hook stays a hook.
     assert not migrate.rewrite(COUNTS).todos
 
 

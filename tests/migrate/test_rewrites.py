@@ -1,7 +1,7 @@
 """Each rule of a rewrite: what it changes, and what it leaves.
 
-The cases of a rule are in a file of its own in `rewrites/`. A text without an import
-stands below `import tensorflow as tf`.
+Each rule has its own file of cases in `rewrites/`. A text without an import gets the
+line `import tensorflow as tf` above it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HEADER = "import tensorflow as tf\n"
 
 
 class Case(NamedTuple):
-    """Two texts; the same one twice where nothing is to be done."""
+    """The texts before and after a rule; equal if the rule has nothing to do."""
 
     rule: str
     name: str

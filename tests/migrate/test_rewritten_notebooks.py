@@ -1,4 +1,4 @@
-"""Notebooks: their code is rewritten as one program, the rest of them stays."""
+"""The code of a notebook is rewritten as one program; the rest of it stays."""
 
 from __future__ import annotations
 

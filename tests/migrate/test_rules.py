@@ -1,4 +1,4 @@
-"""The table of rules: documented, without doubles, and true of the real TensorFlow."""
+"""The table of rules: documented, without duplicates, true of the real TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hookbridge.migrate.scan`: what it finds, and what it makes of bad files."""
+"""`hookbridge.migrate.scan`: what it finds, and how it reports bad files."""
 
 from __future__ import annotations
 

@@ -26,9 +26,10 @@ from browser import Page, open_page
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
-# Older TensorBoards import `pkg_resources`, which newer setuptools have no more.
+# Older TensorBoards import `pkg_resources`, which newer setuptools no longer have.
+_TENSORBOARD = importlib.metadata.version("tensorboard").split(".")
 TENSORBOARD_WORKS = importlib.util.find_spec("pkg_resources") is not None or (
-    importlib.metadata.version("tensorboard").split(".") >= ["2", "20"]
+    tuple(map(int, _TENSORBOARD[:2])) >= (2, 20)
 )
 _ENVIRONMENT = {
     **os.environ,
@@ -74,7 +75,7 @@ def tensorboard(directory: Path) -> Iterator[str]:
 
 
 def open_tensorboard(address: str, picture: Path) -> Page:
-    """Opens the charts of loss and accuracy, once more if they are not drawn yet."""
+    """Opens the charts of loss and accuracy, again while they are not drawn yet."""
     for _ in range(10):
         page = open_page(
             f"{address}?runFilter=tensorboard&tagFilter=epoch_(loss|acc)&smoothing=0"
@@ -83,7 +84,7 @@ def open_tensorboard(address: str, picture: Path) -> Page:
             size=(1400, 640),
             waiting_secs=60,
         )
-        if lines_in(page) >= 8:  # training and validation, of both loops, twice
+        if lines_in(page) >= 8:  # two charts: training and validation of both loops
             break
     return page
 
@@ -94,7 +95,7 @@ def lines_in(page: Page) -> int:
 
 
 def part_of(report: Path, anchor: str) -> Path:
-    """The report from a heading on: the browser takes pictures of a page's begin."""
+    """The report from a heading on: the browser pictures only the top of a page."""
     style = f"<style>body > :not(#{anchor}, #{anchor} ~ *) {{ display: none }}</style>"
     path = report.with_name(f"{anchor}.html")
     path.write_text(report.read_text("utf-8") + style, encoding="utf-8")

@@ -60,7 +60,7 @@ def test_the_report_shows_both_loops_and_asks_for_nothing(
     for anchor in ("curves", "order", "timelines", "events", "costs", "versions"):
         assert f'id="{anchor}"' in page.dom
     for guest in ("ActivityHook", "ProgressCallback"):
-        # In the order and over time, in each loop.
+        # Once in the order of events and once over time, for each loop.
         assert page.dom.count(f">{guest}</text>") == 4
     assert "Every guest saw the documented events everywhere." in page.dom
     assert picture.read_bytes().startswith(PNG)

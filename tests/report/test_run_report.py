@@ -65,7 +65,7 @@ def test_the_curves_of_all_runs_lie_over_each_other(tmp_path: Path) -> None:
     runs = [Run(name, f"<{name}>", tmp_path / name) for name in ("session", "fit")]
     page = as_html(RunReport("A & B", "Sums up.", runs))
     assert "<title>A &amp; B</title>" in page and "&lt;session&gt;" in page
-    # The loss is drawn once, and said to be in the event files too.
+    # The loss is drawn once; the page says that it is in the event files too.
     assert page.count("<figure>") == 2
     assert page.count("<polyline") == 4
     assert "last: session 2, fit 2.5; by epoch, in log.csv, also " in page
@@ -110,7 +110,7 @@ def test_open_takes_the_browser_that_the_user_names(
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > "{tmp_path}/opened"\n')
     browser.chmod(0o755)
-    # `webbrowser` reads it once for each process.
+    # Otherwise `webbrowser` may have read the variable BROWSER already.
     monkeypatch.setattr("webbrowser._tryorder", None)
     monkeypatch.setenv("BROWSER", str(browser))
     path = write_html(RunReport("t", "s", []), tmp_path)

@@ -1,4 +1,4 @@
-"""The order of events with its repetitions told once, and the pictures made of it."""
+"""The order of events, in which repetitions are told once, and its pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def events(*names: str) -> list[Event]:
 
 
 def told(items: list[Item]) -> list[object]:
-    """The names of the events; `(times, [...])` for what repeats."""
+    """The names of the events; `(times, [...])` for a repetition."""
     return [
         item.event if isinstance(item, Column) else (item.times, told([*item.items]))
         for item in items
@@ -41,7 +41,7 @@ def test_steps_then_epochs_are_told_once() -> None:
 
 
 def test_a_step_is_told_from_its_begin() -> None:
-    """Although the end of one step and the begin of the next one repeat as well."""
+    """A sequence from the middle of one step to that of the next repeats as well."""
     line = Timeline("p", 0, ("H", "C"), events("on_epoch_begin", *STEP[1:], *STEP * 9))
     assert told(story(line)) == ["on_epoch_begin", *STEP[1:], (9, list(STEP))]
 

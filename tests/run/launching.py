@@ -1,7 +1,8 @@
 """Starts `hookbridge run` as a process of its own.
 
-`launch` starts an interpreter, for tests of how a process begins and ends. What a whole
-program does is the same in a fork of a process without TensorFlow, which is quicker.
+`launch` starts an interpreter, for tests of how a process begins and ends.
+`launch_fork` is quicker: it forks a process without TensorFlow. A whole program does
+the same in such a fork.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The whole programs of this folder, how they are run, and the losses they print.
 
-This file also runs on Python 3.7, with which TensorFlow 1.15 records its losses.
+This file also runs on Python 3.7, where the losses of TensorFlow 1.15 are recorded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Program(NamedTuple):
     Attributes:
       file: its main file, below `programs/`; `FOLDER: MODULE` for `-m MODULE`.
       arguments: its command line. It writes into the working directory only.
-      native: the TensorFlow that runs it as it stands, `UNTOUCHED` or `TOUCHED`.
+      native: the TensorFlow that runs it unchanged, `UNTOUCHED` or `TOUCHED`.
     """
 
     file: str
@@ -29,13 +29,13 @@ class Program(NamedTuple):
     native: str = UNTOUCHED
 
     def command(self) -> list[str]:
-        """What follows `python`, or `hookbridge run`."""
+        """The words after `python`, or after `hookbridge run`."""
         _, colon, module = self.file.partition(": ")
         main = ["-m", module] if colon else [str(PROGRAMS_DIR / self.file)]
         return main + self.arguments.split()
 
     def python_path(self) -> str:
-        """The folder that `-m` is run in; empty for a file."""
+        """The folder in which `-m` has to find the module; empty for a file."""
         folder, colon, _ = self.file.partition(": ")
         return str(PROGRAMS_DIR / folder) if colon else ""
 
@@ -58,7 +58,7 @@ PROGRAMS = {
     "cifar": Program(
         "cifar/cifar_main.py", "--data-dir=d --job-dir=m --learning-rate=0.002"
     ),
-    # Queues into a MonitoredTrainingSession.
+    # Queues that feed a MonitoredTrainingSession.
     "queue_fed": Program("queue_fed/pictures_train.py", "--data_dir=d --train_dir=m"),
     # A hook feeds the learning rate.
     "resnet": Program("resnet/resnet_main.py", "--log_root=m --train_dir=t"),
@@ -80,18 +80,18 @@ PROGRAMS = {
     "ps_fit": Program("ps_fit.py", "", TOUCHED),
 }
 
-# One process for each task: SyncReplicasOptimizer, by flags.
+# SyncReplicasOptimizer: one process for each task, whose flags give the cluster.
 REPLICA = Program("mnist_replica.py", "--sync_replicas")
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
 _LOSS = re.compile(r"(\w*loss\w*)\s*[=:]\s*(" + _NUMBER + ")", re.IGNORECASE)
-# What the loggers of TensorFlow and absl put in front.
+# The prefixes that the loggers of TensorFlow and absl write.
 _PREFIX = re.compile(r"^(?:INFO:tensorflow:|[IWEF]\d{4} [^\]]*\] )")
 _STEP = re.compile(r"global step: (\d+)\), loss: (" + _NUMBER + ")")
 
 
 def losses_of(*outputs: str) -> list[tuple[str, str]]:
-    """All losses that a program printed, with their names, as it printed them.
+    """All losses in the outputs of a program: `(name, loss as printed)`.
 
     Two loggers may show the same line; it counts once.
     """
@@ -107,6 +107,6 @@ def losses_of(*outputs: str) -> list[tuple[str, str]]:
 
 
 def losses_by_step(output: str) -> list[tuple[str, str]]:
-    """The losses of the replica program, each step once, whoever printed it."""
+    """The losses of the replica program; a step that two workers print counts once."""
     steps = {int(step): loss for step, loss in _STEP.findall(output)}
     return [(str(step), steps[step]) for step in sorted(steps)]

@@ -1,21 +1,20 @@
-"""Records what the programs in `programs/` do on the TensorFlow they are for.
+"""Records the losses that the programs in `programs/` print, and their files.
 
-That is the losses that they print and the files that they leave.
-
-Most were never touched by `tf_upgrade_v2`; they run as they stand on TensorFlow 1.15.5
-with Python 3.7, tf.contrib included:
+Each program runs on the TensorFlow that it was written for. Most programs were never
+touched by `tf_upgrade_v2`; they run unchanged, with tf.contrib, on TensorFlow 1.15.5
+and Python 3.7:
 
     python3.7 -m venv tf115
     tf115/bin/pip install tensorflow==1.15.5 protobuf==3.20.3 numpy==1.18.5 "h5py<3"
     PYTHONPATH=tests/helpers tf115/bin/python tests/run/record_program_losses.py
 
 The others are recorded the same way with the Python of TensorFlow 2.15.1. Each call
-replaces the rows of the TensorFlow that runs it, or of the programs whose names it is
-given; nothing of hookbridge is imported.
+replaces the rows of all programs of the TensorFlow that runs it, or of those programs
+that are named. Nothing of hookbridge is imported.
 
-A program that shuffles a dataset and goes over it several times says
-`reshuffle_each_iteration=False`: with the same seed TensorFlow 1.15 shuffles later
-rounds, and the first one, in another order than TensorFlow 2 does.
+A program that shuffles a dataset and reads it several times has to set
+`reshuffle_each_iteration=False`. Otherwise, with the same seed, TensorFlow 1.15 and
+TensorFlow 2 shuffle all rounds, also the first one, in different orders.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def run(
 
 
 def results(program: Program) -> dict[str, Any]:
-    """What it prints and leaves, run alone."""
+    """The losses and the files of a program that runs alone."""
     with tempfile.TemporaryDirectory() as folder:
         process = run(program, folder=folder)
         out, err = process.communicate()
@@ -72,7 +71,7 @@ def results(program: Program) -> dict[str, Any]:
 
 
 def replica_losses() -> list[tuple[str, str]]:
-    """Those of two synchronous workers and a parameter server."""
+    """The losses of two synchronous workers with a parameter server."""
     with socket.socket() as one, socket.socket() as two, socket.socket() as three:
         for probe in (one, two, three):
             probe.bind(("localhost", 0))
@@ -87,7 +86,7 @@ def replica_losses() -> list[tuple[str, str]]:
         out, err = worker.communicate()
         assert worker.returncode == 0, err
         printed += out
-    server.kill()  # it never ends by itself
+    server.kill()  # a server never ends by itself
     server.communicate()
     return losses_by_step(printed)
 

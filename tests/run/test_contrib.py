@@ -1,4 +1,4 @@
-"""tf.contrib under `hookbridge run`: what lives acts as on TensorFlow 1.15."""
+"""tf.contrib under `hookbridge run`: living names act as on TensorFlow 1.15."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE` on TensorFlow 1.15.5.
 RECORDED = Path(__file__).with_name("data") / "contrib_areas_1_15.json"
 
-# The arguments of each name that has code of ours, on TensorFlow 1.15.5.
+# Name of tf.contrib -> its arguments on TensorFlow 1.15.5.
 SIGNATURES = RECORDED.with_name("contrib_signatures_1_15.json")
 
 
 def is_close(a: Any, b: Any) -> bool:
-    """Whether two structures hold the same, numbers to float32's precision."""
+    """Whether two structures are equal, numbers to about the precision of float32."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(is_close(a[k], b[k]) for k in a)
     if isinstance(a, list) and isinstance(b, list):
@@ -60,7 +60,7 @@ def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
     done = launch_fork(launcher, "gone.py", cwd=CONTRIB)
     said = json.loads(done.stdout)
     assert said[:2] == ["placeholder", None]
-    # Where the program catches the error of an import, the import fails.
+    # If the program catches the ImportError of an import, that import fails.
     assert said[2] == "No module named 'tensorflow.contrib.image'"
     assert said[3] is False
     for text, name, line in zip(
@@ -88,5 +88,5 @@ def test_a_name_takes_the_arguments_of_1_15(name: str, arguments: str) -> None:
         found = inspect.unwrap(found.__init__).__get__(found)
     parameters = inspect.signature(found).parameters.values()
     names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
-    # TensorFlow's own may have more by now.
+    # TensorFlow's own functions may have got more arguments.
     assert (names if is_ours else names[: len(wanted)]) == wanted

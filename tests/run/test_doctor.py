@@ -1,4 +1,4 @@
-"""`hookbridge doctor` says who does something about each name that is missing."""
+"""`hookbridge doctor` tells who handles a missing name: `run`, `migrate`, a person."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_each_name_has_its_line_and_who_mends_it(
         one = by_name[name]
         assert (one["line"], one["run"], one["migrate"]) == (line, "", "")
         assert one["person"]
-    # What is left to a person comes first.
+    # Names that are left to a person come first.
     assert [bool(one["person"]) for one in found["found"][:3]] == [True, True, False]
 
 

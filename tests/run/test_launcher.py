@@ -16,7 +16,7 @@ TF1 = PROGRAMS / "tf1"
 
 
 def traceback_files(stderr: str) -> list[str]:
-    """The files that the lines of a traceback name."""
+    """The files that a traceback names."""
     return [
         line.split('"')[1]
         for line in stderr.splitlines()
@@ -35,8 +35,8 @@ def test_a_tf1_program_runs_unedited(session: Any) -> None:
     assert seen["losses"] == [9.0, 0.5625, 0.03515625]
     assert (seen["count"], seen["width"], seen["mode"]) == (3, 2, "train")
     assert "keras3" not in seen["keras"]
-    assert seen["helper"]  # modules of its own mean TensorFlow 1 too
-    assert seen["library"] == [False, False]  # everybody else sees TensorFlow 2
+    assert seen["helper"]  # the program's own modules get TensorFlow 1 too
+    assert seen["library"] == [False, False]  # other packages get TensorFlow 2
     (told,) = [x for x in session.stderr.splitlines() if "hookbridge run:" in x]
     assert "session.py: `import tensorflow` is tensorflow.compat.v1" in told
     assert "v1 behaviour" in told
@@ -123,7 +123,7 @@ def test_an_interrupt_ends_the_process_as_a_signal_does(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import os, signal\n"
-        # What starts the tests may ignore the signal, and its children do so too.
+        # The parent of the tests may ignore the signal, and children inherit that.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "os.kill(os.getpid(), signal.SIGINT)\n"
     )

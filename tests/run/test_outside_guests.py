@@ -28,7 +28,7 @@ def launcher() -> Iterator[ForkServer]:
 def both(
     program: str, folder: Path, launcher: ForkServer, *flags: str
 ) -> tuple[Done, Done]:
-    """A program whose guests come from outside, and one that has them itself."""
+    """Runs a program with guests from outside, and again with its own guests."""
     runs = []
     for name, given, words in (
         ("outside", (GUESTS, *flags), ()),
@@ -50,13 +50,13 @@ def csv_logs(folder: Path) -> dict[str, str]:
 
 
 def of_training(done: Done, name: str) -> list[str]:
-    """What was printed in one training of a program."""
+    """The lines printed in one training of a program, but for the making of guests."""
     text = done.stdout.partition(f"now {name}\n")[2].partition("now ")[0]
     return [line for line in text.splitlines() if "guest: made" not in line]
 
 
 def told(done: Done) -> list[str]:
-    """The lines of the launcher, without the one about the world."""
+    """The lines of the launcher, without the first one, which is about the world."""
     lines = [x for x in done.stderr.splitlines() if x.startswith("hookbridge run: ")]
     return lines[1:]
 
@@ -67,7 +67,7 @@ def test_sessions_and_estimators(tmp_path: Path, launcher: ForkServer) -> None:
         seen = of_training(outside, name)
         assert seen == of_training(inside, name)
         assert "guest: training begins" in seen
-        # The guest that stops the training does.
+        # The guest that stops the training has stopped it.
         assert len([x for x in seen if x.startswith("guest: epoch")]) == 2
     estimator = of_training(outside, "estimator")
     assert "val_loss=" in next(x for x in estimator if "guest: epoch 0" in x)
@@ -78,7 +78,7 @@ def test_sessions_and_estimators(tmp_path: Path, launcher: ForkServer) -> None:
     assert sorted(logs) == ["estimator/log.csv", "session/log.csv"]
     assert logs == csv_logs(tmp_path / "inside")
     assert of_training(outside, "../plain") == of_training(inside, "../plain")
-    # Anew for each: two trainings and an evaluation.
+    # Guests are made anew for each of two trainings and an evaluation.
     assert outside.stdout.count("guest: made") == 3
     (line,) = told(outside)
     assert "no guest joined `Session.run` in" in line
@@ -95,7 +95,7 @@ def test_fit(tmp_path: Path, launcher: ForkServer) -> None:
     logs = csv_logs(tmp_path / "outside")
     assert sorted(logs) == ["first/log.csv", "second/log.csv"]
     assert logs == csv_logs(tmp_path / "inside")
-    # The names of models are counted as without guests.
+    # Guests from outside do not change the automatic names of models.
     assert of_training(outside, "batches") == of_training(inside, "batches")
     assert outside.stdout.count("guest: made") == 2
     (line,) = told(outside)

@@ -1,6 +1,6 @@
 """Whole TF1 programs run unedited, with the losses of the TensorFlow they are for.
 
-`record_program_losses.py` has recorded those without hookbridge.
+`record_program_losses.py` has recorded these losses without hookbridge.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ABORTED = "terminate called without an active exception"
 def run(program: Program, folder: Path, server: ForkServer) -> Done:
     folder.mkdir()
     done = start(program, folder, server)
-    # A process whose losses were all there has aborted so at its exit, seen once.
+    # Seen once: a process printed all losses, then aborted with this text at its exit.
     if done.returncode == -signal.SIGABRT and ABORTED in done.stderr:
         done = start(program, folder, server)
     return done
@@ -58,7 +58,7 @@ def runs(
     tmp_path_factory: pytest.TempPathFactory,
     launcher: ForkServer,
 ) -> Iterator[dict[str, Future[Done]]]:
-    """The runs of the programs that were asked for, some at a time."""
+    """The runs of the programs of the chosen tests, a few at a time."""
     folder = tmp_path_factory.mktemp("programs")
     asked = [
         str(item.callspec.params["name"])
@@ -81,19 +81,19 @@ def recorded() -> dict[str, Any]:
 
 
 def same(printed: str, expected: str) -> bool:
-    """Whether two numbers are equal, as far as the digits that were printed say."""
+    """Whether two numbers are equal, to the precision of the printed digits."""
     places = len(expected.partition(".")[2])
     return math.isclose(
         float(printed), float(expected), rel_tol=RELATIVE, abs_tol=1.01 * 10**-places
     )
 
 
-# There far less has to be brought back; these go over all of it.
+# On TensorFlow 2.15 far fewer names are missing; these programs need all of them.
 ON_215 = ("iris", "mnist_towers", "cifar", "queue_fed", "experiment", "slim_nets")
 
 
 def names() -> list[str]:
-    """The programs that are run on this TensorFlow, which is not imported here."""
+    """The programs that run on this TensorFlow; found without importing it."""
     is_215 = importlib.metadata.version("tensorflow").startswith("2.15.")
     return [name for name in PROGRAMS if name in ON_215 or not is_215]
 

@@ -1,4 +1,4 @@
-"""A TF1 program that is told its cluster by flags, with real processes."""
+"""A TF1 program that gets its cluster by flags, with real processes."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_synchronous_replicas_have_the_losses_of_their_tensorflow(
     assert done.returncode == 0, done.stderr[-3000:]
     recorded = json.loads(RECORDED.read_text())["mnist_replica"]["losses"]
     expected = [pytest.approx(float(loss), rel=1e-5) for _, loss in recorded]
-    # The step is fetched in the run that moves it, so it may be one later; and a worker
-    # may have begun one step more.
+    # Only the losses are compared: the run that fetches the step also moves it, so the
+    # step may be one higher. A worker may also have begun one step more.
     losses = {float(loss) for _, loss in losses_by_step(done.stdout)}
     assert sorted(losses, reverse=True)[: len(expected)] == expected
     for task in ("chief 0", "worker 0"):

@@ -1,7 +1,9 @@
-"""Writes which names of tf.contrib live, for `hookbridge doctor`.
+"""Writes the list of living names of tf.contrib, for `hookbridge doctor`.
 
-`hookbridge run tests/run/write_living_names.py [FILE]`, where FILE has the names that
-TensorFlow 1.15 had, `{area: [names]}`; without it the names of the list are kept.
+    hookbridge run tests/run/write_living_names.py [FILE]
+
+FILE has the names of TensorFlow 1.15, `{area: [names]}`. Without FILE, the names of
+the present list are checked again.
 """
 
 import json
@@ -14,7 +16,7 @@ from hookbridge.migrate import contrib_names
 from hookbridge.run.contrib import namespace
 from hookbridge.run.contrib.gone import Gone
 
-# What each area's list is made of beside the names of 1.15: what older versions had.
+# Area -> modules whose names are added to those of 1.15: older versions had them.
 MORE = {"estimator": ["estimator.experimental"], "data": ["tf.compat.v1.data"]}
 
 

@@ -30,14 +30,14 @@ def hookbridge(
 
 
 def weights(folder: Path, names: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The newest checkpoint's variables, or those named."""
+    """The variables of the newest checkpoint: all, or those with the given names."""
     reader = tf.train.load_checkpoint(str(folder))
     wanted = names or tuple(reader.get_variable_to_shape_map())
     return {name: np.asarray(reader.get_tensor(name)) for name in wanted}
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> dict[str, float]:
-    """`name=value` of the last line that has one."""
+    """The `name=value` pairs of the last line that has any."""
     lines = [line for line in done.stdout.splitlines() if "=" in line]
     assert lines, done.stdout + done.stderr
     pairs = [word.partition("=") for word in lines[-1].split() if "=" in word]

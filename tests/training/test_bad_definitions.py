@@ -45,7 +45,7 @@ ROWS = "1,2,0\n3,4,1\n5,6,2\n7,8,1\n"
 
 
 def replaced(function: str, body: str) -> str:
-    """The good file with another body of one function."""
+    """The good file, in which a later definition replaces one function."""
     return f"{JOB}\n\ndef {function}:\n    {body}\n"
 
 
@@ -291,12 +291,12 @@ def test_a_loss_that_is_not_a_number(
     done = train(fork_server, tmp_path, loop)
     assert done.returncode == 1
     assert "job.py, line 9: `loss` became NaN." in last_line(done)
-    assert weights(tmp_path / "m")["global_step"] == 0  # from before the NaN
+    assert weights(tmp_path / "m")["global_step"] == 0  # saved before the NaN
 
 
 @contextlib.contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[bool]:
-    """A file system of that size in `folder`; False where none can be mounted."""
+    """Mounts a file system of the given size on `folder`; gives False if it cannot."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Every command of docs/examples.md, as it stands there."""
+"""Every command of docs/examples.md runs as it is written there."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def hooks():
     return [Losses()]
 """
 
-# The same model; the file is read while it can still choose what devices there are.
+# The same model, in a file that is read so early that it could still set up devices.
 CHOOSES = """
 import sys
 
@@ -157,7 +157,7 @@ def test_towers_of_fit_train_as_one_device(
     one, two = weights(tmp_path / "1"), weights(tmp_path / "2")
     assert two["global_step"] == one["global_step"] == 10
     if compat.is_keras3(keras):
-        return  # under a strategy it looks at the data first, which shuffles them anew
+        return  # under a strategy Keras 3 reads the data first, and so reshuffles them
     for name in WEIGHTS:
         np.testing.assert_allclose(two[name], one[name], atol=2e-5)
 
@@ -248,7 +248,7 @@ def test_a_training_shows_how_far_it_is_and_leaves_a_report(
 ) -> None:
     folder, results = noted[loop]
     told = results["train"][2]
-    # Into a pipe: plain lines, the first and the last among them.
+    # A pipe gets plain lines, among them the first and the last one.
     assert re.search(r"^epoch 2/2  step 20/20 .* loss \d", told, re.M), told
     page = (folder / "report.html").read_text("utf-8")
     assert "Training of noted.py" in page and "epoch_loss" in page

@@ -1,4 +1,4 @@
-"""The strategy of `--loop=fit`, by --num_towers and --devices."""
+"""The strategy that `--loop=fit` takes for --num_towers and --devices."""
 
 from __future__ import annotations
 

@@ -68,20 +68,16 @@ REFUSED = {"OrbaxCheckpoint", "SwapEMAWeights", "UpdateEmbeddingCallback"}
 _CONTAINERS = {"CallbackList"}
 
 
-def _v1_names(module: Any) -> bool:
-    return hasattr(module, "__path__") or not isinstance(module, type)
-
-
 def stock_of(keras: Any) -> list[str]:
     """Names of all callback classes that a Keras offers."""
     found = [
         name
         for name in dir(keras.callbacks)
-        if not _v1_names(getattr(keras.callbacks, name)) and name not in _CONTAINERS
+        if isinstance(getattr(keras.callbacks, name), type) and name not in _CONTAINERS
     ]
     experimental = getattr(keras.callbacks, "experimental", None)
     for name in dir(experimental) if experimental is not None else ():
-        if not _v1_names(getattr(experimental, name)):
+        if isinstance(getattr(experimental, name), type):
             inner = f"experimental.{name}"
             found.append(inner if inner in STOCK else name)
     return sorted(set(found))

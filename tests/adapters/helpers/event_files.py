@@ -18,7 +18,6 @@ def events(folder: Path) -> dict[str, list[tuple[int, Any]]]:
                 found.setdefault(f"{prefix}:graph", []).append((0, None))
             for value in event.summary.value:
                 number = None
-                plugin = value.metadata.plugin_data.plugin_name
                 if value.HasField("tensor"):
                     array = tf.make_ndarray(value.tensor)
                     number = (
@@ -27,6 +26,5 @@ def events(folder: Path) -> dict[str, list[tuple[int, Any]]]:
                         else None
                     )
                 key = f"{prefix}:{value.tag}"
-                del plugin
                 found.setdefault(key, []).append((event.step, number))
     return found

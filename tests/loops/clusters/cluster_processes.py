@@ -28,14 +28,15 @@ class Job:
     """A cluster of real processes on this machine.
 
     Attributes:
-      folder: `<task>.log` has what a task printed, `<task>.jsonl` its events.
-      script: what each process runs.
-      tasks: `"<type> <index>"`, each one process.
-      arguments: of the script: options as `name=value`.
+      folder: `<task>.log` has the output of a task, `<task>.jsonl` its events.
+      script: the file that each process runs.
+      tasks: `"<type> <index>"` of each process.
+      arguments: arguments of the script, as `name=value`.
       own: further arguments of single tasks.
       server: starts the tasks.
-      processes: the last one of each task.
+      processes: the last process of each task.
       ended: when a task's process ended, by the clock and by `idle_secs`.
+      ports: the ports of each task type.
     """
 
     folder: Path
@@ -73,13 +74,13 @@ class Job:
         self.processes[task] = self.server.start(command, environment, path)
 
     def poll(self) -> None:
-        """Notes who has ended."""
+        """Notes which processes have ended."""
         for task, process in self.processes.items():
             if process.poll() is not None:
                 self.ended.setdefault(task, (time.monotonic(), idle_secs()))
 
     def wait(self, tasks: Sequence[str] | None = None) -> dict[str, int | None]:
-        """Waits for tasks; exit codes of all, None for what still runs."""
+        """Waits for tasks; returns all exit codes, None for tasks that still run."""
         began = idle_secs()
         waited = self.processes if tasks is None else tasks
         while idle_secs() - began < TIMEOUT_IDLE_SECS:
@@ -90,7 +91,7 @@ class Job:
         return {task: process.poll() for task, process in self.processes.items()}
 
     def wait_for(self, task: str, event: str, times: int = 1) -> dict[str, Any]:
-        """Waits until a task noted an event so many times; the last of them."""
+        """Waits until a task has noted an event `times` times; returns the last one."""
         began = idle_secs()
         while idle_secs() - began < TIMEOUT_IDLE_SECS:
             noted = self.events(task, event)
@@ -102,32 +103,32 @@ class Job:
         raise AssertionError(f"{task} never noted {event}: {self.log(task)}")
 
     def events(self, task: str, event: str | None = None) -> list[dict[str, Any]]:
-        """What a task noted, in order."""
+        """The events that a task has noted, in order."""
         path = self.folder / f"{task.replace(' ', '_')}.jsonl"
         if not path.exists():
             return []
-        lines = path.read_text().split("\n")[:-1]  # the last may be in writing
+        lines = path.read_text().split("\n")[:-1]  # the last one may be incomplete
         noted = [json.loads(line) for line in lines]
         return [n for n in noted if event is None or n["event"] == event]
 
     def idle_secs_to_end(self) -> float:
-        """From the last step of all to the end of the last process."""
+        """Idle seconds from the last step of all to the end of the last process."""
         steps: list[float] = [
             n["idle"] for task in self.tasks for n in self.events(task, "step")
         ]
         return max(idle for _, idle in self.ended.values()) - max(steps)
 
     def send(self, task: str, number: int) -> None:
-        """Sends a signal."""
+        """Sends a signal to a task and its children."""
         os.killpg(self.processes[task].pid, number)
 
     def log(self, task: str) -> str:
-        """The end of what a task printed."""
+        """The end of the output of a task."""
         path = self.folder / f"{task.replace(' ', '_')}.log"
         return path.read_text(errors="replace")[-4000:]
 
     def logs(self) -> str:
-        """The ends of what all printed."""
+        """The ends of the outputs of all tasks."""
         return "\n".join(f"== {task}\n{self.log(task)}" for task in self.processes)
 
 
@@ -145,12 +146,12 @@ def job(
 
     Args:
       folder: gets logs and events.
-      script: file beside this one.
-      *arguments: of the script.
+      script: the name of a file beside this one.
+      *arguments: arguments of the script.
       server: starts the tasks.
       tasks: the tasks of the cluster.
       own: further arguments of single tasks.
-      start: those that are started; None starts all.
+      start: the tasks to start now; None starts all.
     """
     folder.mkdir(parents=True, exist_ok=True)
     it = Job(folder, script, tasks, arguments, own or {}, server)

@@ -21,7 +21,7 @@ v1 = tf.compat.v1
 
 
 class TestStopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Stops the training from that evaluation which the option counts to."""
+    """Stops the training in the evaluation whose number is the option."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class TestStopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
 
 
 def input_fn() -> Any:
-    """One batch for ever."""
+    """The same batch without end."""
     return tf.data.Dataset.from_tensors(([1.0, 2.0], [3.0, 5.0])).repeat()
 
 

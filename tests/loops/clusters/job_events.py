@@ -20,14 +20,14 @@ OPTIONS = dict(each.split("=", 1) for each in sys.argv[2:] if "=" in each)
 
 
 def note(event: str, **values: Any) -> None:
-    """Writes an event, with times that all processes of a machine share."""
+    """Writes an event, with times by clocks that all processes of a machine share."""
     at = {"at": time.monotonic(), "idle": idle_secs()}
     with EVENTS.open("a") as file:
         file.write(json.dumps({"event": event, **at, **values}) + "\n")
 
 
 class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Notes steps; misbehaves as the options say."""
+    """Notes steps; fails or stops where the options say so."""
 
     def begin(self) -> None:
         self.step = v1.train.get_global_step()
@@ -55,7 +55,7 @@ class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class Stopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Counts, so that it has a state; stops the training where it is told to."""
+    """Counts, so that it has a state; stops the training where the options say so."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class Stopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
 
 
 class Role(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Notes once each what a callback of its role is told in this process."""
+    """Notes each kind of event that its role gets in this process, once."""
 
     def __init__(self, role: str) -> None:
         super().__init__()

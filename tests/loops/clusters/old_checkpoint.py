@@ -1,4 +1,4 @@
-"""A checkpoint of plain TensorFlow of the model of `session_job.py`."""
+"""A checkpoint that plain TensorFlow writes for the model of `session_job.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OLD_STEP = 7
 
 
 def write_checkpoint(folder: Path) -> list[str]:
-    """Writes it, at step `OLD_STEP`; returns the names of its variables."""
+    """Writes the checkpoint of step `OLD_STEP`; returns the names of its variables."""
     with tf.Graph().as_default():
         slope = v1.get_variable("slope", [], initializer=v1.zeros_initializer())
         offset = v1.get_variable("offset", [], initializer=v1.zeros_initializer())

@@ -1,4 +1,4 @@
-"""One task of a cluster on plain TensorFlow, to see it hang.
+"""One task of a cluster on plain TensorFlow, to show that it hangs.
 
 TF_CONFIG=... python tests/loops/clusters/plain_job.py EVENTS [name=value ...]
 """
@@ -24,7 +24,7 @@ v1 = tf.compat.v1
 
 
 def main() -> None:
-    """Runs the task that `TF_CONFIG` names; `group_stop=1` adds the one hook."""
+    """Runs the task that `TF_CONFIG` names; `group_stop=1` adds `GroupStopHook`."""
     config = json.loads(os.environ["TF_CONFIG"])
     kind, index = config["task"]["type"], config["task"]["index"]
     server = tf.distribute.Server(config["cluster"], job_name=kind, task_index=index)

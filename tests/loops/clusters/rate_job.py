@@ -42,7 +42,7 @@ def session() -> None:
             with cluster.training_session(hooks) as opened:
                 while not opened.should_stop():
                     opened.run(train_op)
-                    # Without hooks: what the server has now.
+                    # Runs no hooks: reads the weight that the server has now.
                     value = opened._tf_sess().run(weight)
                     note("weight", value=float(value), device=weight.device)
 

@@ -26,7 +26,7 @@ v1 = tf.compat.v1
 def build(cluster: Any) -> tuple[Any, list[Any]]:
     """A line through two points; returns the train op and the hooks it needs."""
     x, y = tf.constant([1.0, 2.0]), tf.constant([3.0, 5.0])
-    if "batches" in OPTIONS:  # an iterator can hold up the end: docs/decisions/0005
+    if "batches" in OPTIONS:  # an iterator can delay the end: docs/decisions/0005
         dataset = tf.data.Dataset.from_tensors((x, y)).repeat(int(OPTIONS["batches"]))
         iterator = v1.data.make_initializable_iterator(dataset)
         v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)

@@ -22,7 +22,7 @@ v1 = tf.compat.v1
 
 
 class Epochs(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Notes where the other callbacks are as each epoch begins."""
+    """Notes the state of the other callbacks as each epoch begins."""
 
     def __init__(self, stopping: Any) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Epochs(tf.keras.callbacks.Callback):  # type: ignore[misc]
         note("epoch", epoch=epoch, rate=rate, wait=self._stopping.wait)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        # No checkpoint is written before all workers have restored theirs.
+        # Waits: no step is saved before all workers have restored their state.
         workers = int(OPTIONS.get("wait_for_workers", "0"))
         files = EVENTS.parent.glob
         while sum('"epoch"' in f.read_text() for f in files("*.jsonl")) < workers:

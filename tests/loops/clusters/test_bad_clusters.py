@@ -1,4 +1,4 @@
-"""What is wrong with a cluster is said before anything starts."""
+"""Mistakes in a cluster are reported before anything starts."""
 
 from __future__ import annotations
 

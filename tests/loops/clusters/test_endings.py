@@ -1,4 +1,4 @@
-"""Every process ends with the last step, whoever stops first and why."""
+"""Every process ends soon after the last step, whichever task stops first and why."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Way(NamedTuple):
     """How one task stops.
 
     Attributes:
-      argument: of the task that stops.
-      reason: what is said about it.
+      argument: the option of the task that stops.
+      reason: a part of the reported reason.
       fails: whether that task ends with an error.
       by_all: whether all tasks stop like this.
     """
@@ -43,7 +43,7 @@ WAYS = {
     "nan": Way("nan=0", "NaN loss", fails=True),
 }
 # `replicas_to_aggregate` below, at and above the number of workers; None: each worker
-# updates by itself.
+# updates alone.
 SIZES = (1, 2, 3, None)
 
 
@@ -66,7 +66,7 @@ CASES = [
 def jobs(
     tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
 ) -> Iterator[Any]:
-    """`jobs(case)`: the job and its exit codes; two jobs run at a time."""
+    """`jobs(case)` gives the job and its exit codes; two jobs run at a time."""
     folder = tmp_path_factory.mktemp("endings")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
 
@@ -104,8 +104,8 @@ def test_all_end(jobs: Any, case: Case) -> None:
         assert way.reason in left["reason"]
         if not way.by_all:
             assert left["reason"].startswith(f"{case.task}: ")
-        # A stop from elsewhere is a clean end: hooks get theirs, and callbacks, of
-        # which `on_train_end` is the chief's.
+        # A stop by another task is a clean end: hooks get `end` on each worker, and
+        # callbacks get `on_train_end` on the chief.
         assert it.events(task, "end")
         assert len(it.events(task, "train_end")) == int(task == "worker 0")
     for task in set(ALL) - failing:
@@ -118,7 +118,7 @@ def test_an_evaluator_ends_too_after_the_last_checkpoint(
 ) -> None:
     saved = tmp_path / "saved"
     reached = 0
-    # The second run finds the word of the first that it was over.
+    # The second run finds the marker that the first run has ended.
     for size, own in (
         ("aggregate=2", {"worker 1": ["stop_training_at=20"]}),
         ("asynchronous", {"worker 0": ["request_stop_at=20"]}),
@@ -136,7 +136,7 @@ def test_an_evaluator_ends_too_after_the_last_checkpoint(
         checkpoint = tf.train.latest_checkpoint(str(saved))
         before, reached = reached, int(checkpoint.rpartition("-")[2])
         assert reached >= before + 20
-        # Without the others' last steps, which an asynchronous chief may miss.
+        # Not equal: an asynchronous chief may miss the last steps of the others.
         assert abs(reached - it.events("worker 0", "end")[0]["step"]) <= 2
         steps = [noted["step"] for noted in it.events("evaluator 0", "evaluated")]
         assert steps[-1] == reached and sorted(set(steps)) == steps
@@ -156,7 +156,7 @@ def test_what_a_closed_session_ends_in_a_thread_is_no_failure() -> None:
         assert coord.joined
         coord.request_stop(tf.errors.CancelledError(None, None, "closed"))
         coord.request_stop(late)
-        with pytest.raises(ValueError, match="mine"):  # a user's is told as ever
+        with pytest.raises(ValueError, match="mine"):  # a user's error is raised
             try:
                 raise ValueError("mine")
             except ValueError as e:
@@ -167,7 +167,8 @@ def test_what_a_closed_session_ends_in_a_thread_is_no_failure() -> None:
 def test_a_batch_is_an_update_and_runs_without_one_are_counted(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    # Three gradients an update from two workers: a third of all runs waits at least.
+    # An update takes three gradients of two workers, so at least a third of all runs
+    # end no batch.
     with job(
         *(tmp_path, "session_job.py", "aggregate=3", "last_step=30"), server=fork_server
     ) as it:

@@ -25,7 +25,7 @@ from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
 from hookbridge.loops.tasks.local_cluster import free_ports
 
 TASKS = ("ps 0", "chief 0", "worker 0", "evaluator 0")
-# Which roles are told what in which process; `worker` and `split` differ at the end.
+# Process -> event -> roles that get it; `worker` and `split` differ in `train_end`.
 TOLD = {
     "chief 0": {
         "train": {"split", "chief", "worker", "all"},
@@ -41,7 +41,7 @@ TOLD = {
 
 
 def told(it: Job, task: str) -> dict[str, set[str]]:
-    """What callbacks of which roles were told in a process."""
+    """Event -> the roles whose callbacks got it in a process."""
     found: dict[str, set[str]] = {}
     for noted in it.events(task, "role"):
         found.setdefault(noted["told"], set()).add(noted["role"])
@@ -53,10 +53,10 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
     model_dir = tmp_path / "model"
-    # Of plain TensorFlow, as every checkpoint before there was a common stop.
+    # From plain TensorFlow: a checkpoint from before the job used hookbridge.
     names = write_checkpoint(model_dir)
     reached = OLD_STEP
-    # The second run finds the stop of the first one in the directory.
+    # Each later run finds the stop marker of the earlier one in the directory.
     for name, own in (
         ("first", {"worker 0": ["stop_training_at=30"]}),
         ("second", {"chief 0": ["request_stop_at=30"]}),
@@ -76,12 +76,12 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
         assert it.events("worker 0", "end") and it.events("chief 0", "train_end")
         checkpoint = tf.train.latest_checkpoint(str(model_dir))
         before, reached = reached, int(checkpoint.rpartition("-")[2])
-        # Both gradients of an update come from one task while the other is late. The
-        # evaluator stops the job after the second checkpoint that it sees, which is
-        # the first one of this run.
+        # While one task is late, both gradients of an update come from the other task.
+        # The evaluator stops the job after the second checkpoint that it sees, which
+        # is the first one of this run.
         assert reached >= before + (10 if name != "third" else 1)
         assert it.events("evaluator 0", "left")[0]["evaluated"] == reached
-        # The variables are those of the model, and no more.
+        # The checkpoint has the variables of the model, and no more.
         (graph,) = it.events("chief 0", "variables")
         saved = [name for name, _ in tf.train.list_variables(checkpoint)]
         assert saved == graph["names"] == names
@@ -125,7 +125,7 @@ def test_a_worker_that_sleeps_until_the_job_is_over(
     ) as it:
         codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
-    # The server was there for it: without it there would be no such end.
+    # The server stayed for the worker: otherwise the worker could not end well.
     (_, served), (_, worked) = it.ended["ps 0"], it.ended["worker 1"]
     assert served > worked - 5
     assert it.events("worker 1", "left"), it.log("worker 1")
@@ -162,6 +162,6 @@ def test_a_stop_from_outside_ends_with_a_chief_that_is_gone(tmp_path: Path) -> N
         cluster = {job: (f"127.0.0.1:{port}",) for job, port in ports.items()}
         config = ClusterConfig(cluster, "evaluator", 0)
         end = JobEnd(str(tmp_path), config, lost_secs=1)
-        assert not end.is_over()  # it was there
+        assert not end.is_over()  # the chief is up
     with pytest.raises(errors.ClusterError, match="The chief is gone for 1 s"):
         stop_from_outside(config, "evaluator: for this test", end)

@@ -1,4 +1,4 @@
-"""Processes that are killed, preempted, late or slow."""
+"""Jobs whose processes are killed, preempted, late or slow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hookbridge.loops.clusters.serve import AFTER_CHIEF_UNSEEN_SECS, LOOK_SECS
 
 
 def wait_for_steps(it: Job) -> None:
-    """Returns when both workers are in the middle of it."""
+    """Returns when both workers are in the middle of their training."""
     for task in ("worker 0", "worker 1"):
         it.wait_for(task, "first_batch")
     time.sleep(0.5)
@@ -35,7 +35,7 @@ def test_killed_worker_stalls_nobody_and_comes_back(
         it.send("worker 1", signal.SIGKILL)
         it.wait(["worker 1"])
         before = len(it.events("worker 0", "step"))
-        # Both gradients of each step come from the chief now.
+        # Now both gradients of each step come from the chief.
         it.wait_for("worker 0", "step", before + 20)
         it.start("worker 1")
         codes = it.wait()
@@ -50,7 +50,7 @@ def test_a_server_does_not_wait_for_a_worker_that_was_killed_for_good(
 ) -> None:
     with job(tmp_path, "session_job.py", server=fork_server) as it:
         wait_for_steps(it)
-        time.sleep(LOOK_SECS)  # the server has seen it
+        time.sleep(LOOK_SECS)  # the server has seen the worker
         it.send("worker 1", signal.SIGKILL)
         it.wait(["worker 1"])
         it.send("worker 0", signal.SIGTERM)
@@ -101,7 +101,7 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(
     ended = first.events("worker 0", "end")[0]["step"]
     batches = first.events("worker 0", "train_end")[0]["batches"]
     reached = int(tf.train.latest_checkpoint(str(saved)).rpartition("-")[2])
-    # The chief's thread may apply gradients that had come while hooks end.
+    # While hooks get `end`, a thread of the chief may still apply gradients.
     assert ended - 1 <= reached <= ended
     assert variables(saved) == names
 
@@ -113,7 +113,7 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(
     assert set(codes.values()) == {0}, second.logs()
     assert second.events("worker 0", "session")[0]["step"] == reached
     steps = second.events("worker 0", "end")[0]["step"] - reached
-    # The callback counts on from what it had counted.
+    # The callback continues its count from the first run.
     assert second.events("worker 0", "train_end")[0]["batches"] > max(steps, batches)
 
 
@@ -125,7 +125,7 @@ def test_killed_chief_comes_back_and_lost_sessions_do(
     arguments = ("aggregate=2", "last_step=250", "save_steps=5", f"dir={tmp_path}/m")
     with job(tmp_path, "session_job.py", *arguments, own=own, server=fork_server) as it:
         it.wait_for("worker 0", "first_batch")
-        # Killed with a checkpoint to come back to, and before it loses its session.
+        # The kill comes after a checkpoint, and before the chief loses its session.
         while str(tf.train.latest_checkpoint(f"{tmp_path}/m")).endswith("ckpt-0"):
             time.sleep(0.05)
         it.send("worker 0", signal.SIGKILL)
@@ -134,7 +134,7 @@ def test_killed_chief_comes_back_and_lost_sessions_do(
         codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
     assert it.idle_secs_to_end() <= 10, it.logs()
-    # Started again it goes on from its last checkpoint, and so after the loss.
+    # The chief goes on from its last checkpoint, after the kill and after the loss.
     first, again, third = (noted["step"] for noted in it.events("worker 0", "session"))
     assert first == 0 < again <= third
     assert len(it.events("worker 1", "session")) == 2
@@ -153,7 +153,7 @@ def test_late_and_slow_worker(tmp_path: Path, fork_server: ForkServer) -> None:
         server=fork_server,
     ) as it:
         it.wait_for("worker 0", "step", 5)  # the chief begins without it
-        with taken_port() as port:  # of a task that somebody starts meanwhile
+        with taken_port() as port:  # of one more task, started meanwhile
             it.ports["worker"].append(port)
             it.start("worker 2")
             it.wait(["worker 2"])
@@ -163,7 +163,7 @@ def test_late_and_slow_worker(tmp_path: Path, fork_server: ForkServer) -> None:
     assert codes.pop("worker 2") == 1
     assert f"ClusterError: Port {port} of `worker` 2" in it.log("worker 2")
     assert codes == dict.fromkeys(ALL, 0), it.logs()
-    # Not the 30 seconds that TensorFlow's own worker waits, and it took part.
+    # It waits less than the 30 seconds of TensorFlow's own worker, and takes part.
     start_of_late, session_of_late = (
         it.events("worker 1", event)[0]["idle"] for event in ("start", "session")
     )
@@ -174,7 +174,7 @@ def test_late_and_slow_worker(tmp_path: Path, fork_server: ForkServer) -> None:
 
 @contextlib.contextmanager
 def taken_port() -> Iterator[int]:
-    """A port that somebody else listens on."""
+    """A port on which another socket listens."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -188,7 +188,7 @@ def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
 ) -> None:
     saved = tmp_path / "saved"
     saved.mkdir()
-    # As on a full disk, writing raises an OSError.
+    # Writing raises an OSError, as on a full disk.
     (saved / "hookbridge_stop.json.part").mkdir()
     with job(
         *(tmp_path, script, f"dir={saved}", "aggregate=2"),
@@ -197,7 +197,7 @@ def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
         server=fork_server,
     ) as it:
         codes = it.wait()
-    # The other two end well: the chief has taken leave of them.
+    # The other two end well: the chief has told them that it leaves.
     assert codes == {"chief 0": 1, "worker 0": 0, "ps 0": 0}, it.logs()
     log = (tmp_path / "chief_0.log").read_text()
     assert log.splitlines()[-1] == "ValueError: the hook of this worker fails"

@@ -36,5 +36,5 @@ def test_in_fit(tmp_path: Path, fork_server: ForkServer) -> None:
     assert set(codes.values()) == {0}, it.logs()
     (noted,) = it.events("chief 0", "weight")
     assert "/job:ps" in noted["device"]
-    # Two workers may run their steps in any order, each with its own rate.
+    # Two workers may run the steps in any order, so only the sum is known.
     assert noted["value"] == pytest.approx(sum(RATES), rel=1e-6)

@@ -1,4 +1,4 @@
-"""What the terminal shows of TensorFlow's records about a lost parameter server."""
+"""The terminal shows one line for a lost parameter server, not TensorFlow's records."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What plain TensorFlow does at the end of a cluster, and at its start.
+"""Jobs of plain TensorFlow that hang at the end of a cluster, or at its start.
 
-Each is watched for a few seconds only: long enough that a `SessionCluster` has ended
-(`test_endings.py`) or begun.
+Each job is watched for a few seconds only. In that time a `SessionCluster` would have
+ended (`test_endings.py`) or begun.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def hanging(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -
             )
             return stack.enter_context(context)
 
-        # Worker 1 stops by itself; the chief would need its gradients. It comes when
-        # the chief is ready, or it would look again after 30 seconds only.
+        # Worker 1 stops alone, and the chief would need its gradients. Worker 1 starts
+        # when the chief is ready: otherwise it would look again only after 30 seconds.
         stops = {"worker 1": ["request_stop_at=20", "late_secs=4"]}
         chief = start("chief", "aggregate=2", tasks=TWO, own=stops)
-        # Alone, so that only the closing of its own session can be in its way.
+        # The only worker, so that only closing its own session can delay it.
         close = start("close", "aggregate=1", "last_step=20", tasks=ONE)
-        # The chief comes after the worker has looked once.
+        # The chief starts after the worker has looked once.
         late = {"worker 0": ["late_secs=3"]}
         poll = start("poll", tasks=TWO, own=late)
         chief.wait_for("worker 1", "stopped")
@@ -72,7 +72,7 @@ def test_worker_does_not_see_that_the_chief_is_ready(hanging: Any) -> None:
     (waiting,) = it.events("worker 1", "waiting")
     (ready,) = it.events("worker 0", "session")
     it.poll()
-    # It looks again after 30 seconds, which may have passed by now.
+    # The worker looks again after 30 seconds, which may have passed by now.
     for session in it.events("worker 1", "session"):
         assert session["at"] - waiting["at"] >= 29
         assert session["at"] - ready["at"] > 5

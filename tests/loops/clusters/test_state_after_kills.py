@@ -1,4 +1,4 @@
-"""Every process of a job that was killed goes on with the state of its checkpoint."""
+"""After a job was killed, every process goes on with the state of its checkpoint."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from fork_server import ForkServer
 
 
 def state_of(latest: str, index: int) -> Any:
-    """The state that a worker has to go on from; worker 0 is the chief."""
+    """The state with which a worker has to go on; worker 0 is the chief."""
     own = Path(f"{latest}.hookbridge.worker-{index}.json")
     chief = Path(f"{latest}.hookbridge.json")
     return json.loads((own if index and own.exists() else chief).read_text())
 
 
 def one_step_less(folder: Path) -> str:
-    """Gives the newest checkpoint the name of one step less; returns its path.
+    """Renames the newest checkpoint to one step less; returns its path.
 
-    As if the other worker had made a step while the chief saved.
+    So it looks as if the other worker had made a step while the chief saved.
     """
     latest = tf.train.latest_checkpoint(str(folder))
     start, _, step = latest.rpartition("-")
@@ -58,7 +58,7 @@ def test_state_after_all_were_killed(
             first.send(task, signal.SIGKILL)
         first.wait()
     latest = one_step_less(saved)
-    # Read now: the next job's saver removes old checkpoints with their states.
+    # Read now, because the next job's saver removes old checkpoints and their states.
     states = [state_of(latest, index) for index in (0, 1)]
     last = f"last_step={int(latest.rpartition('-')[2]) + 100}"
     with job(
@@ -69,7 +69,7 @@ def test_state_after_all_were_killed(
         server=fork_server,
         start=("ps 0", "worker 0"),
     ) as second:
-        # The chief has saved in its new session when the other worker comes.
+        # The chief saves in its new session before the other worker starts.
         second.wait_for("worker 0", "epoch")
         second.start("worker 1")
         codes = second.wait()
@@ -80,7 +80,7 @@ def test_state_after_all_were_killed(
         (rate,) = state["loop"]["learning_rates"].values()
         wait = state["callbacks"][1]["state"]["wait"]
         assert rate < 0.001 and wait > 0
-        # An epoch that was under way may end first, with its reduction.
+        # An unfinished epoch may end first: `wait` and the rate then change once more.
         ended = noted["wait"] - wait
         assert ended in (0, 1)
         assert noted["rate"] == pytest.approx(rate * 0.9**ended)

@@ -1,4 +1,4 @@
-"""Clusters that the flags of TF1 programs describe."""
+"""Clusters described by the flags of TF1 programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session that cannot be closed at once does not hold its process up."""
+"""A session that cannot be closed at once does not delay its process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_close_returns_before_a_step_that_nothing_can_end(kind: str) -> None:
         def run() -> None:
             with pytest.raises((tf.errors.OpError, RuntimeError)):
                 session.run(step)
-                session.run(other)  # if the first one was let go well
+                session.run(other)  # if the first run ended without an error
             ended.set()
 
         thread = threading.Thread(target=run)

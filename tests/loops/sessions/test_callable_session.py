@@ -1,4 +1,4 @@
-"""What callable sessions do beside the recorded scenarios of the loop's events."""
+"""Callable sessions, apart from the recorded scenarios of the loop's events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def graph() -> Iterator[Any]:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What goes through `make_callable`, in the order in which it is made."""
+    """The fetches of each run through `make_callable`, in the order of the runs."""
     made: list[Any] = []
     original = v1.Session.make_callable
 
@@ -100,7 +100,7 @@ def test_other_elements_in_the_same_dict_are_other_fetches(
         fetches["x"] = b
         assert [session.run(fetches) for _ in range(2)] == [{"x": 2, "y": 2}] * 2
         assert [session.run({"x": a}) for _ in range(2)] == [{"x": 1}] * 2
-    assert len(calls) == 5  # the last set was known already
+    assert len(calls) == 5  # the last fetches had a callable already
 
 
 def test_fetching_nothing_is_no_error(graph: Any, calls: list[Any]) -> None:

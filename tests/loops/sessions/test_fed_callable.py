@@ -1,4 +1,4 @@
-"""Steps with feeds in callable sessions: as `Session.run`, and faster."""
+"""Steps with feeds in callable sessions give what `Session.run` gives, faster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def graph() -> Iterator[Any]:
 
 @pytest.fixture
 def fast(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was fed through a callable."""
+    """The arrays of each run that went through a callable."""
     made: list[Any] = []
     original = fed_callable.FedCallable.run
 
@@ -123,7 +123,7 @@ def test_what_is_fed_and_fetched_and_what_is_no_number(
 
 
 def test_hooks_of_a_fed_loop_see_everything(graph: Any, fast: list[Any]) -> None:
-    """Feeds of user and hook are merged, clashes raise, options go round it."""
+    """Feeds of user and hook are merged, and clashes raise."""
     x = v1.placeholder(tf.float32, [], name="x")
     rate = v1.placeholder_with_default(0.0, [], name="learning_rate")
     step = v1.train.get_or_create_global_step()

@@ -1,4 +1,4 @@
-"""A model function with all kinds of updates, and its data: for towers."""
+"""A model function with all kinds of updates, and data for it, to test towers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
     with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
         update = optimizer.minimize(loss, global_step=v1.train.get_global_step())
     average = tf.train.ExponentialMovingAverage(0.5)
-    with tf.control_dependencies([update]):  # has to see the updated kernel
+    with tf.control_dependencies([update]):  # `apply` has to see the updated kernel
         train_op = average.apply([kernel])
     return spec(mode, loss=loss, train_op=train_op)
 

@@ -1,4 +1,4 @@
-"""Towers that fetch a batch each from the input, and the devices they run on."""
+"""Towers that each fetch a batch from the input, and the devices of towers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_batch_each_gives_the_weights_of_one_large_batch(
         np.testing.assert_allclose(
             found[name], value, rtol=1e-4, atol=1e-6, err_msg=name
         )
-    # Every example counts in an evaluation, whatever is left for the last batch.
+    # Every example counts in an evaluation, also if the last batch is smaller.
     native, bridged = (job.evaluate(input_fn(7)) for job in (plain, ours))
     assert native.keys() == bridged.keys()
     for name, value in native.items():
@@ -81,7 +81,7 @@ def test_unknown_way_to_get_batches_is_refused() -> None:
 
 
 def test_more_towers_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Stands for a machine with two GPUs: no other way to have them on one without.
+    # Pretends that the machine has two GPUs.
     monkeypatch.setattr(
         tf.config, "list_physical_devices", lambda kind: [kind + ":0", kind + ":1"]
     )

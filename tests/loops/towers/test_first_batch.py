@@ -1,4 +1,4 @@
-"""A batch whose size only the data know is looked at before the training."""
+"""The first batch is read before training if the graph does not know its size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def generated() -> Any:
 
 
 def looked_up() -> Any:
-    """The table's initializer has to run first."""
+    """Data with a table, whose initializer has to run first."""
     keys = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2]))
     table = tf.lookup.StaticHashTable(keys, default_value=0)
     words = tf.data.Dataset.from_tensor_slices(["a", "b", "a", "b", "a"])
@@ -50,7 +50,7 @@ def of_any_rank() -> Any:
 @pytest.mark.parametrize("data", [plain, generated, looked_up, of_any_rank])
 def test_a_batch_that_does_not_divide(data: Callable[[], Any]) -> None:
     with tf.Graph().as_default() as graph:
-        # As in a cluster, whose devices are not there yet.
+        # As in a cluster whose devices do not exist yet.
         with tf.device("/job:worker/task:0/device:CPU:0"):
             batch = next_training_batch(data())
         before = len(graph.get_operations())
@@ -70,7 +70,7 @@ def test_what_divides_and_what_is_not_known_pass() -> None:
         check_first_batch({"scalar": tf.constant(1.0), "none": None}, 3)
         broken = plain().map(lambda x, _: tf.debugging.check_numerics(x / 0.0, "no"))
         check_first_batch(next_training_batch(broken), 3)
-        # Its queue would be waited for.
+        # Not read: a read would wait for the queue.
         names = v1.train.string_input_producer(["file"], num_epochs=1)
         check_first_batch(v1.placeholder_with_default(names.dequeue_many(8), [None]), 3)
 

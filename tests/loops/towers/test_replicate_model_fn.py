@@ -1,4 +1,4 @@
-"""A replicated model function computes what the model function computes."""
+"""A replicated model function gives the results of the model function."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_keras_model_and_optimizer_are_shared_by_the_towers(
 ) -> None:
     def keras_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
         start = keras2.initializers.GlorotUniform(seed=3)
-        layers = [  # without names: each call gives other ones
+        layers = [  # without names: each call makes new names
             keras2.layers.Dense(6, activation="tanh", kernel_initializer=start),
             keras2.layers.Dense(CLASSES, kernel_initializer=start),
         ]

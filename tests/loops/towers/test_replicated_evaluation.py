@@ -1,4 +1,4 @@
-"""Metrics of towers, some of which get no example of the last batch."""
+"""Metrics of towers when some towers get no example of the last batch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Metrics = Callable[[Any, Any, Any], dict[str, Any]]
 
 
 def model(metrics: Metrics, *, scalar: bool = False) -> Any:
-    """A model function with metrics of (labels, outputs, losses)."""
+    """A model function with `metrics(labels, outputs, losses)`."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         weight = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
@@ -57,7 +57,7 @@ def model(metrics: Metrics, *, scalar: bool = False) -> Any:
 
 def v1_metrics(labels: Any, outputs: Any, losses: Any) -> dict[str, Any]:
     return {
-        # The mean over no example is NaN.
+        # A mean over no examples is NaN.
         "loss_of_batches": v1.metrics.mean(
             tf.reduce_mean(losses), weights=tf.shape(losses)[0]
         ),
@@ -88,7 +88,7 @@ def test_keras_metrics_and_those_of_v1(keras2: Any, tmp_path: Path) -> None:
         mean, auc = keras2.metrics.Mean(), keras2.metrics.AUC()
         mean.update_state(losses)
         auc.update_state(labels, tf.sigmoid(outputs))
-        unused = keras2.metrics.Mean()  # nothing gives it its first value
+        unused = keras2.metrics.Mean()  # nothing initializes it
         unused.update_state(losses)
         mine = {"keras_mean": mean, "keras_auc": auc}
         return {**v1_metrics(labels, outputs, losses), **mine}

@@ -1,4 +1,4 @@
-"""Inputs of towers: sparse, as arrays, of unknown size, without v2 behaviour."""
+"""Inputs of towers: sparse, arrays, of unknown size, without v2 behaviour."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def sparse_rows(rows: list[list[int]], *, known: bool) -> Any:
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> Any:
-    """A bag of words; the words are sparse."""
+    """A bag-of-words model whose words are a sparse tensor."""
     table = v1.get_variable(
         "table", [WORDS, 2], initializer=v1.glorot_uniform_initializer(seed=1)
     )
     logits = tf.nn.embedding_lookup_sparse(
         table, features["words"], None, combiner="sum"
     )
-    # Rows without words at the end of a shard get no logits.
+    # The lookup gives no logits for rows without words at the end of a shard.
     size = tf.shape(features["x"])[0]
     logits = tf.pad(logits, [[0, size - tf.shape(logits)[0]], [0, 0]]) + features["x"]
     spec = hb.estimator.EstimatorSpec

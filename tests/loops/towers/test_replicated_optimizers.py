@@ -1,4 +1,4 @@
-"""Every optimizer and every way to use a replicated model function."""
+"""Replicated model functions with every optimizer and in every use."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
 
 
 def job(**changes: Any) -> dict[str, Any]:
-    """The job's functions; `changes` replace its settings."""
+    """The functions of `JOB`; `changes` replace its settings."""
     found: dict[str, Any] = {}
     exec(JOB, found)
     found.update(changes)
@@ -107,7 +107,7 @@ def test_towers_give_the_losses_and_weights_of_one(optimizer: str) -> None:
     made = job(make=OPTIMIZERS[optimizer])
     plain = trained(made)
     assert len(plain[0]) == STEPS
-    assert np.abs(plain[1]["table"] - 1).max() > 1e-3  # it did train
+    assert np.abs(plain[1]["table"] - 1).max() > 1e-3  # the training has changed it
     for towers in (1, 2, 4):
         ours = trained(made, lambda f, n=towers: hb.replicate_model_fn(f, num_towers=n))
         assert_same(ours, plain)

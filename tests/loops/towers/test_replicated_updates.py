@@ -1,4 +1,4 @@
-"""What a model function does around its updates, in towers as without them."""
+"""What a model function does around its updates is the same in towers as without."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ BATCH, STEPS = 8, 3
 
 def examples() -> Any:
     rng = np.random.default_rng(7)
-    # All shares of the features alike, so that averages over one are those of all.
+    # The features of all towers are equal, so averages over one share equal those over
+    # the batch.
     x = np.tile(rng.normal(size=(2, 4)), (BATCH // 2, 1)).astype(np.float32)
     noise = rng.normal(size=(BATCH, 1)).astype(np.float32)
     return x, x.sum(axis=1, keepdims=True) ** 2 + noise
@@ -89,7 +90,7 @@ def optimizer_in_a_scope(features: Any, labels: Any, mode: str) -> Any:
         loss = tf.reduce_mean(losses)
         steps = [
             v1.train.AdamOptimizer(0.01).minimize(each, var_list=[weight])
-            for each in (loss, 2 * loss)  # each has moments of its own
+            for each in (loss, 2 * loss)  # each has its own moments
         ]
     return spec(loss, tf.group(*steps))
 

@@ -1,4 +1,4 @@
-"""N towers compute what one tower computes."""
+"""N towers give the results of one tower."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ OPTIMIZERS = {
 
 
 class Record(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Fetches by name each step, as a user's hook does."""
+    """Fetches tensors by name in each step, as a user's hook does."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
@@ -136,7 +136,7 @@ def test_n_towers_give_the_weights_of_one(model: str, optimizer: str) -> None:
     for name, value in one.items():
         if name in initial and name not in ("global_step", "optimizer/learning_rate"):
             moved = max(moved, float(np.abs(value - initial[name]).max()))
-    assert moved > 1e-2  # it did train
+    assert moved > 1e-2  # it has trained
     for towers in (2, 4):
         assert runs[towers].global_step == STEPS
         assert runs[towers].variables.keys() == one.keys()
@@ -191,8 +191,8 @@ def test_update_ops_run_once_for_each_step() -> None:
         seen = v1.get_variable(
             "seen", [], initializer=v1.zeros_initializer(), trainable=False
         )
-        # Needs the batch, as batch normalisation does: the run that meets the end of
-        # the data must not count.
+        # It needs the batch, as batch normalisation does, so the run that finds the end
+        # of the data must not count.
         one = tf.cast(tf.reduce_sum(features) > -1e9, tf.float32)
         v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, seen.assign_add(one))
         return dense_model(features, labels, mode)
@@ -202,7 +202,7 @@ def test_update_ops_run_once_for_each_step() -> None:
 
 
 def test_the_step_without_data_updates_nothing() -> None:
-    # Adam decays its moments whether or not there are sparse gradients.
+    # Adam changes its moments even without gradients: one more update would show.
     adam = {"optimizer": v1.train.AdamOptimizer, "num_towers": 2}
     by_data = loop(embedding_model, **adam).train(token_data).variables
     by_steps = loop(embedding_model, **adam).train(
