@@ -52,7 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
       The exit code: 0 for success, 2 for a bad flag or argument (one line on
-      stderr says which), 1 if the job itself found something wrong.
+      stderr says which), 1 if the job itself found something wrong, 130 after Ctrl-C,
+      141 if the reader of the output has gone. `cluster` and `run` return the exit
+      code of what they ran.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in ("-h", "--help", "help"):

@@ -13,8 +13,10 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-lin
 HEAD = """# Command line
 
 `python -m hookbridge` is the same as `hookbridge`. Exit codes: 0 for success, 1 if the
-job itself found something wrong, 2 for bad input, with one line that says which. The
-page is written by `tests/helpers/write_command_line.py`.
+job itself found something wrong, 2 for bad input, with one line that says which, 130
+after Ctrl-C, 141 if the reader of the output has gone. `cluster` and `run` end with the
+exit code of what they ran. The page is written by
+`tests/helpers/write_command_line.py`.
 """
 
 
