@@ -1,4 +1,4 @@
-"""Keys and copies of structures of fetches."""
+"""Keys and copies of structures of fetches, and what is remembered by such keys."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ _MAPPINGS = (dict, collections.OrderedDict, collections.defaultdict)
 
 # Classes of elements met so far; `isinstance` for each fetch would cost too much.
 _element_types: set[type] = set()
+
+# A loop has only a few sets of fetches. The limit is for hooks that fetch something
+# else in every run: what is remembered of them must not fill the memory.
+MOST = 64
 
 
 class UnknownStructureError(TypeError):
@@ -80,3 +84,38 @@ def is_empty(fetches: Any) -> bool:
     if type(fetches) in _MAPPINGS:
         return all(map(is_empty, fetches.values()))
     return isinstance(fetches, (list, tuple)) and all(map(is_empty, fetches))
+
+
+class RecentlyUsed:
+    """What is remembered by keys: at least the `MOST` used last, at most twice as many.
+
+    Threads may share it: at worst an entry is not found and is made again.
+    """
+
+    def __init__(self) -> None:
+        # Entries are not moved in each use, which would cost time in each step: those
+        # of `_old` that are used come to `_new`; when it is full, it becomes `_old`.
+        self._new: dict[Any, tuple[Any, Any]] = {}
+        self._old: dict[Any, tuple[Any, Any]] = {}
+
+    def get(self, key: Any) -> Any:
+        """The value of a key, or None."""
+        found = self._new.get(key)
+        if found is None:
+            found = self._old.get(key)
+            if found is None:
+                return None
+            self.add(key, *found)
+        return found[0]
+
+    def add(self, key: Any, value: Any, keep: Any = None) -> None:
+        """Remembers a value.
+
+        Args:
+          key: identifies what the value depends on.
+          value: the value.
+          keep: the objects whose ids are in the key, if the value does not hold them.
+        """
+        if len(self._new) >= MOST and key not in self._new:
+            self._old, self._new = self._new, {}
+        self._new[key] = value, keep

@@ -26,8 +26,9 @@ from hookbridge.adapters.fit_loop.tapped_function import (
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.live_session.names import OUTPUTS
-from hookbridge.adapters.live_session.program import FunctionCache, SessionProgram
+from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.variables import as_int
+from hookbridge.structures import RecentlyUsed
 
 _BY_KEY = ("loss:", GRADIENTS)
 
@@ -80,13 +81,13 @@ class StepFunction:
         self._hints = tuple(n for n in sorted(likely) if not n.startswith(_BY_KEY))
         self._step = getattr(model, mode.step)
         self._counter = _counter() if mode is TRAIN and _needs_counter(model) else None
-        self.functions = FunctionCache()
+        self.functions = RecentlyUsed()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
         self._specs: Any = None
         self.names = eager_step.names_for(self._model)
-        self._variants = FunctionCache()
+        self._variants = RecentlyUsed()
         self._tapped: dict[frozenset[str], TappedFunction] = {}
         self._likely = self._keys
         self._first = self._make_function(self._keys, self._hints)

@@ -36,7 +36,7 @@ class StepCall:
         connected = (c.to_tensor for c in options.tensor_connection)
         self.from_dataset = {name.partition(":")[0] for name in connected}
         self._own = frozenset(options.feed)
-        self._plans: dict[Any, _Plan] = {}
+        self._plans = structures.RecentlyUsed()
         self.native = session._make_callable_from_options(options)
         self._outputs: Any = None
         self.last_feeds: dict[Any, Any] = {}
@@ -68,11 +68,11 @@ class StepCall:
             key = (structures.structure_key(wanted), *fed, asked)
         except structures.UnknownStructureError:
             key = None
-        plan = self._plans.get(key)
+        plan: _Plan | None = self._plans.get(key)
         if plan is None:
             plan = _Plan(self._graph, self._options, wanted, fed)
             if key is not None:
-                self._plans[key] = plan
+                self._plans.add(key, plan)
             if asked:
                 plan.options.run_options.MergeFrom(options)
             plan.make(self._session)

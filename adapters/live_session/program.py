@@ -18,39 +18,9 @@ import tensorflow as tf
 from hookbridge.adapters.live_session.closure import Closure
 from hookbridge.adapters.live_session.part import Part
 from hookbridge.adapters.live_session.resources import SessionResources, compiled
+from hookbridge.structures import RecentlyUsed
 
 v1 = tf.compat.v1
-
-# The limit is for hooks that fetch something else in every run: they would fill the
-# memory.
-_MOST = 64
-
-
-class FunctionCache:
-    """The functions added last, by what they depend on.
-
-    A cache that is kept with a model spares later runs the traces.
-    """
-
-    def __init__(self) -> None:
-        self._entries: dict[Any, tuple[Any, Any]] = {}
-
-    def get(self, key: Any) -> Any:
-        """The function of a key, or None."""
-        found = self._entries.get(key)
-        return None if found is None else found[0]
-
-    def add(self, key: Any, function: Any, keep: Any) -> None:
-        """Keeps a function.
-
-        Args:
-          key: identifies what the function depends on.
-          function: the function.
-          keep: the objects whose ids are in the key.
-        """
-        if len(self._entries) >= _MOST:
-            del self._entries[next(iter(self._entries))]
-        self._entries[key] = function, keep
 
 
 class SessionProgram:
@@ -105,7 +75,7 @@ class SessionProgram:
             graph, self.closure.after, dict.fromkeys([*names, *targets]), resources
         )
         self._concrete: Any = None
-        self.own_functions = FunctionCache()
+        self.own_functions = RecentlyUsed()
         # Resources of hooks end with the session.
         self.is_of_session = bool(
             self.closure.iterators
@@ -169,7 +139,7 @@ class SessionProgram:
         self,
         feed_values: Sequence[Any],
         step_values: Mapping[str, Any],
-        functions: FunctionCache | None = None,
+        functions: RecentlyUsed | None = None,
     ) -> list[Any]:
         """Runs everything without a step.
 

@@ -13,7 +13,7 @@ from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.part import build_op
 from hookbridge.adapters.live_session.plan import Plan
-from hookbridge.adapters.live_session.program import FunctionCache, SessionProgram
+from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.resources import SessionResources
 
 v1 = tf.compat.v1
@@ -51,7 +51,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         global_step: GlobalStep,
         run_step: StepRunner,
         last_values: Mapping[str, Any],
-        functions: FunctionCache | None = None,
+        functions: structures.RecentlyUsed | None = None,
     ) -> None:
         super().__init__(graph=graph)
         self._live_graph = graph
@@ -59,8 +59,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._run_step = run_step
         self._last_values = last_values
         self.read_last: set[str] = set()
-        self._functions = FunctionCache() if functions is None else functions
-        self._plans: dict[Any, Plan] = {}
+        self._functions = structures.RecentlyUsed() if functions is None else functions
+        self._plans = structures.RecentlyUsed()
         self._is_closed = False
         self._resources = SessionResources(graph, build_op)
         # Functions are called with this graph as the default one: entering a
@@ -109,11 +109,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         run_options.check(options)
         fed = self._feeds(feed_dict) if feed_dict else []
         key = (_key(fetches), tuple(t.name for t, _ in fed))
-        plan = self._plans.get(key)
+        plan: Plan | None = self._plans.get(key)
         if plan is None:
             tensors = [t for t, _ in fed]
             plan = Plan(self._live_graph, fetches, tensors, self._resources)
-            self._plans[key] = plan
+            self._plans.add(key, plan)
         if plan.is_plain_step:
             step = self._global_step.value
             with run_options.applied(options, run_metadata):

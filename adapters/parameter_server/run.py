@@ -34,6 +34,7 @@ from hookbridge.adapters.parameter_server.stops import (
     saves_after,
 )
 from hookbridge.adapters.parameter_server.values import StepLogs, StepValue
+from hookbridge.structures import RecentlyUsed
 
 v1 = tf.compat.v1
 
@@ -54,7 +55,7 @@ class ParameterServerRun(FitRun):
         # A step scheduled earlier whose events are being delivered now, or None.
         self._present: StepValue | None = None
         self._scheduled = ScheduledSteps(model)
-        self._split: dict[int, SplitProgram] = {}
+        self._split = RecentlyUsed()
         self._cached = cached_reads.of_model(model)
         self.delivery = Delivery(self._guard, self._load, connected_workers())
         end_with_threads(model.distribute_strategy)
@@ -176,9 +177,10 @@ class ParameterServerRun(FitRun):
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         assert self.global_step and isinstance(self._session, ClusterSession)
         into_step = self._into_step(program) if program.feeds else NO_FEEDS
-        split = self._split.get(id(program))
+        split: SplitProgram | None = self._split.get(id(program))
         if split is None:
-            split = self._split[id(program)] = SplitProgram(program)
+            split = SplitProgram(program)  # holds the program, so its id is not reused
+            self._split.add(id(program), split)
         known: list[Any] = []
         if split.has_before:
             with self._session.outside():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import tensorflow as tf
 from graph_recorder import Recorder, X, Y, make_model
 
 import hookbridge as hb
+from hookbridge import structures
+from hookbridge.adapters.graph_fit import step as graph_step
 
 v1 = tf.compat.v1
 
@@ -101,6 +105,33 @@ def test_a_feed_reaches_the_step(keras2: Any) -> None:
     np.testing.assert_array_equal(hook.results[0], np.zeros([1, 32, 4]))
     with pytest.raises(RuntimeError, match="Same tensor is fed by two hooks"):
         model.predict(X, callbacks=hb.as_callbacks([Zeros(), Zeros()]))
+
+
+def test_new_fetches_in_every_step_do_not_pile_up(
+    keras2: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    class Noted(graph_step._Plan):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            plans.add(self)
+
+    class New(Recorder):
+        def before_run(self, run_context: Any) -> Any:
+            super().before_run(run_context)
+            return v1.train.SessionRunArgs({f"step {len(self.calls)}": "loss:0"})
+
+        def end(self, session: Any) -> None:
+            gc.collect()
+            self.kept = len(plans)
+
+    monkeypatch.setattr(graph_step, "_Plan", Noted)
+    monkeypatch.setattr(structures, "MOST", 2)
+    hook = New()
+    make_model(keras2).fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
+    assert len(hook.results) == 10
+    assert 0 < hook.kept <= 2 * structures.MOST
 
 
 def test_the_loop_fetches_and_feeds_as_a_session_loop(keras2: Any) -> None:

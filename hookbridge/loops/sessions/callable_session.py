@@ -17,6 +17,7 @@ import tensorflow as tf
 from hookbridge import compat
 from hookbridge.loops.sessions.fed_callable import FedCallable, feed_key
 from hookbridge.structures import (
+    RecentlyUsed,
     UnknownStructureError,
     copy_structure,
     is_empty,
@@ -24,10 +25,6 @@ from hookbridge.structures import (
 )
 
 v1 = tf.compat.v1
-
-# A loop has only a few fetch sets. The limit is for hooks that make new tensors in
-# every step: they must not fill the memory.
-MAX_FETCH_SETS = 64
 
 # Marks fetches that stay with `Session.run`.
 _ORDINARY = object()
@@ -58,7 +55,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     # None if the session must not, or must no longer, use callables. A class attribute,
     # because sessions become callable sessions after they were made.
-    _fetch_sets: dict[Any, _FetchSet] | None = None
+    _fetch_sets: RecentlyUsed | None = None
 
     @staticmethod
     def adopt(session: Any) -> bool:
@@ -82,7 +79,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         ):
             return False
         session.__class__ = CallableSession
-        session._fetch_sets = {}
+        session._fetch_sets = RecentlyUsed()
         return True
 
     def run(
@@ -119,16 +116,14 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
             key = structure_key(fetches)
         except UnknownStructureError:
             return None
-        known = fetch_sets.get(key)
+        known: _FetchSet | None = fetch_sets.get(key)
         if known is None:
-            if len(fetch_sets) >= MAX_FETCH_SETS:
-                fetch_sets.clear()
-            fetch_sets[key] = _FetchSet(copy_structure(fetches), None)
+            fetch_sets.add(key, _FetchSet(copy_structure(fetches), None))
             return None
         # `run` accepts empty fetches; a callable does not.
         if known.call is None and not is_empty(known.fetches):
             known = _FetchSet(known.fetches, self.make_callable(known.fetches))
-            fetch_sets[key] = known
+            fetch_sets.add(key, known)
         call: Callable[[], Any] | None = known.call
         return call
 
@@ -143,11 +138,10 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
             key = (structure_key(fetches), fed)
         except UnknownStructureError:
             return None
-        known = fetch_sets.get(key)
+        known: _FetchSet | None = fetch_sets.get(key)
         if known is None:
-            if len(fetch_sets) >= MAX_FETCH_SETS:
-                fetch_sets.clear()
-            fetch_sets[key] = _FetchSet(copy_structure(fetches), None, tuple(feeds))
+            known = _FetchSet(copy_structure(fetches), None, tuple(feeds))
+            fetch_sets.add(key, known)
             return None
         call = known.call
         if call is None:
@@ -156,7 +150,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
                 call = FedCallable(self, known.fetches, tensors)
             else:
                 call = _ORDINARY
-            fetch_sets[key] = known._replace(call=call)
+            fetch_sets.add(key, known._replace(call=call))
         if call is _ORDINARY:
             return None
         arrays = call.arrays(feeds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ import tensorflow as tf
 from hook_fetching import Fetch
 
 import hookbridge as hb
+from hookbridge import structures
+from hookbridge.adapters.fit_loop.tapped_function import TappedFunction
+from hookbridge.adapters.live_session import session as live_session
 from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.program import SessionProgram
 
 train: Any = tf.compat.v1.train
@@ -232,3 +237,50 @@ def test_many_fits_keep_no_graph_each(keras: Any, tmp_path: Path) -> None:
 
     before = graphs(3)
     assert graphs(6) <= before
+
+
+def test_new_fetches_in_every_step_push_out_no_others_and_do_not_pile_up(
+    keras: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+    plans: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    class Noted(Plan):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            plans.add(self)
+
+    class Hook(train.SessionRunHook):  # type: ignore[misc]
+        """Fetches the same in every second step and something new in the others."""
+
+        def begin(self) -> None:
+            self.same = tf.constant(1.0) + 1.0
+            self.others = [self.same * float(i) for i in range(6)]
+            self.steps = 0
+
+        def before_run(self, run_context: Any) -> Any:
+            other = self.others[self.steps // 2]
+            return train.SessionRunArgs(other if self.steps % 2 else self.same)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            run_context.session.run({f"new {self.steps}": self.same})
+            self.steps += 1
+
+        def end(self, session: Any) -> None:
+            gc.collect()
+            self.plans = len(plans)
+
+    variant = TappedFunction.variant
+
+    def noted(self: Any, *args: Any) -> Any:
+        made.append(args)
+        return variant(self, *args)
+
+    monkeypatch.setattr(TappedFunction, "variant", noted)
+    monkeypatch.setattr(live_session, "Plan", Noted)
+    monkeypatch.setattr(structures, "MOST", 2)
+    hook = Hook()
+    data = tf.data.Dataset.from_tensors((hosts.X[:4], hosts.Y[:4])).repeat(12)
+    Counted(keras).model.fit(data, verbose=0, callbacks=hb.as_callbacks(hook))
+    assert len(made) == 7
+    assert 0 < hook.plans <= 2 * structures.MOST

@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
+from hookbridge import structures
 from hookbridge.loops.sessions import callable_session
 from hookbridge.loops.sessions.callable_session import (
     CallableSession,
@@ -20,6 +21,10 @@ from hookbridge.loops.sessions.callable_session import (
 )
 
 v1 = tf.compat.v1
+
+
+class FetchSet(callable_session._FetchSet):
+    """Those of one test."""
 
 
 @pytest.fixture
@@ -171,12 +176,15 @@ def test_new_ops_are_found(graph: Any) -> None:
             assert [session.run([y]) for _ in range(2)] == [[1.0 + i]] * 2
 
 
-def test_fetch_sets_do_not_pile_up(graph: Any) -> None:
+def test_fetch_sets_do_not_pile_up(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structures, "MOST", 4)
+    monkeypatch.setattr(callable_session, "_FetchSet", FetchSet)
     x = tf.constant(1.0)
     with adopted() as session:
-        for i in range(callable_session.MAX_FETCH_SETS + 3):
-            session.run({str(i): x})
-        assert len(session._fetch_sets) == 3
+        for i in range(20):
+            session.run({str(i): x}), session.run({str(i): x}, {x: 2.0})
+        gc.collect()
+        assert sum(type(o) is FetchSet for o in gc.get_objects()) == 8
 
 
 def test_session_that_is_dropped_is_freed(graph: Any) -> None:
