@@ -12,6 +12,7 @@ from hookbridge.adapters.session_graph.data_pulls import DataPulls
 from hookbridge.adapters.session_graph.logs import LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.structures import RecentlyUsed
 
 
 class StepFetch:
@@ -104,7 +105,7 @@ class FetchPlan:
         self._others = [s for s in sources if not s.scalar]
         self._vectors: dict[Any, Any] = {}
         self._plain: Any = None
-        self._fetches: dict[Step, tuple[StepFetch, int | None]] = {}
+        self._fetches = RecentlyUsed()
         with tf.name_scope("hookbridge"):
             numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
             for tail in tails:
@@ -124,10 +125,11 @@ class FetchPlan:
         Raises:
           errors.RefusedError: an entry of `logs` would take data that no step takes.
         """
-        known = self._fetches.get(step)
+        known: tuple[StepFetch, int | None] | None = self._fetches.get(step)
         if known is None or (known[1] is not None and not counter.exact):
             adds = counter.adds(step)
-            known = self._fetches[step] = self._make(step, adds is None), adds
+            known = self._make(step, adds is None), adds
+            self._fetches.add(step, known)
         return known
 
     def _make(self, step: Step, counted: bool) -> StepFetch:

@@ -11,7 +11,12 @@ from typing import Any
 
 from hookbridge.adapters.session_graph import movers as step_movers
 from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.structures import UnknownStructureError, copy_structure, structure_key
+from hookbridge.structures import (
+    RecentlyUsed,
+    UnknownStructureError,
+    copy_structure,
+    structure_key,
+)
 
 # Ops of `SyncReplicasOptimizer` that hand gradients over. The chief's queue runner then
 # moves the step.
@@ -19,7 +24,7 @@ _PUSHES = ("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 
 
 class Step:
-    """The ops that a step reaches; one object for each structure of fetches.
+    """The ops that a step reaches.
 
     Attributes:
       tail: the op after which the counter has its new value, or None if only a
@@ -58,9 +63,8 @@ class StepGraph:
         self.applies = [op for op in ops if graph_ops.is_apply(op)]
         self._tokens = [op for op in ops if step_movers.takes_token(op)]
         self._conditional = any(op.type in ("Switch", "RefSwitch") for op in ops)
-        # The values hold the fetches too: no other object can then get their ids.
-        self._known: dict[Any, tuple[Any, Step | None]] = {}
-        self._writes: dict[Any, tuple[Any, bool]] = {}
+        self._known = RecentlyUsed()  # of `(Step | None,)`
+        self._writes = RecentlyUsed()
 
     @property
     def trains(self) -> bool:
@@ -75,9 +79,11 @@ class StepGraph:
             remembered, so that asking again costs a dictionary look-up.
         """
         key = _key(fetches)
-        if key not in self._known:
-            self._known[key] = (_held(fetches), self._analyse(fetches))
-        return self._known[key][1]
+        known: tuple[Step | None] | None = self._known.get(key)
+        if known is None:
+            known = (self._analyse(fetches),)
+            self._known.add(key, known, keep=_held(fetches))
+        return known[0]
 
     def writes(self, fetches: Any) -> bool:
         """Whether a run of `fetches` may give the counter another value.
@@ -85,11 +91,12 @@ class StepGraph:
         A run that is no step may do so too: one that initializes or restores variables.
         """
         key = _key(fetches)
-        if key not in self._writes:
+        found: bool | None = self._writes.get(key)
+        if found is None:
             reached = graph_ops.ancestors(self.operations(fetches))
             found = any(op in reached for op in (*self._writers, *self.pushes))
-            self._writes[key] = (_held(fetches), found)
-        return self._writes[key][1]
+            self._writes.add(key, found, keep=_held(fetches))
+        return found
 
     def tails(self) -> list[Any]:
         """The ops after which a read of the counter can be ordered."""

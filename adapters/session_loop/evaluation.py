@@ -9,11 +9,12 @@ import tensorflow as tf
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_graph import learning_rate
 from hookbridge.adapters.session_graph.data_pulls import DataPulls
-from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.structures import RecentlyUsed
 
 
 class EvaluationRun(SessionRun):
@@ -37,7 +38,7 @@ class EvaluationRun(SessionRun):
         self._plain = [s for s in self._sources if not s.streaming]
         self._logs = EpochLogs(self._sources)
         self._pulls = DataPulls(self._sources, steps.movers, idle_steps=True)
-        self._arguments: dict[Step, Any] = {}
+        self._requests = RecentlyUsed()  # of `(SessionRunArgs | None,)`
         self._batch = 0
         self._now = False
 
@@ -52,15 +53,15 @@ class EvaluationRun(SessionRun):
         if step is None:
             return None
         self.deliver("on_test_batch_begin", self._batch, {})
-        if step not in self._arguments:
+        request: tuple[Any] | None = self._requests.get(step)
+        if request is None:
             wanted = self._sources if self.calls["on_test_batch_end"] else self._plain
             tensors = {
                 s.key: s.tensor for s in wanted if self._pulls.fetched_with(s, step)
             }
-            self._arguments[step] = (
-                tf.compat.v1.train.SessionRunArgs(tensors) if tensors else None
-            )
-        return self._arguments[step]
+            request = (tf.compat.v1.train.SessionRunArgs(tensors) if tensors else None,)
+            self._requests.add(step, request)
+        return request[0]
 
     def after_step(self, run_context: Any) -> None:
         if not self._now:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -9,8 +11,10 @@ import tensorflow as tf
 from callback_loops import build, feeds
 
 import hookbridge as hb
+from hookbridge import structures
 from hookbridge.adapters.session_graph import logs as log_sources
-from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.adapters.session_graph import steps as session_steps
+from hookbridge.adapters.session_graph.steps import Step, StepGraph
 
 v1 = tf.compat.v1
 # Closing a session cancels what the queue runner of SyncReplicas is waiting for, and
@@ -213,6 +217,30 @@ def test_list_that_is_changed_and_fetched_again() -> None:
         assert steps.step_of(fetches) is not None
         fetches.pop()
         assert steps.step_of(fetches) is None
+
+
+def test_new_fetches_in_every_step_do_not_pile_up(
+    keras: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    class Noted(Step):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            steps.add(self)
+
+    monkeypatch.setattr(session_steps, "Step", Noted)
+    monkeypatch.setattr(structures, "MOST", 2)
+    log: list[Any] = []
+    with tf.Graph().as_default():
+        net = build()
+        hooks = hb.as_hooks([batches(keras, log)], steps_per_epoch=5)
+        with v1.train.MonitoredSession(hooks=hooks) as session:
+            for i in range(20):
+                session.run({f"step {i}": net.train_op}, feeds(net, i))
+            gc.collect()
+            assert 0 < len(steps) <= 2 * structures.MOST
+    assert sum(event[0] == "end" for event in log) == 20
 
 
 def test_loss_is_found(keras: Any) -> None:
