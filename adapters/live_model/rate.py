@@ -11,7 +11,7 @@ import tensorflow as tf
 from hookbridge import compat, errors
 from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
-from hookbridge.adapters.session_graph import variables
+from hookbridge.adapters.session_graph import ops, variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 
 
@@ -20,7 +20,7 @@ class LiveRate(watched.Keeper):
 
     Reading it gives the value that the next step will use. A variable is assigned in
     the session; a constant or placeholder is overridden by a feed from the next step
-    on.
+    on. What is set before there is a session is kept until then.
 
     Args:
       rate: where it is in the graph.
@@ -46,6 +46,8 @@ class LiveRate(watched.Keeper):
         self._is_stale = False
         # Whether the mirror's use is not seen: a compiled function has its handle.
         self._is_captured = False
+        # What a variable is set to as soon as there is a session, or None.
+        self._waiting: Any = None
         self._undo: Callable[[], None] | None = None
 
     def read(self) -> Any:
@@ -62,7 +64,7 @@ class LiveRate(watched.Keeper):
         if rate.default is not None:
             return np.asarray(rate.default)
         if session is None:
-            return np.zeros((), self._dtype)
+            return self._before_session()
         try:
             return np.asarray(session.run(rate.tensor))
         except tf.errors.InvalidArgumentError as e:
@@ -72,6 +74,15 @@ class LiveRate(watched.Keeper):
                 "`tf.compat.v1.placeholder_with_default` or a variable.",
                 see="model in a session",
             ) from e
+
+    def _before_session(self) -> Any:
+        if self._waiting is not None:
+            return self._waiting
+        if self.rate.kind == "variable":
+            initial = ops.constant_value(self.rate.variable.initializer.inputs[1])
+            if initial is not None:
+                return initial
+        return np.full((), np.nan, self._dtype)  # not known yet
 
     @property
     def variable(self) -> Any:
@@ -115,6 +126,9 @@ class LiveRate(watched.Keeper):
 
     def push(self) -> None:
         """Makes the session use the value if a callback has assigned another one."""
+        if self._waiting is not None and self._session() is not None:
+            value, self._waiting = self._waiting, None
+            self.set(value)
         if self.mirror is None or self._is_stale:
             return
         with compat.private("eager_mode")():
@@ -124,6 +138,8 @@ class LiveRate(watched.Keeper):
 
     def set(self, value: Any) -> None:
         """Sets the learning rate from the next step on.
+
+        Without a session yet, the value of a variable waits for a `push` with one.
 
         Raises:
           TypeError: the learning rate is a schedule, as in Keras.
@@ -149,6 +165,10 @@ class LiveRate(watched.Keeper):
                 "`tf.compat.v1.placeholder_with_default`.",
                 see="model in a session",
             )
+        if rate.kind == "variable" and self._session() is None:
+            self._waiting = value
+            self._show(value)
+            return
         if self._undo is None:
             self._undo = self._back_to_now()
         if rate.kind == "variable":

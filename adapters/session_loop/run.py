@@ -81,6 +81,7 @@ class SessionRun:
         with compat.private("eager_mode")():
             member.called.set_model(self.model)
             member.called.set_params(self.config.params_for(member.called))
+        self.model.live_link.push()  # refuses what cannot wait for the session
         if borrowed is not None:
             borrowed.taken()
             self._borrowed.append(borrowed)
@@ -99,6 +100,7 @@ class SessionRun:
         if member is self.members[-1]:
             if not self.calls:
                 self._collect_calls()
+            self.model.live_link.push()  # what `set_model` set
             self.created(coord)
 
     def part_of(self, member: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:

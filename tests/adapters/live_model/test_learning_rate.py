@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import KERNEL, build, feeds
+from callback_loops import KERNEL, assert_same, build, feeds, fit, session_loop
 from live_body import run
 
 import hookbridge as hb
@@ -215,3 +215,26 @@ def test_learning_rate_that_the_loop_feeds_is_read(keras: Any) -> None:
             for value in (0.2, 0.3):
                 session.run(net.train_op, {**feeds(net, 0), rate: value})
     assert read == pytest.approx([0.2, 0.3])
+
+
+@pytest.mark.parametrize("kind", ["constant", "variable", "placeholder_with_default"])
+@pytest.mark.parametrize("event", ["set_model", "set_params"])
+def test_learning_rate_before_there_is_a_session(
+    keras: Any, kind: str, event: str
+) -> None:
+    """As in `fit`, the first step has it, and nobody needs to read it again."""
+
+    class Sets(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def set_model(self, model: Any) -> None:
+            super().set_model(model)
+            if event == "set_model":
+                rate = model.optimizer.learning_rate
+                rate.assign(rate * 0.5)
+
+        def set_params(self, params: Any) -> None:
+            if event == "set_params":
+                self.model.optimizer.learning_rate = 0.05
+
+    make = RATES[kind][0]
+    loop = session_loop([Sets()], epochs=1, rate=make, validate=False)
+    assert_same(loop, fit(keras, [Sets()], epochs=1, validate=False))
