@@ -41,6 +41,8 @@ class Link:
         self.count = counters.count
         self._counters = counters
         self.rates = optimizer.live_rates
+        self._weights_used = weights.mirrors.touched
+        self._rates_used = self.rates.touched
         self.classes = EagerClasses()
         self.run: Any = None
         self._clone = clone
@@ -72,6 +74,11 @@ class Link:
         """Gives kept variables their last values: they may be read after the run."""
         with self.event():
             self._weights.mirrors.end_run()
+
+    def carry(self) -> None:
+        """Before a run of the loop: what was assigned since the last event counts."""
+        if self._weights_used or self._rates_used:
+            self.push()
 
     def push(self) -> None:
         """Writes the values that callbacks have set to the session."""

@@ -2,8 +2,9 @@
 
 A callback gets real `tf.Variable`s, so that Keras's backend functions, numpy and
 `tf.summary` work on them. A mirror takes the session's value when it is used, not
-before; what the callback assigned to it is written to the session after the event. So
-an event costs nothing for weights that it does not use, whatever was handed out before.
+before; what the callback assigned to it is written to the session after the event, and
+what was assigned between events before the next run or event. So an event costs nothing
+for weights that it does not use, whatever was handed out before.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ class Mirrors:
 
     Args:
       session: a function that returns the raw session, or None before there is one.
+
+    Attributes:
+      touched: the mirrors that were used since the last `push`, by id.
     """
 
     def __init__(self, session: Callable[[], Any]) -> None:
@@ -39,7 +43,7 @@ class Mirrors:
         self._now = 0  # the event's number; a mirror with another stamp is older
         self._is_over = False
         self._handed_out: dict[int, Mirror] = {}
-        self._touched: dict[int, Mirror] = {}  # used since the last `push`
+        self.touched: dict[int, Mirror] = {}
         # Mirrors whose use is not seen: a compiled function has their handles.
         self._captured: dict[int, Mirror] = {}
         # The same, but only functions of the clone have the handles. They are called
@@ -110,6 +114,8 @@ class Mirrors:
 
     def begin_event(self, *, of_batch: bool) -> None:
         """From here on each mirror takes the session's value when it is used."""
+        if self.touched:
+            self.push()  # assigned between events
         self._events.append(of_batch)
         self._now += 1
         self._used = {}
@@ -119,6 +125,7 @@ class Mirrors:
 
     def end_event(self) -> None:
         """The next event of this kind is expected to use the same mirrors."""
+        self.touched.clear()  # an event that failed did not push
         of_batch = self._events.pop()
         if self._used:
             self._expected[of_batch] = self._used
@@ -136,19 +143,37 @@ class Mirrors:
         self._make_stale([self._each[key] for key in keys if key in self._each])
 
     def push(self) -> None:
-        """Writes values that were assigned to mirrors to the session."""
-        touched = {**self._touched, **self._captured}
-        self._touched = {}
-        session = None if self._is_over else self._session()
-        if session is None or not touched:
+        """Writes values that were assigned to mirrors to the session.
+
+        Raises:
+          errors.LiveModelError: there is no session yet.
+        """
+        touched = {**self.touched, **self._captured}
+        self.touched.clear()
+        if self._is_over or not touched:
             return
         changed = []
         with compat.private("eager_mode")():
             for mirror in touched.values():
-                value = None if self._is_stale(mirror) else mirror.assigned()
+                value = mirror.assigned() if mirror.stamp == self._now else None
                 if value is not None:
                     changed.append((mirror.variable, value))
-        session_variables.write(session, changed)
+        if not changed:
+            return
+        session = self._session()
+        if session is None:
+            raise errors.LiveModelError(
+                f"A callback assigned the weight `{changed[0][0].op.name}` before the "
+                "session exists (in `set_model` or `set_params`). Under hookbridge "
+                "weights have values, and can be assigned, from `on_train_begin` on.",
+                see="model in a session",
+            )
+        try:
+            session_variables.write(session, changed)
+        except RuntimeError:
+            if self._events:
+                raise
+            # The session is closed: mirrors keep what they have.
 
     # --- calls of Keras on the clone -------------------------------------------------
 
@@ -217,9 +242,11 @@ class Mirrors:
     def about_to_use(self, mirror: Mirror) -> None:
         """See `Owner`: the mirror takes the session's value if its own is older."""
         key = id(mirror)
+        if not self._events and key in self.touched:
+            self.push()  # reading the session would overwrite what was assigned
         if self._is_stale(mirror):
             self._pull(self._wanted_with(mirror))
-        self._touched[key] = self._used[key] = mirror
+        self.touched[key] = self._used[key] = mirror
         if not tf.executing_eagerly():
             own = self._is_own_call
             (self._captured_by_clone if own else self._captured)[key] = mirror
@@ -266,7 +293,7 @@ class Mirrors:
                         mirror.set(values.pop(id(mirror)))
                     elif mirror.is_empty:
                         mirror.clear()  # before the session there is no value
-                    self._touched.pop(id(mirror), None)
+                    self.touched.pop(id(mirror), None)
 
     def _read(self, mirrors: Sequence[Mirror]) -> dict[int, Any]:
         """The session's values; empty before the session and after its end."""

@@ -30,6 +30,8 @@ class LiveRate(watched.Keeper):
       rate: where it is in the graph.
       feeds: `{tensor: value}` of the rates that feeds override, shared by all rates
         of a session.
+      touched: the rates whose mirrors were used since the last `LiveRates.push`,
+        shared by all rates of a session.
       fed_by_loop: the value that the loop itself fed for it in the last step, or None.
       mirror: the eager variable, or None before it was asked for.
     """
@@ -37,6 +39,7 @@ class LiveRate(watched.Keeper):
     def __init__(self, rate: LearningRate, session: Callable[[], Any]) -> None:
         self.rate = rate
         self.feeds: dict[Any, Any] = {}
+        self.touched: set[LiveRate] = set()
         self.fed_by_loop: Any = None
         self._dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
         self._session = session
@@ -100,6 +103,7 @@ class LiveRate(watched.Keeper):
         """The mirror's value is about to be read or assigned."""
         if self._is_stale:
             self._pull()
+        self.touched.add(self)
         if not tf.executing_eagerly():
             self._is_captured = True
 

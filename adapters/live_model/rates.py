@@ -23,6 +23,7 @@ class LiveRates:
     Attributes:
       each: the rates.
       feeds: `{tensor: value}` of the rates that feeds override.
+      touched: the rates whose mirrors were used since the last `push`.
     """
 
     def __init__(
@@ -31,6 +32,9 @@ class LiveRates:
         self._session = session
         self.each = [LiveRate(rate, session) for rate in found]
         self.feeds = OverriddenRates()
+        self.touched: set[LiveRate] = set()
+        for rate in self.each:
+            rate.touched = self.touched
         self._share()
         self._events = 0  # open events: a validation's may be nested in another
 
@@ -62,6 +66,8 @@ class LiveRates:
 
     def begin_event(self) -> None:
         """From here on handed-out variables are brought up to date when used."""
+        if self.touched:
+            self.push()  # assigned between events
         self._events += 1
         for rate in self.each:
             rate.begin_event()
@@ -70,11 +76,13 @@ class LiveRates:
         """Makes the session use the values that callbacks have assigned."""
         for rate in self.each:
             rate.push()
+        self.touched.clear()
 
     def end_event(self) -> None:
         """An event is over."""
         self._events -= 1
         if not self._events:
+            self.touched.clear()  # an event that failed did not push
             for rate in self.each:
                 rate.end_event()
 

@@ -47,6 +47,7 @@ class EvaluationRun(SessionRun):
 
     def before_step(self, run_context: Any) -> Any:
         self.session = run_context.session
+        self.carry()
         fetches = run_context.original_args.fetches
         step = self._steps.step_of(fetches)
         self._now = step is not None
@@ -114,6 +115,7 @@ class PredictionRun(SessionRun):
 
     def before_step(self, run_context: Any) -> Any:
         self.session = run_context.session
+        self.carry()
         fetches = run_context.original_args.fetches
         self._now = _has_tensor(fetches)
         if not self._now:

@@ -59,6 +59,7 @@ class SessionRun:
         self.finished = False
         self.asked_to_stop = False
         self.calls: dict[str, Calls] = {}
+        self.carry: Callable[[], None]  # see `Link.carry`
         self.model: LiveModel
 
     # --- the session's events ------------------------------------------------------
@@ -239,3 +240,4 @@ class SessionRun:
             backups=self.config.backups,
         )
         self.model.live_link.run = weakref.ref(self)
+        self.carry = self.model.live_link.carry

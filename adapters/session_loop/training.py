@@ -169,6 +169,7 @@ class TrainRun(SessionRun):
             self.step = self._counter.read(self.session)
 
     def before_step(self, run_context: Any) -> Any:
+        self.carry()
         now = self._now = self._steps.step_of(run_context.original_args.fetches)
         if now is None:
             return None

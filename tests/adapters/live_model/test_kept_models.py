@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import assert_same, fit, session_loop
+from callback_loops import KERNEL, assert_same, begin, fit, session_loop
 from keras_graph import keras_graph_loop
 
+import hookbridge as hb
+from hookbridge import errors
 from hookbridge.adapters.session_graph import variables as session_variables
 
 v1 = tf.compat.v1
@@ -198,3 +200,34 @@ def test_what_is_handed_out_and_not_used_is_not_read(
     monkeypatch.setattr(session_variables, "read", counted)
     keras_graph_loop(keras2, [Look()], epochs=1)
     assert counts == [[1]]
+
+
+def test_weights_that_the_loop_sets_between_events(keras: Any, keras2: Any) -> None:
+    """The next run of the loop has them."""
+    callback = keras.callbacks.Callback()
+    with tf.Graph().as_default():
+        model = keras2.Sequential([keras2.layers.Dense(1, input_shape=(2,))])
+        loss = tf.reduce_sum(model(tf.ones([1, 2])))
+        train_op = v1.train.GradientDescentOptimizer(1.0).minimize(
+            loss, v1.train.get_or_create_global_step()
+        )
+        kernel = model.weights[0]
+        hooks = hb.as_hooks(callback, steps_per_epoch=9, model=model)
+        session = v1.train.MonitoredTrainingSession(hooks=hooks)
+    with session:  # runs eagerly but for the session
+        callback.model.layers[0].set_weights([KERNEL + 5, np.zeros(1)])
+        session.run(train_op)
+        np.testing.assert_array_equal(session.run(kernel), KERNEL + 4)
+        callback.model.weights[0].assign(KERNEL)
+        np.testing.assert_array_equal(session.run(kernel), KERNEL)
+
+
+def test_weights_have_no_value_before_the_session(keras: Any) -> None:
+    class Sets(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def set_model(self, model: Any) -> None:
+            super().set_model(model)
+            model.weights[0].assign_add(model.weights[0])
+            model.weights[0].assign(KERNEL)
+
+    with pytest.raises(errors.LiveModelError, match=r"`dense/kernel` before the sess"):
+        begin(Sets())

@@ -238,3 +238,17 @@ def test_learning_rate_before_there_is_a_session(
     make = RATES[kind][0]
     loop = session_loop([Sets()], epochs=1, rate=make, validate=False)
     assert_same(loop, fit(keras, [Sets()], epochs=1, validate=False))
+
+
+@pytest.mark.parametrize("kind", ["constant", "variable", "placeholder_with_default"])
+def test_learning_rate_that_the_loop_sets_between_events(keras: Any, kind: str) -> None:
+    callback = keras.callbacks.Callback()
+    make = RATES[kind][0]
+    with tf.Graph().as_default():
+        net = build(make() if callable(make) else make)
+        hooks = hb.as_hooks(callback, steps_per_epoch=9)
+        session = v1.train.MonitoredTrainingSession(hooks=hooks)
+    with session:  # runs eagerly but for the session
+        callback.model.optimizer.learning_rate.assign(0.0)
+        session.run(net.train_op, feeds(net, 0))
+        np.testing.assert_array_equal(session.run(net.kernel), KERNEL)

@@ -207,6 +207,22 @@ def test_value_between_events_and_after_the_run(weights: Weights) -> None:
     assert kept[3].numpy()[0, 0] == 7
 
 
+def test_assignments_between_events(weights: Weights, moves: Moves) -> None:
+    kept = weights.mirrors.of(weights.variables)
+    kept[0].assign(NEW)
+    assert kept[0].numpy()[0, 0] == 7
+    assert moves.written == [1]
+    kept[1].assign_add(NEW)
+    kept[2].numpy()
+    weights.mirrors.begin_event(of_batch=True)
+    assert moves.written == [1, 1]
+    assert [v[0, 0] for v in weights.values()] == [7, 8, 2, 3]
+    kept[3].assign(NEW)
+    weights.mirrors.end_event()  # without `push`: a callback failed
+    weights.mirrors.begin_event(of_batch=True)
+    assert moves.written == [1, 1]
+
+
 def test_session_that_was_closed_by_an_error(weights: Weights) -> None:
     kept = weights.mirrors.of(weights.variables)
     weights.mirrors.begin_event(of_batch=False)
@@ -214,6 +230,8 @@ def test_session_that_was_closed_by_an_error(weights: Weights) -> None:
     weights.mirrors.end_event()
     weights.session.close()
     assert kept[1].numpy()[0, 0] == 1  # the last value that was seen
+    kept[1].assign(NEW)
+    assert kept[1].numpy()[0, 0] == 7
     with pytest.raises(errors.LiveModelError, match="`w0` was used after its session"):
         kept[0].numpy()
 
