@@ -211,17 +211,24 @@ class CallbackState:
                 e,
             )
             return None
-        self._apply(states, path, (os.path.dirname(prefix), step))
+        at = (os.path.dirname(prefix), step)
+        # Another process may call callbacks that this one does not have.
+        self._apply(states, path, at, is_own=of_task is None)
         return found
 
     def _apply(
-        self, states: list[tuple[str, dict[str, Any]]], path: str, at: tuple[str, int]
+        self,
+        states: list[tuple[str, dict[str, Any]]],
+        path: str,
+        at: tuple[str, int],
+        *,
+        is_own: bool,
     ) -> None:
         left = list(self._callbacks)
         for name, state in states:
             target = next((c for c in left if type(c).__name__ == name), None)
             if target is None:
-                if state:
+                if state and is_own:
                     logging.warning(
                         "hookbridge: %s has the state of a `%s` that is no longer "
                         "among the callbacks; it is left out.",

@@ -104,7 +104,7 @@ def test_worker_goes_on_with_its_own_state(
 
 
 def test_worker_without_a_state_of_its_own_takes_the_chiefs(
-    keras: Any, tmp_path: Path
+    keras: Any, tmp_path: Path, said: Any
 ) -> None:
     """The worker was killed after the chief's checkpoint, before it saved its state."""
     chief, worker = Holds(keras), Holds(keras)
@@ -117,6 +117,12 @@ def test_worker_without_a_state_of_its_own_takes_the_chiefs(
     assert not mine.exists(prefix)
     assert mine.restore(prefix, of_task="") is not None
     np.testing.assert_array_equal(worker.callback.kept, np.full(3, 5.0))
+    # A worker does not call every callback of the chief.
+    other = CallbackState([], lambda: None, task="worker-1")
+    assert other.restore(prefix, of_task="") is not None
+    assert not said("no longer among the callbacks")
+    assert CallbackState([], lambda: None).restore(prefix) is not None
+    assert said("no longer among the callbacks")
 
 
 def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
