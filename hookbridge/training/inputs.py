@@ -94,7 +94,8 @@ class Inputs:
             return None
         examples = self._rows(TRAIN).count() - len(self.skipped.get(TRAIN, ()))
         towers = settings.num_towers if settings.batch_per_tower else 1
-        return math.ceil(examples / (self.batch_size(TRAIN) * towers))
+        workers = self._shard[0] if settings.sync else 1
+        return math.ceil(examples / (self.batch_size(TRAIN) * towers * workers))
 
     def batch_size(self, mode: str) -> int:
         """The number of examples in a batch."""

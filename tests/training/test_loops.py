@@ -13,6 +13,10 @@ from commands import DIGITS, ROOT, hookbridge, printed, weights
 from fork_server import ForkServer
 
 from hookbridge import compat
+from hookbridge.training.definition import ModelDefinition
+from hookbridge.training.inputs import Inputs
+from hookbridge.training.settings import TrainingSettings
+from hookbridge.training.user_file import load_file
 
 LOOPS = ("fit", "towers", "estimator")
 WEIGHTS = ("hidden/kernel", "hidden/bias", "logits/kernel", "logits/bias")
@@ -123,6 +127,25 @@ def _events(noted: Any, loop: str, command: str, event: str) -> list[dict[str, A
         for each in lines
         if each["event"] == event
     ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "workers", "expected"),
+    [
+        ({}, 2, 57),  # each worker's step is a global step
+        ({"sync": True}, 2, 29),
+        ({"sync": True, "batch_per_tower": True, "num_towers": 2}, 3, 10),
+    ],
+)
+def test_an_epoch_reads_the_data_once(
+    flags: dict[str, Any], workers: int, expected: int
+) -> None:
+    path = str(ROOT / "examples" / "digits_towers.py")
+    settings = TrainingSettings(
+        path, "towers", train_files=(str(DIGITS),), header_lines=1, **flags
+    )
+    definition = ModelDefinition(load_file(path))
+    assert Inputs(definition, settings, (workers, 0)).steps_per_epoch() == expected
 
 
 @pytest.mark.slow
