@@ -9,6 +9,7 @@ import pytest
 from hookbridge.cli import main
 
 FILE = """
+import os
 import tensorflow as tf
 
 import hookbridge as hb
@@ -25,9 +26,10 @@ def callbacks():
 
 
 def hooks():
-    profiler = tf.compat.v1.train.ProfilerHook
+    v1, folder = tf.compat.v1, os.path.dirname(os.path.abspath(__file__))
     with tf.Graph().as_default():
-        return [profiler(save_steps=5), tf.compat.v1.train.StopAtStepHook(num_steps=3)]
+        profiler = v1.train.ProfilerHook(save_steps=5, output_dir=folder)
+        return [profiler, v1.train.StopAtStepHook(num_steps=3)]
 """
 
 
