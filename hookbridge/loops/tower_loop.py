@@ -284,6 +284,6 @@ def _resolve_last_step(
 
 def _is_above_0(value: Any) -> bool:
     try:
-        return 0 < float(value) < math.inf
+        return not isinstance(value, str) and 0 < float(value) < math.inf
     except (TypeError, ValueError):
         return False

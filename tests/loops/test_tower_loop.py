@@ -206,6 +206,10 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         "devices='/cpu:0'; expected a list",
     ),
     "learning_rate_text": (lambda: loop(learning_rate="a"), "learning_rate='a'"),
+    "learning_rate_number_as_text": (
+        lambda: loop(learning_rate="0.1"),
+        "learning_rate='0.1'",
+    ),
     "learning_rate_nan": (
         lambda: loop(learning_rate=float("nan")),
         "learning_rate=nan",

@@ -160,7 +160,8 @@ def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
 def _devices(devices: Sequence[str] | None, num_towers: int | None) -> tuple[str, ...]:
     if devices is not None:
         check_devices(devices)
-        return tower_devices(num_towers or len(devices), list(devices))
+        count = len(devices) if num_towers is None else num_towers
+        return tower_devices(count, list(devices))
     if num_towers is None:
         num_towers = max(1, len(tf.config.list_physical_devices("GPU")))
     return tower_devices(num_towers)

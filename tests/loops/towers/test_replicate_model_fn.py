@@ -219,6 +219,10 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: hb.replicate_model_fn(model_fn, ["/device:CPU:0"], num_towers=2),
         "one device for each tower",
     ),
+    "no_towers": (
+        lambda: hb.replicate_model_fn(model_fn, ["/device:CPU:0"], num_towers=0),
+        "num_towers=0",
+    ),
     "device_string": (
         lambda: hb.replicate_model_fn(model_fn, "/cpu:0"),
         "devices='/cpu:0'; expected a list",
