@@ -25,21 +25,25 @@ class LiveRate(watched.Keeper):
     Args:
       rate: where it is in the graph.
       session: a function that returns the raw session, or None before there is one.
+      touched: takes the rates whose mirrors were used since the last `LiveRates.push`.
 
     Attributes:
       rate: where it is in the graph.
       feeds: `{tensor: value}` of the rates that feeds override, shared by all rates
         of a session.
-      touched: the rates whose mirrors were used since the last `LiveRates.push`,
-        shared by all rates of a session.
       fed_by_loop: the value that the loop itself fed for it in the last step, or None.
       mirror: the eager variable, or None before it was asked for.
     """
 
-    def __init__(self, rate: LearningRate, session: Callable[[], Any]) -> None:
+    def __init__(
+        self,
+        rate: LearningRate,
+        session: Callable[[], Any],
+        touched: set[LiveRate],
+    ) -> None:
         self.rate = rate
         self.feeds: dict[Any, Any] = {}
-        self.touched: set[LiveRate] = set()
+        self._touched = touched
         self.fed_by_loop: Any = None
         self._dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
         self._session = session
@@ -82,9 +86,11 @@ class LiveRate(watched.Keeper):
         if self._waiting is not None:
             return self._waiting
         if self.rate.kind == "variable":
-            initial = ops.constant_value(self.rate.variable.initializer.inputs[1])
-            if initial is not None:
-                return initial
+            # The initializer of a variable of several devices has no inputs.
+            for value in list(self.rate.variable.initializer.inputs)[1:]:
+                initial = ops.constant_value(value)
+                if initial is not None:
+                    return initial
         return np.full((), np.nan, self._dtype)  # not known yet
 
     @property
@@ -103,7 +109,7 @@ class LiveRate(watched.Keeper):
         """The mirror's value is about to be read or assigned."""
         if self._is_stale:
             self._pull()
-        self.touched.add(self)
+        self._touched.add(self)
         if not tf.executing_eagerly():
             self._is_captured = True
 

@@ -30,11 +30,9 @@ class LiveRates:
         self, found: Sequence[LearningRate], session: Callable[[], Any]
     ) -> None:
         self._session = session
-        self.each = [LiveRate(rate, session) for rate in found]
-        self.feeds = OverriddenRates()
         self.touched: set[LiveRate] = set()
-        for rate in self.each:
-            rate.touched = self.touched
+        self.each = [LiveRate(rate, session, self.touched) for rate in found]
+        self.feeds = OverriddenRates()
         self._share()
         self._events = 0  # open events: a validation's may be nested in another
 
@@ -46,7 +44,7 @@ class LiveRates:
 
     def read(self, number: LearningRate) -> Any:
         """The present value of a hyperparameter of an optimizer."""
-        return LiveRate(number, self._session).read()
+        return LiveRate(number, self._session, set()).read()
 
     def _share(self) -> None:
         for rate in self.each:

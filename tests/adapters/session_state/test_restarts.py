@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_loops import counting
 
 import hookbridge as hb
 
@@ -231,15 +232,7 @@ def test_recovery_leaves_the_state_of_the_checkpoint(
 ) -> None:
     """The saver's hook saves once more before the callbacks know the new session."""
 
-    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.batches = 0
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.batches += 1
-
-    counts = Counts()
+    counts = counting(keras)
     run([counts], tmp_path, per_epoch=9, steps=5, save_every=3, hooks=[Abort(5)])
     (path,) = tmp_path.glob("model.ckpt-3.hookbridge.json")
     document = json.loads(path.read_text())

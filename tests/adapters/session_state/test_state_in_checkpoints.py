@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, interrupted, session_loop
+from callback_loops import STEPS, counting, interrupted, session_loop
 
 import hookbridge as hb
 
@@ -119,15 +119,7 @@ def test_saver_that_cannot_be_followed_is_reported(
 def test_state_of_two_groups(keras: Any, tmp_path: Path) -> None:
     """Two calls of `as_hooks`, as for `train(hooks=)` and `training_hooks`."""
 
-    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.batches = 0
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.batches += 1
-
-    class Doubles(Counts):
+    class Doubles(type(counting(keras))):  # type: ignore[misc]
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             self.batches += 2
 
@@ -135,7 +127,7 @@ def test_state_of_two_groups(keras: Any, tmp_path: Path) -> None:
             self.model.set_weights([0 * w for w in self.model.get_weights()])
 
     def run(max_steps: int) -> tuple[int, int]:
-        one, two = Counts(), Doubles()
+        one, two = counting(keras), Doubles()
         session_loop(
             [one],
             epochs=3,
