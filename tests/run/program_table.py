@@ -110,3 +110,8 @@ def losses_by_step(output: str) -> list[tuple[str, str]]:
     """The losses of the replica program; a step that two workers print counts once."""
     steps = {int(step): loss for step, loss in _STEP.findall(output)}
     return [(str(step), steps[step]) for step in sorted(steps)]
+
+
+def printed_losses(output: str) -> set[float]:
+    """Every loss that a worker of the replica program prints."""
+    return {float(loss) for _, loss in _STEP.findall(output)}
