@@ -86,11 +86,9 @@ class LiveRate(watched.Keeper):
         if self._waiting is not None:
             return self._waiting
         if self.rate.kind == "variable":
-            # The initializer of a variable of several devices has no inputs.
-            for value in list(self.rate.variable.initializer.inputs)[1:]:
-                initial = ops.constant_value(value)
-                if initial is not None:
-                    return initial
+            initial = ops.constant_value(self.rate.variable.initializer.inputs[1])
+            if initial is not None:
+                return initial
         return np.full((), np.nan, self._dtype)  # not known yet
 
     @property

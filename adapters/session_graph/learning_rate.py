@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import tensorflow as tf
-
 from hookbridge import errors
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph import variables
 
 Kind = Literal["variable", "fed", "schedule"]
 _NAMES = re.compile(r"(^|/)(learning_rate|lr)(_[0-9]+)?$")
@@ -101,7 +100,7 @@ def classify(tensor: Any, graph: Any) -> LearningRate:
         origin = origin.op.inputs[0]
     kind = origin.op.type
     if kind in ("VarHandleOp", "VariableV2", "Variable"):
-        for variable in _all_variables(graph):
+        for variable in variables.all_variables(graph):
             if graph_ops.handle_op(variable) is origin.op:
                 return LearningRate(
                     graph.as_graph_element(variable), "variable", variable
@@ -124,14 +123,6 @@ def _static(tensor: Any) -> Any:
     return graph_ops.constant_value(tensor)
 
 
-def _all_variables(graph: Any) -> list[Any]:
-    keys = tf.compat.v1.GraphKeys
-    return [
-        *graph.get_collection(keys.GLOBAL_VARIABLES),
-        *graph.get_collection(keys.LOCAL_VARIABLES),
-    ]
-
-
 def _by_name(graph: Any) -> list[LearningRate]:
     """Learning rates of optimizers without own update ops (those of Keras >= 2.11).
 
@@ -139,7 +130,7 @@ def _by_name(graph: Any) -> list[LearningRate]:
     """
     found = [
         LearningRate(graph.as_graph_element(variable), "variable", variable)
-        for variable in _all_variables(graph)
+        for variable in variables.all_variables(graph)
         if _NAMES.search(variable.op.name) and variable.shape.rank == 0
     ]
     if found:

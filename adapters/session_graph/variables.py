@@ -111,6 +111,15 @@ def saved_variables(graph: Any) -> list[Any]:
     return unique(graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES))
 
 
+def all_variables(graph: Any) -> list[Any]:
+    """The global and the local variables."""
+    keys = tf.compat.v1.GraphKeys
+    return [
+        *graph.get_collection(keys.GLOBAL_VARIABLES),
+        *graph.get_collection(keys.LOCAL_VARIABLES),
+    ]
+
+
 def _among(variable: Any, others: Iterable[Any]) -> bool:
     # `==` on variables builds an op.
     return any(variable is other for other in others)

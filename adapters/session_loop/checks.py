@@ -129,7 +129,7 @@ def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
     """
     for variable in variables:
         if isinstance(variable, tf.distribute.DistributedValues):
-            strategy = type(tf.distribute.get_strategy()).__name__
+            strategy = type(variable.distribute_strategy).__name__
             raise _refuse(
                 callbacks[0],
                 f"`{strategy}` keeps a copy of each variable on every replica "

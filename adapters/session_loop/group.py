@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests import kinds, roles
+from hookbridge.adapters.session_graph import variables
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
 from hookbridge.adapters.session_loop.config import SessionConfig
@@ -74,8 +75,8 @@ class CallbackGroup:
     def _new_run(self, graph: Any) -> SessionRun:
         config, keys = self.config, tf.compat.v1.GraphKeys
         counter = tf.compat.v1.train.get_global_step(graph)
-        trained = graph.get_collection(keys.TRAINABLE_VARIABLES)
-        checks.check_variables(config.callbacks, [counter, *trained])
+        found = [counter, *variables.all_variables(graph)]
+        checks.check_variables(config.callbacks, found)
         eval_steps = graph.get_collection(keys.EVAL_STEP)
         if eval_steps:
             return EvaluationRun(

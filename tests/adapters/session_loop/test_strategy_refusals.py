@@ -44,6 +44,26 @@ def test_mirrored_variables_are_refused(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_mirrored_learning_rate_alone_is_refused(keras: Any) -> None:
+    """The scope of the strategy has ended, and no trainable variable is mirrored."""
+
+    class Reads(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def set_model(self, model: Any) -> None:
+            model.optimizer.learning_rate.numpy()
+
+    v1 = tf.compat.v1
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        with tf.distribute.MirroredStrategy(["cpu:0"]).scope():
+            rate = v1.get_variable("rate", initializer=0.25, trainable=False)
+        weight = v1.get_variable("weight", initializer=2.0, use_resource=True)
+        v1.train.GradientDescentOptimizer(rate).minimize(weight**2, step)
+        with pytest.raises(
+            errors.RefusedError, match=r'`Reads`.*`MirroredStrategy` keeps.*"rate:0"'
+        ):
+            hb.as_hooks(Reads())[0].begin()
+
+
 def test_estimator_under_a_mirrored_strategy_is_refused(
     keras: Any, tmp_path: Path
 ) -> None:
