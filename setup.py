@@ -30,6 +30,8 @@ PACKAGES = [
     "hookbridge.cli",
     "hookbridge.cluster_config",
     "hookbridge.compat",
+    "hookbridge.contrib",
+    "hookbridge.contrib.areas",
     "hookbridge.data",
     "hookbridge.demo",
     "hookbridge.estimator",
@@ -47,8 +49,6 @@ PACKAGES = [
     "hookbridge.report",
     "hookbridge.run",
     "hookbridge.run.joining",
-    "hookbridge.run.contrib",
-    "hookbridge.run.contrib.areas",
     "hookbridge.testing",
     "hookbridge.training",
 ]

@@ -30,7 +30,7 @@ NAMED_NOT_USED = {
     "hookbridge/migrate/rewriting/imports.py": "what rewritten programs may use",
     "hookbridge/migrate/rules.py": "what scanned programs may use",
     "hookbridge/run/evidence.py": "what programs that are run may use",
-    "hookbridge/run/views.py": "what programs that are run may import",
+    "hookbridge/contrib/private_modules.py": "what programs that are run may import",
 }
 
 

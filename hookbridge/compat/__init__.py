@@ -17,6 +17,7 @@ from hookbridge.compat.objects import variable_handle as variable_handle
 from hookbridge.compat.objects import withdraw_stop as withdraw_stop
 from hookbridge.compat.objects import worker_specs as worker_specs
 from hookbridge.compat.versions import KERAS_2 as KERAS_2
+from hookbridge.compat.versions import LAST_WITH_KERAS2 as LAST_WITH_KERAS2
 from hookbridge.compat.versions import installed_tf_version as installed_tf_version
 from hookbridge.compat.versions import installed_versions as installed_versions
 from hookbridge.compat.versions import is_keras3 as is_keras3

@@ -16,6 +16,8 @@ KERAS_2 = (
     "`tf_keras` (pip install tf_keras), which is `tf.keras` as well if "
     "TF_USE_LEGACY_KERAS=1 is set before TensorFlow is imported"
 )
+# The last TensorFlow, (major, minor), whose `tf.keras` is Keras 2 by itself.
+LAST_WITH_KERAS2 = (2, 15)
 # Distributions that hold the package `tensorflow`.
 _TENSORFLOWS = (
     *("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-intel"),

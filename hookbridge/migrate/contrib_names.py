@@ -4,7 +4,7 @@ A name *lives* if something today can replace it; its *source* says where that i
 
 A source begins with `tf` (TensorFlow's public names), `tf_slim`, `estimator` (what
 `tf.compat.v1.estimator` had), `private` (a row of `hookbridge.compat`) or `ours` (a
-module of the room `hookbridge/run/contrib/areas`). TensorFlow is not imported here.
+module of the room `hookbridge/contrib/areas`). TensorFlow is not imported here.
 
 The list of living names is written by tests/run/write_living_names.py from this table
 and the names that TensorFlow 1.15 had.

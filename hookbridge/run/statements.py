@@ -12,11 +12,12 @@ import itertools
 import sys
 from typing import Any
 
+from hookbridge.contrib.private_modules import KERAS
 from hookbridge.run import views
 
 HELPER = "__hookbridge__"
 ROOT = "tensorflow"
-ROOTS = (ROOT, views.KERAS)
+ROOTS = (ROOT, KERAS)
 _HERE = "hookbridge.run.statements"
 
 

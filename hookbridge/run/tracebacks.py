@@ -8,12 +8,13 @@ import sys
 import types
 from collections.abc import Iterator
 
-_ROOM = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_ROOMS = tuple(os.path.join(_PACKAGE, room, "") for room in ("run", "contrib"))
 
 
 @contextlib.contextmanager
 def of_program_only() -> Iterator[None]:
-    """Shows an uncaught error without the frames of this room.
+    """Shows an uncaught error without the frames of this room and of `contrib`.
 
     The error then passes on, so that Python ends the process as it always does;
     it is not shown a second time.
@@ -47,7 +48,7 @@ def _without_ours(
 ) -> types.TracebackType | None:
     kept = []
     while frames is not None:
-        if not os.path.abspath(frames.tb_frame.f_code.co_filename).startswith(_ROOM):
+        if not os.path.abspath(frames.tb_frame.f_code.co_filename).startswith(_ROOMS):
             kept.append(frames)
         frames = frames.tb_next
     made: types.TracebackType | None = None

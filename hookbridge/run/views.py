@@ -8,83 +8,15 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from hookbridge.compat import tf_version
-from hookbridge.run.contrib import namespace
-from hookbridge.run.contrib.gone import Gone
-from hookbridge.run.world import LAST_WITH_KERAS2
+from hookbridge.contrib import namespace, private_modules
+from hookbridge.contrib.gone import Gone
+from hookbridge.contrib.private_modules import KERAS, PYTHON, View, keras2
 
-# Private modules of TensorFlow 1 that are gone -> where their names are today.
-MOVED = {
-    "tensorflow.python.estimator": "tensorflow_estimator.python.estimator",
-}
-# Private modules that still exist, but may use another Keras than the program's: the
-# names of `tf.compat.v1.layers` come before theirs.
-LAYERS = frozenset(
-    f"tensorflow.python.layers.{name}"
-    for name in ("base", "convolutional", "core", "layers", "normalization", "pooling")
-)
-# A part of a private module's name, and the module of `tf.compat.v1` whose public names
-# replace those that it lost.
-PUBLIC = (
-    (".training.", "train"),
-    ("pywrap", "train"),
-    (".ops.nn", "nn"),
-    (".summary", "summary"),
-)
-PYTHON = "tensorflow.python"
-PYTHON_KERAS = "tensorflow.python.keras"
-KERAS = "keras"
-# Names of private modules that are something else than in TensorFlow 1: the names of
-# `tf.compat.v1` replace them.
-OTHERS = {"tensorflow.python.framework.device": ("DeviceSpec",)}
 MNIST = "tensorflow.examples.tutorials.mnist"
-
-
-class View(types.ModuleType):
-    """A module with the names of several modules, and some names of its own.
-
-    Args:
-      name: its `__name__`.
-      modules: where a name is looked for, in this order.
-      own: names that come before all modules -> the function that makes the value.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        modules: Sequence[Any],
-        own: Mapping[str, Callable[[], Any]] | None = None,
-    ) -> None:
-        super().__init__(name, modules[0].__doc__)
-        self.__dict__["_view_modules"] = tuple(modules)
-        self.__dict__["_view_own"] = dict(own or {})
-        for attribute in ("__path__", "__file__", "__version__"):
-            if hasattr(modules[-1], attribute):
-                self.__dict__[attribute] = getattr(modules[-1], attribute)
-
-    def __getattr__(self, name: str) -> Any:
-        make = self.__dict__["_view_own"].get(name)
-        if make is not None:
-            self.__dict__[name] = value = make()
-            return value
-        for module in self.__dict__["_view_modules"]:
-            try:
-                return getattr(module, name)
-            except AttributeError:
-                continue
-        raise AttributeError(
-            f"module '{self.__name__}' has no attribute '{name}'; TensorFlow lost it, "
-            "and `hookbridge run` knows nothing that stands for it"
-        )
-
-    def __dir__(self) -> list[str]:
-        names = {name for module in self._view_modules for name in dir(module)}
-        return sorted({*names, *self._view_own, *self.__dict__} - {"__all__"})
 
 
 def is_gone(found: Any) -> bool:
@@ -126,7 +58,9 @@ def _shared() -> dict[str, Callable[[], Any]]:
     own: dict[str, Callable[[], Any]] = {
         "contrib": namespace.root,
         "examples": _examples,
-        "pywrap_tensorflow": functools.partial(_private, f"{PYTHON}.pywrap_tensorflow"),
+        "pywrap_tensorflow": functools.partial(
+            private_modules.find, f"{PYTHON}.pywrap_tensorflow"
+        ),
     }
     for name in ("core", "python"):
         own[name] = functools.partial(importlib.import_module, f"tensorflow.{name}")
@@ -135,7 +69,7 @@ def _shared() -> dict[str, Callable[[], Any]]:
 
 def _examples() -> View:
     """`tensorflow.examples`, with nothing but the reader of MNIST in it."""
-    from hookbridge.run.contrib.areas import mnist
+    from hookbridge.contrib.areas import mnist
 
     *above, last = MNIST.split(".")
     found = View(MNIST, (mnist,), {"input_data": lambda: mnist})
@@ -157,13 +91,9 @@ def find(old: bool, dotted: str) -> Any:
       ImportError: there is nothing of that name.
     """
     if dotted.partition(".")[0] == KERAS:
-        return importlib.import_module(_keras2() + dotted[len(KERAS) :])
-    if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
-        return _private_keras(dotted)
-    if dotted.startswith(f"{PYTHON}."):
-        return _private(dotted)
-    if dotted == PYTHON:
-        return importlib.import_module(dotted)
+        return importlib.import_module(keras2() + dotted[len(KERAS) :])
+    if dotted == PYTHON or dotted.startswith(f"{PYTHON}."):
+        return private_modules.find(dotted)
     found: Any = tensorflow(old)
     place = "tensorflow"
     for part in dotted.split(".")[1:]:
@@ -173,55 +103,3 @@ def find(old: bool, dotted: str) -> Any:
         except AttributeError:
             found = importlib.import_module(place)
     return found
-
-
-@functools.cache
-def _private(dotted: str) -> Any:
-    """A private module; public names replace those that it lost.
-
-    Many functions have moved to another private module since TensorFlow 1. Most of
-    them are also public, under the same name.
-    """
-    v1 = importlib.import_module("tensorflow").compat.v1
-    try:
-        real = importlib.import_module(dotted)
-    except ModuleNotFoundError:
-        for prefix, place in MOVED.items():
-            if dotted == prefix or dotted.startswith(f"{prefix}."):
-                return importlib.import_module(place + dotted[len(prefix) :])
-        raise
-    if hasattr(real, "__path__"):
-        return real  # a package holds only modules
-    if dotted in LAYERS:
-        return View(dotted, (v1.layers, real))
-    public = [getattr(v1, name) for part, name in PUBLIC if part in dotted]
-    own = {
-        name: functools.partial(getattr, v1, name) for name in OTHERS.get(dotted, ())
-    }
-    return View(dotted, (real, *public, v1), own)
-
-
-def _keras2() -> str:
-    """The package that `keras` means: tf_keras where `tf.keras` is tf_keras."""
-    is_legacy = os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true")
-    return "tf_keras" if is_legacy and tf_version() > LAST_WITH_KERAS2 else KERAS
-
-
-@functools.cache
-def _private_keras(dotted: str) -> Any:
-    """A module of `tensorflow.python.keras`, taken from the Keras of `tf.keras`.
-
-    TensorFlow keeps an old copy of Keras there, whose classes do not fit `tf.keras`.
-    """
-    package, rest = _keras2(), dotted[len(PYTHON_KERAS) :]
-    if package == KERAS and tf_version() > LAST_WITH_KERAS2:
-        return importlib.import_module(dotted)  # `tf.keras` is Keras 3
-    found = []
-    for name in (f"{package}.src{rest}", f"{package}{rest}", dotted):
-        try:
-            found.append(importlib.import_module(name))
-        except ModuleNotFoundError:
-            continue
-    if not found:
-        raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
-    return View(dotted, found)

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hookbridge import compat, errors, extras
+from hookbridge.compat import LAST_WITH_KERAS2
 from hookbridge.run.evidence import Evidence, Use
 from hookbridge.run.launch import Launch
 
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
-LAST_WITH_KERAS2 = (2, 15)
 
 
 @dataclass(frozen=True)

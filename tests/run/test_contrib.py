@@ -13,7 +13,7 @@ import pytest
 from fork_server import ForkServer, fork_server
 from launching import PROGRAMS, launch_fork
 
-from hookbridge.run.contrib import namespace
+from hookbridge.contrib import namespace
 
 CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE` on TensorFlow 1.15.5.
@@ -75,7 +75,7 @@ def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith("hookbridge.errors.GoneNameError: tf.contrib.gan.gan_train")
-    assert "/hookbridge/run/" not in done.stderr
+    assert "/hookbridge/" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from hookbridge.contrib import namespace
+from hookbridge.contrib.gone import Gone
 from hookbridge.migrate import contrib_names
-from hookbridge.run.contrib import namespace
-from hookbridge.run.contrib.gone import Gone
 
 # Area -> modules whose names are added to those of 1.15: older versions had them.
 MORE = {"estimator": ["estimator.experimental"], "data": ["tf.compat.v1.data"]}

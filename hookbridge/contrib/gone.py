@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from hookbridge import errors
 from hookbridge.migrate.rules import rule_for
 
-_RUN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Gone:
@@ -56,6 +56,6 @@ def way_out(name: str) -> str:
 def _place() -> str:
     """The file and line of the program that uses a name, for a message."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_RUN):
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return f" was used in {frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""

@@ -8,9 +8,9 @@ import types
 from typing import Any
 
 from hookbridge import compat, errors, extras
+from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import revive
 from hookbridge.migrate import contrib_names
-from hookbridge.run.contrib.gone import Gone
 
 _MISSING: Any = object()
 # The part of a path between an area and its files: `contrib.layers.python.layers.x`.
@@ -97,7 +97,7 @@ def resolve(source: str) -> Any:
     if root == "tf":
         found = importlib.import_module("tensorflow")
     elif root == "ours":
-        found = importlib.import_module("hookbridge.run.contrib.areas")
+        found = importlib.import_module("hookbridge.contrib.areas")
     elif root == "estimator":
         found = revive.namespaces().v1
     elif root == "private":

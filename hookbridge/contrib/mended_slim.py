@@ -9,8 +9,8 @@ import importlib.util
 import sys
 import types
 
+from hookbridge.contrib import private_modules
 from hookbridge.patching import InstanceMethods
-from hookbridge.run import views
 
 _SLIM = "tf_slim"
 
@@ -31,8 +31,8 @@ def mend() -> None:
 def _mended(module: types.ModuleType) -> dict[str, types.ModuleType]:
     """The private modules of TensorFlow among a module's names, as views."""
     return {
-        name: views.find(True, value.__name__)
+        name: private_modules.find(value.__name__)
         for name, value in vars(module).items()
         if isinstance(value, types.ModuleType)
-        and value.__name__.startswith(f"{views.PYTHON}.")
+        and value.__name__.startswith(f"{private_modules.PYTHON}.")
     }

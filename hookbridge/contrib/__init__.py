@@ -1,0 +1,32 @@
+"""`tf.contrib`: each of its names gives its counterpart of today.
+
+Programs under `hookbridge run` find it in its old place, rewritten programs here:
+
+    import hookbridge as hb
+
+    hb.contrib.learn.learn_runner.run(make_experiment, run_config=config)
+
+docs/running-tf1.md lists the counterparts. A name without one raises when it is used.
+
+Reading order: `namespace` (the modules that a program sees; the source of each name is
+in `hookbridge/migrate/contrib_names.py`), `gone` (the names that have none),
+`private_modules` and `mended_slim`. The room `areas` has what needs code of its own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__") or importlib.util.find_spec(f"{__name__}.{name}"):
+        # Python asks for a file of this room before it imports it.
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from hookbridge.contrib import mended_slim, namespace
+    from hookbridge.migrate import contrib_names
+
+    sources = contrib_names.AREAS.get(name, ())
+    if any(source.partition(".")[0] == "tf_slim" for source in sources):
+        mended_slim.mend()
+    return getattr(namespace.root(), name)
