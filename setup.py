@@ -10,6 +10,12 @@ from setuptools import setup
 HERE = Path(__file__).parent
 INIT = (HERE / "hookbridge" / "__init__.py").read_text(encoding="utf-8")
 
+# The link `hookbridge/adapters` leads to `adapters/`. Where it is a folder, setuptools
+# needs no map, and type checkers find what an editable install has. A checkout without
+# symbolic links has a text file there, and needs the map.
+MAP = {"hookbridge.adapters": "adapters"}
+PACKAGE_DIR = {"": "."} if (HERE / "hookbridge" / "adapters").is_dir() else MAP
+
 # Listed by hand: automatic discovery would follow the link
 # `hookbridge/adapters` or miss `adapters/`. tests/test_packaging.py checks that
 # this list, the link and the built wheel agree.
@@ -54,6 +60,9 @@ PACKAGES = [
 ]
 
 EXTRAS = {
+    # Not a requirement of the package: `tf-nightly`, `tensorflow-cpu` and others hold
+    # TensorFlow too, and pip would install a second one over them.
+    "tensorflow": ["tensorflow>=2.15"],
     # The last release of tensorflow-estimator. It is pure Python and lists no
     # requirements; beside TensorFlow it needs tf_keras.
     "estimator": ["tensorflow-estimator==2.15.0", "tf_keras"],
@@ -93,7 +102,7 @@ EXTRAS = {
 }
 
 setup(
-    name="hookbridge",
+    name="tf-hookbridge",  # another project has the name `hookbridge`
     version=re.findall(r'^__version__ = "(.+)"$', INIT, re.M)[0],
     description=(
         "One set of SessionRunHooks and Keras Callbacks for MonitoredTrainingSession,"
@@ -104,7 +113,7 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.10",
     packages=PACKAGES,
-    package_dir={"hookbridge.adapters": "adapters"},
+    package_dir=PACKAGE_DIR,
     package_data={
         "hookbridge": ["py.typed"],
         # A link to docs, for `hookbridge docs` in checkouts and installed packages.
@@ -114,7 +123,7 @@ setup(
         # The names of each TensorFlow, and the names of tf.contrib that `run` provides.
         "hookbridge.migrate": ["data/*.json"],
     },
-    install_requires=["tensorflow>=2.15", "numpy", "absl-py"],
+    install_requires=["numpy", "absl-py"],
     extras_require=EXTRAS,
     entry_points={"console_scripts": ["hookbridge=hookbridge.cli:main"]},
     classifiers=[

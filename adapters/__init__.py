@@ -10,5 +10,5 @@ if __name__ != "hookbridge.adapters":
     raise ImportError(
         f"This folder was imported as `{__name__}`. Import it as "
         "`hookbridge.adapters` (from the root of the checkout, or after "
-        "`pip install hookbridge`)."
+        "`pip install .`)."
     )

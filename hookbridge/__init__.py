@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hookbridge import extras
 from hookbridge.lazy import lookup
 from hookbridge.missing import tell_of_estimator_once_there
 
@@ -71,7 +72,12 @@ _lookup = lookup(globals(), _WHERE)
 
 
 def __getattr__(name: str) -> Any:
-    value = _lookup(name)
+    try:
+        value = _lookup(name)
+    except ModuleNotFoundError as e:
+        if e.name == "tensorflow":
+            extras.check(e.name, f"`hookbridge.{name}`")
+        raise
     tell_of_estimator_once_there()
     return value
 
@@ -81,4 +87,5 @@ tell_of_estimator_once_there()
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    dunders = {name for name in globals() if name.startswith("__")}
+    return sorted({*__all__, *dunders})

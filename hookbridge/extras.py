@@ -8,11 +8,14 @@ from typing import Any
 
 from hookbridge import errors
 
+# Its name on the package index, where `hookbridge` is another project.
+DISTRIBUTION = "tf-hookbridge"
 # Module -> its distribution, and the extra that brings it.
-_EXTRAS = {
+MODULES = {
     "jsonschema": ("jsonschema", "cluster"),
     "libcst": ("LibCST", "migrate"),
     "tensorboard": ("tensorboard", "tensorboard"),
+    "tensorflow": ("TensorFlow", "tensorflow"),
     "tensorflow_estimator": ("tensorflow-estimator", "estimator"),
     "tf_keras": ("tf_keras", "keras2"),
     "tf_slim": ("tf_slim", "contrib"),
@@ -21,8 +24,11 @@ _EXTRAS = {
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra; the quotes protect `[` from the shell."""
-    return f'`pip install "hookbridge[{extra}]"`'
+    """The command that installs an extra; the quotes protect `[` from the shell.
+
+    It is right wherever hookbridge was installed from: pip keeps an installed package.
+    """
+    return f'`pip install "{DISTRIBUTION}[{extra}]"`'
 
 
 def check(
@@ -31,7 +37,7 @@ def check(
     """Raises unless a module is installed. It is not imported.
 
     Args:
-      module: its name, a key of `_EXTRAS`.
+      module: its name, a key of `MODULES`.
       user: what needs it; the first words of the message.
       extra: the extra with everything that `user` needs; None takes the module's own.
       way_out: other solutions, as whole sentences.
@@ -40,7 +46,7 @@ def check(
       errors.MissingExtraError: it is not installed.
     """
     if importlib.util.find_spec(module) is None:
-        distribution, own = _EXTRAS[module]
+        distribution, own = MODULES[module]
         message = (
             f"{user} needs {distribution}, which is not installed. Install it with "
             f"{install(extra or own)}. {way_out}"
@@ -52,7 +58,7 @@ def load(module: str, user: str, *, way_out: str = "") -> Any:
     """Imports a module.
 
     Args:
-      module: its name, a key of `_EXTRAS`.
+      module: its name, a key of `MODULES`.
       user: what needs it; the first words of the message.
       way_out: other solutions, as whole sentences.
 

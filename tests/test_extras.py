@@ -27,6 +27,7 @@ MODULES = {
     "jsonschema": "cluster",
     "libcst": "migrate",
     "tensorboard": "tensorboard",
+    "tensorflow": "tensorflow",
     "tensorflow_estimator": "estimator",
     "tf_keras": "keras2",
     "tf_slim": "contrib",
@@ -42,7 +43,7 @@ def test_the_message_names_an_extra_that_has_the_package(
     with pytest.raises(errors.MissingExtraError) as caught:
         extras.check(module, "This test")
     message = str(caught.value)
-    assert message.endswith(f'Install it with `pip install "hookbridge[{extra}]"`.')
+    assert message.endswith(f'Install it with `pip install "tf-hookbridge[{extra}]"`.')
     distribution = message.removeprefix("This test needs ").partition(",")[0]
     required = [name.lower() for name in promised(repo_root)[extra]]
     assert any(name.startswith(distribution.lower()) for name in required)

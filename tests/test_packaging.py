@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
@@ -15,6 +19,7 @@ from typing import Any
 import pytest
 
 import hookbridge as hb
+from hookbridge import extras
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +71,7 @@ def test_setup_lists_every_package(repo_root: Path) -> None:
 
 def test_link_and_map_lead_to_the_same_folder(repo_root: Path) -> None:
     link = repo_root / "hookbridge" / "adapters"
-    mapped = setup_constant(repo_root, "package_dir")
+    mapped = setup_constant(repo_root, "MAP")
     assert os.readlink(link) == os.path.join("..", "adapters")
     assert mapped == {"hookbridge.adapters": "adapters"}
     assert link.resolve() == (repo_root / mapped["hookbridge.adapters"]).resolve()
@@ -74,7 +79,7 @@ def test_link_and_map_lead_to_the_same_folder(repo_root: Path) -> None:
 
 def test_version_is_that_of_the_package(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
-    assert wheel.name.startswith(f"hookbridge-{hb.__version__}-py3-")
+    assert wheel.name.startswith(f"tf_hookbridge-{hb.__version__}-py3-")
 
 
 def test_wheel_holds_every_module_once(repo_root: Path, built: Path) -> None:
@@ -115,6 +120,87 @@ def test_wheel_holds_the_pages_that_errors_name(repo_root: Path, built: Path) ->
         }
     pages = {p.relative_to(docs).as_posix(): p for p in docs.rglob("*.md")}
     assert packed == {name: page.read_bytes() for name, page in pages.items()}
+
+
+def install(environment: Path, *words: str) -> str:
+    """What pip says when it installs with this environment's packages in sight."""
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", environment], check=True
+    )
+    (target,) = environment.glob("lib/python*/site-packages")
+    (target / "known.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    python = str(environment / "bin" / "python")
+    command = [sys.executable, "-m", "pip", "--python", python, "install", "--no-index"]
+    flags = ["--no-build-isolation", "--no-deps"]
+    done = subprocess.run([*command, *flags, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_line_of_an_error_is_right_for_a_wheel(built: Path, tmp_path: Path) -> None:
+    """pip finds the installed package, and asks no index for it."""
+    (wheel,) = built.glob("*.whl")
+    install(tmp_path, str(wheel))
+    line = shlex.split(extras.install("contrib").strip("`"))
+    said = install(tmp_path, *line[2:])
+    assert "Requirement already satisfied: tf-hookbridge[contrib]" in said
+
+
+def test_no_second_tensorflow_is_asked_for(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith("/METADATA"))
+        lines = archive.read(name).decode().splitlines()
+    needed = [line for line in lines if line.startswith("Requires-Dist")]
+    always = {line.split(": ")[1] for line in needed if "extra ==" not in line}
+    assert always == {"numpy", "absl-py"}
+
+
+def imported_packages(root: Path) -> set[str]:
+    """Top-level packages that the sources import anywhere, without our own."""
+    names: set[str] = set()
+    for folder in ("hookbridge", "adapters"):
+        for file in (root / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.Import):
+                    names |= {alias.name for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    names.add(node.module)
+    return {name.partition(".")[0] for name in names} - {"hookbridge"}
+
+
+def test_imports_come_with_tensorflow_or_with_an_extra(repo_root: Path) -> None:
+    """wrapt and h5py are not listed in `setup.py`: TensorFlow brings them."""
+    others = imported_packages(repo_root) - set(sys.stdlib_module_names)
+    others -= {"numpy", "absl", *extras.MODULES}
+    brought = importlib.metadata.requires("tensorflow") or []
+    names = {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in brought}
+    # Protocol buffers' package has another name than its distribution.
+    names |= {"google"} if "protobuf" in names else set()
+    assert others <= names, others - names
+
+
+def test_type_checkers_find_an_editable_install(
+    repo_root: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    for name in ("hookbridge", "adapters", "docs", "examples"):
+        shutil.copytree(repo_root / name, source / name, symlinks=True)
+    for name in ("setup.py", "README.md", "LICENSE", "pyproject.toml"):
+        shutil.copy(repo_root / name, source)
+    install(tmp_path / "env", "--editable", str(source))
+    # A line with the path of the sources is what pyright, mypy and editors read.
+    files = (tmp_path / "env").glob("lib/python*/site-packages/*hookbridge*.pth")
+    assert str(source) in [line for f in files for line in f.read_text().splitlines()]
+    code = "import hookbridge.adapters.convert as c; print(c.__file__)"
+    found = subprocess.run(
+        [tmp_path / "env" / "bin" / "python", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+    )
+    assert found.stdout.startswith(str(source)), found.stderr
 
 
 def test_sdist_has_what_the_commands_need(built: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 from importlib import metadata
 from typing import Any
 
+from hookbridge import extras
 from hookbridge.errors import MissingExtraError
 
 # The way out, in messages about what Keras 3 cannot do.
@@ -21,10 +22,9 @@ LAST_WITH_KERAS2 = (2, 15)
 # Distributions that hold the package `tensorflow`.
 _TENSORFLOWS = (
     *("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-intel"),
-    *("tensorflow-macos", "tensorflow-rocm", "tf-nightly-cpu"),
+    *("tensorflow-macos", "tensorflow-rocm", "tf-nightly-cpu", "intel-tensorflow"),
 )
 _PACKAGES = (
-    "hookbridge",
     *_TENSORFLOWS,
     "keras",
     "tf_keras",
@@ -54,7 +54,7 @@ def installed_tf_version() -> tuple[int, int]:
         except metadata.PackageNotFoundError:
             continue
     raise MissingExtraError(
-        "TensorFlow is not installed. Install it with `pip install tensorflow`."
+        f"TensorFlow is not installed. Install it with {extras.install('tensorflow')}."
     )
 
 

@@ -7,7 +7,7 @@
 
 On TensorFlow 2.15 every name here comes from `tf.estimator` itself. TensorFlow 2.16
 and later have no Estimator: there, every name comes from the real tensorflow-estimator
-2.15.0 package (`pip install "hookbridge[estimator]"`). The package is imported on
+2.15.0 package (`pip install "tf-hookbridge[estimator]"`). The package is imported on
 first use and TensorFlow is not changed. `hb.estimator.X` is `tf.estimator.X`, or
 `tf.compat.v1.estimator.X` if only that exists; `hb.estimator.v1` is all of
 `tf.compat.v1.estimator`.

@@ -90,7 +90,7 @@ def test_without_the_extra_the_error_says_what_to_install(
     )
     revive.namespaces.cache_clear()
     with pytest.raises(
-        errors.MissingExtraError, match=r'pip install "hookbridge\[estimator\]"'
+        errors.MissingExtraError, match=r'pip install "tf-hookbridge\[estimator\]"'
     ):
         hb.estimator.Estimator  # noqa: B018
     monkeypatch.undo()

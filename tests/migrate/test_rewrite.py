@@ -331,7 +331,7 @@ def test_without_libcst_the_scan_works_and_the_rewrite_says_what_to_install() ->
         "except errors.MissingExtraError as e:\n    print(e)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert 'pip install "hookbridge[migrate]"' in done.stdout, done.stderr
+    assert 'pip install "tf-hookbridge[migrate]"' in done.stdout, done.stderr
 
 
 COUNTS = """\
