@@ -1,7 +1,8 @@
-"""Sets methods on objects of TensorFlow, Keras or the user, and removes them again.
+"""Sets methods and fields on objects of TensorFlow, Keras or the user.
 
 No other module does that (`tests/test_rooms.py` checks it): one search finds every
-method that an object does not have from its class.
+method that an object does not have from its class, and every field that is written.
+docs/decisions/0008-patches-that-stay.md lists the methods that are never removed.
 """
 
 from __future__ import annotations
@@ -65,6 +66,15 @@ def patched(target: Any, **methods: Any) -> Iterator[None]:
         yield
     finally:
         patches.remove()
+
+
+def assign(target: Any, **values: Any) -> None:
+    """Sets fields as the owner of the object does, through its own `__setattr__`.
+
+    For what the owner reads and writes itself in its next steps: nothing is restored.
+    """
+    for name, value in values.items():
+        setattr(target, name, value)
 
 
 def _read(target: Any, name: str) -> Any:

@@ -233,6 +233,8 @@ def private_reads(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Attribute) and _private(node.attr):
             if ast.unparse(node.value) not in ("self", "cls", "super()"):
                 yield node.attr
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "assign":
+            yield from (k.arg for k in node.keywords if k.arg and _private(k.arg))
         elif isinstance(node, ast.Call) and len(node.args) > 1:
             name = str(getattr(node.args[1], "value", ""))
             asks = ast.unparse(node.func) in ("getattr", "hasattr", "setattr")
@@ -259,6 +261,7 @@ def test_every_private_attribute_is_listed(repo_root: Path) -> None:
 def test_no_row_is_unused(repo_root: Path) -> None:
     words: set[str] = set()
     for tree in trees(repo_root):
+        words.update(private_reads(tree))
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute):
                 words.add(node.attr)
@@ -269,7 +272,13 @@ def test_no_row_is_unused(repo_root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["model._moved", "getattr(model, '_moved', 1)", "a.b._moved = 1"]
+    "line",
+    [
+        "model._moved",
+        "getattr(model, '_moved', 1)",
+        "a.b._moved = 1",
+        "assign(model, _moved=1)",
+    ],
 )
 def test_the_search_finds_what_it_looks_for(line: str) -> None:
     assert list(private_reads(ast.parse(line))) == ["_moved"]

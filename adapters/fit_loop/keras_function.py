@@ -8,6 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import compat
+
 _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 
 
@@ -50,7 +52,7 @@ def traceable(function: Any) -> Any:
     if hasattr(function, "get_concrete_function"):
         return function
     if inspect.isfunction(function):
-        inner = inspect.getclosurevars(function).nonlocals.get("multi_step_on_iterator")
-        if hasattr(inner, "get_concrete_function"):
-            return inner
+        names = compat.closure_of("keras3_step", function) or {}
+        inner = names.get("multi_step_on_iterator")
+        return inner if hasattr(inner, "get_concrete_function") else None
     return None

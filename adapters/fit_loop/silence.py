@@ -8,7 +8,6 @@ would otherwise ignore the hooks silently.
 from __future__ import annotations
 
 import atexit
-import os
 import sys
 import weakref
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_session.variables import as_int
+from hookbridge.patching import assign
 
 
 class Run(Protocol):
@@ -105,5 +105,24 @@ def _at_exit() -> None:
     for silence in broken:
         silence.say()
     if broken:
-        sys.stdout.flush()
-        os._exit(1)  # an exception here would leave the exit code at 0
+        # Python ignores exceptions of this function. All that it has left to do, it
+        # does; then it flushes standard error, and if that fails its exit code is 120.
+        assign(sys, stderr=_FailsInTheEnd(sys.stderr))
+
+
+class _FailsInTheEnd:
+    """Standard error, except that it cannot be flushed once the interpreter ends."""
+
+    closed = False
+
+    def __init__(self, stderr: Any) -> None:
+        self._stderr = stderr
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stderr, name)
+
+    def flush(self) -> None:
+        if self._stderr is not None:
+            self._stderr.flush()
+        if sys.is_finalizing():
+            raise OSError("hookbridge: a hook has never been called")

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.adapters.state.files import CallbackState
+from hookbridge.patching import assign
 
 v1 = tf.compat.v1
 
@@ -57,7 +58,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._add(self._parts[0])
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
-        self._hook._listeners = [*self._hook._listeners, self._listener]
+        assign(self._hook, _listeners=[*self._hook._listeners, self._listener])
 
     def on_epoch_begin(self) -> None:
         """Called in the hook's place: the callbacks after it have begun too."""
@@ -104,7 +105,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def leave(self) -> None:
         """Takes the listener off the hook."""
         others = [each for each in self._hook._listeners if each is not self._listener]
-        self._hook._listeners = others
+        assign(self._hook, _listeners=others)
 
 
 class _Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]

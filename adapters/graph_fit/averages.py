@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
+
+from hookbridge import compat
+from hookbridge.patching import assign
 
 
 def end_with_this_batch() -> None:
@@ -12,17 +14,15 @@ def end_with_this_batch() -> None:
     Keras would divide the loss by the number of samples or steps that it expected, and
     return an array with room for all predictions.
     """
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != "model_iteration":
-        frame = frame.f_back
-    names = {} if frame is None else frame.f_locals
-    aggregator = names.get("aggregator")
-    if aggregator is None:
-        return
+    names = compat.running_locals("graph_fit_arrays", "graph_fit_generator")
+    if names is None:
+        return  # one step alone, as in `train_on_batch`
+    aggregator: Any = names["aggregator"]
     if aggregator.use_steps:
-        aggregator.steps, aggregator.num_samples = names["step"] + 1, None
+        assign(aggregator, steps=names["step"] + 1, num_samples=None)
         return
-    seen = aggregator.num_samples = names["batch_end"]
+    seen = names["batch_end"]
+    assign(aggregator, num_samples=seen)
     for part in aggregator.results or ():
         if hasattr(part, "num_samples"):  # predictions of one output
-            part.num_samples, part.results = seen, part.results[:seen]
+            assign(part, num_samples=seen, results=part.results[:seen])

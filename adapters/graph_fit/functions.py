@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge.patching import InstanceMethods
+from hookbridge.patching import InstanceMethods, assign
 
 # (Keras's function, Keras's session) -> the session that makes the function's callable.
 SessionOf = Callable[[Any, Any], Any]
@@ -49,7 +49,7 @@ class LoopFunction:
         while self._adopted:
             function, methods = self._adopted.popitem()[1]
             methods.remove()
-            function._callable_fn = None
+            assign(function, _callable_fn=None)
 
     def _adopt(self) -> None:
         function = getattr(self._model, self._name, None)
@@ -62,5 +62,5 @@ class LoopFunction:
 
         methods = InstanceMethods(function, {"_make_callable": make})
         methods.install()
-        function._callable_fn = None
+        assign(function, _callable_fn=None)
         self._adopted[id(function)] = (function, methods)

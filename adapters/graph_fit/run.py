@@ -7,12 +7,12 @@ execution of Keras's function is one `run` of the `MonitoredSession`.
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import compat
 from hookbridge.adapters.fit_loop import inner_loops
 from hookbridge.adapters.fit_loop.monitored import not_the_end_of_data
 from hookbridge.adapters.fit_loop.states import FitStates
@@ -21,7 +21,7 @@ from hookbridge.adapters.graph_fit.functions import LoopFunction
 from hookbridge.adapters.graph_fit.monitored import MonitoredHooks
 from hookbridge.adapters.graph_fit.session import KerasSession
 from hookbridge.adapters.graph_fit.step import StepCall
-from hookbridge.patching import InstanceMethods
+from hookbridge.patching import InstanceMethods, assign
 
 _INNERMOST: inner_loops.Innermost[GraphFitRun] = inner_loops.Innermost()
 
@@ -76,9 +76,8 @@ class GraphFitRun:
             if not inner_loops.is_running(model):
                 # An exception from elsewhere ended the loop; nobody called `leave`.
                 self.leave()
-            caller = str(sys._getframe(1).f_globals.get("__name__"))
             # A loop over a generator makes its predictions by `predict_on_batch`.
-            if self.is_over or caller.endswith("training_generator_v1"):
+            if self.is_over or compat.is_called_from("graph_fit_generator"):
                 return original(*args, **kwargs)
             with self._aside():
                 return original(*args, **kwargs)
@@ -161,7 +160,7 @@ class GraphFitRun:
 
     def _stop(self) -> None:
         """Makes this step the last one of the loop."""
-        self._model.stop_training = True
+        assign(self._model, stop_training=True)
         averages.end_with_this_batch()
 
     def _stopped_by(self, error: BaseException, step: StepCall) -> Any:

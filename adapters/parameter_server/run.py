@@ -34,6 +34,7 @@ from hookbridge.adapters.parameter_server.stops import (
     saves_after,
 )
 from hookbridge.adapters.parameter_server.values import StepLogs, StepValue
+from hookbridge.patching import assign
 from hookbridge.structures import RecentlyUsed
 
 v1 = tf.compat.v1
@@ -112,7 +113,7 @@ class ParameterServerRun(FitRun):
         except ClusterFailure as e:
             raise e.error from None
         if PREEMPTED.is_set():
-            self._model.stop_training = True
+            assign(self._model, stop_training=True)
         return outputs
 
     def _call_ahead(self, args: tuple[Any, ...]) -> Any:
@@ -283,7 +284,7 @@ class ParameterServerRun(FitRun):
             self.fail()
             raise
         if self.delivery.stop_asked:
-            self._model.stop_training = True
+            assign(self._model, stop_training=True)
 
     def end(self, hook: Any) -> None:
         self.delivery.flush()

@@ -9,16 +9,11 @@ never changed.
 
 from __future__ import annotations
 
-import sys
-import traceback
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from hookbridge import compat
-
-_TRAINS = "_train_with_estimator_spec"
 
 
 class Evaluation(NamedTuple):
@@ -33,18 +28,12 @@ class Evaluation(NamedTuple):
     update: Any
 
 
-def _frames() -> Iterator[Any]:
-    return (frame for frame, _ in traceback.walk_stack(sys._getframe(1)))
-
-
 def training_spec(graph: Any) -> Any:
     """The `EstimatorSpec` whose training session is being made, or None."""
-    for frame in _frames():
-        if frame.f_code.co_name == _TRAINS:
-            spec = frame.f_locals.get("estimator_spec")
-            if getattr(getattr(spec, "loss", None), "graph", None) is graph:
-                return spec
-    return None
+    names = compat.running_locals("estimator_train")
+    spec = None if names is None else names["estimator_spec"]
+    is_of_graph = getattr(getattr(spec, "loss", None), "graph", None) is graph
+    return spec if is_of_graph else None
 
 
 def scaffold_saver(graph: Any) -> Any:
@@ -63,20 +52,18 @@ def collect_saver(graph: Any) -> None:
 
 def evaluation(graph: Any) -> Evaluation | None:
     """The metrics of the evaluation whose session is being made, or None."""
-    code = compat.private("evaluate_once").__code__
-    for frame in _frames():
-        if frame.f_code is not code:
-            continue
-        final, updates = (frame.f_locals.get(n) for n in ("final_ops", "eval_ops"))
-        if not isinstance(final, dict) or not isinstance(updates, list):
-            return None
-        found = {
-            name: value
-            for name, value in final.items()
-            if name != "global_step" and getattr(value, "graph", None) is graph
-        }
-        return Evaluation(found, updates[0]) if found else None
-    return None
+    names = compat.running_locals("evaluate_once")
+    if names is None:
+        return None
+    final, updates = names["final_ops"], names["eval_ops"]
+    if not isinstance(final, dict) or not isinstance(updates, list):
+        return None
+    found = {
+        name: value
+        for name, value in final.items()
+        if name != "global_step" and getattr(value, "graph", None) is graph
+    }
+    return Evaluation(found, updates[0]) if found else None
 
 
 def checkpoint_dir() -> str | None:
@@ -84,8 +71,6 @@ def checkpoint_dir() -> str | None:
 
     Workers are given it too, though they write nothing there.
     """
-    for frame in _frames():
-        if frame.f_code.co_name == "MonitoredTrainingSession":
-            found = frame.f_locals.get("checkpoint_dir")
-            return None if found is None else str(found)
-    return None
+    names = compat.running_locals("monitored_training_session") or {}
+    found = names.get("checkpoint_dir")
+    return None if found is None else str(found)

@@ -1,10 +1,15 @@
 """Versions of TensorFlow and Keras, and every private name of theirs that is used.
 
-Read `versions.py`, `names.py` (of modules), `attributes.py` (of objects: a table), then
-`objects.py` (functions that read some of them). Nothing else in the package may import
-from `tensorflow.python`, `keras.src` or `tf_keras.src`.
+Read `versions.py`, `names.py` (of modules), `frames.py` (of running functions),
+`attributes.py` (of objects: a table), then `objects.py` (functions that read some).
+Nothing else in the package may import from `tensorflow.python`, `keras.src` or
+`tf_keras.src`.
 """
 
+from hookbridge.compat.frames import FRAMES as FRAMES
+from hookbridge.compat.frames import closure_of as closure_of
+from hookbridge.compat.frames import is_called_from as is_called_from
+from hookbridge.compat.frames import running_locals as running_locals
 from hookbridge.compat.names import PRIVATE as PRIVATE
 from hookbridge.compat.names import PrivateName as PrivateName
 from hookbridge.compat.names import private as private

@@ -109,10 +109,6 @@ PRIVATE: dict[str, PrivateName] = {
         "keras.src.trainers.compile_utils:MetricsList",
         "where Keras 3 callbacks look up whether a metric should rise or fall",
     ),
-    "evaluate_once": PrivateName(
-        "tensorflow.python.training.evaluation:_evaluate_once",
-        "the names of an Estimator's `eval_metric_ops`, which are in no graph",
-    ),
     "default_graph_stack": PrivateName(
         "tensorflow.python.framework.ops:_default_graph_stack",
         "whether an evaluation runs inside a training session of this thread",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookbridge import compat
+from hookbridge.patching import assign
 
 if TYPE_CHECKING:
     from hookbridge.adapters.session_loop.config import SessionConfig
@@ -112,7 +113,8 @@ def model_to_estimator(
         export_outputs=export_outputs,
     )
     if guests_of_model:
-        estimator._model_fn = _with_hooks(estimator._model_fn, guests_of_model)
+        model_fn = _with_hooks(estimator._model_fn, guests_of_model)
+        assign(estimator, _model_fn=model_fn)
     return estimator
 
 

@@ -114,11 +114,15 @@ def test_a_loop_that_failed_before_its_first_step_says_nothing_more(
 
 def test_the_end_of_the_process_tells_it(repo_root: Path) -> None:
     code = """
-        import sys
+        import atexit, sys, threading, time
+        atexit.register(print, "the user's first")
         sys.path.insert(0, "tests/adapters/fit_loop")
         import tensorflow as tf
         from test_silence import custom_loop
         kept = custom_loop(tf.keras, ends=False)
+        atexit.register(print, "the user's last")
+        threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
+        atexit.register(lambda: sys.stderr.flush())
         print("all done")
         """
     done = subprocess.run(
@@ -129,6 +133,9 @@ def test_the_end_of_the_process_tells_it(repo_root: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.stdout.strip() == "all done"
-    assert done.returncode == 1, done.stderr[-2000:]
+    lines = ["all done", "thread", "the user's last", "the user's first"]
+    assert done.stdout.splitlines() == lines
+    # What Python itself says of a failed end.
+    assert done.returncode == 120, done.stderr[-2000:]
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
     assert "NeverCalledError: `RecordingHook` was given" in done.stderr

@@ -1,0 +1,189 @@
+"""Functions of TensorFlow and Keras whose local variables are read while they run.
+
+What such a function holds is in no object that a guest can reach. A frame that is not
+there means that the function does not run, which is usual; a function or a local that
+has another name is an error. `tests/test_private_frames.py` looks for each on every
+supported version.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import traceback
+import types
+from typing import Any, NamedTuple
+
+from hookbridge.errors import PrivateNameMovedError
+
+
+class PrivateFrame(NamedTuple):
+    """A function of TensorFlow or Keras, and the names in it that are read.
+
+    Attributes:
+      path: `"module:function"`; a function within a function follows a dot.
+      names: its arguments, local variables, and names of the function around it.
+      why: what they are needed for.
+    """
+
+    path: str
+    names: tuple[str, ...]
+    why: str
+
+    @property
+    def module(self) -> str:
+        """The module of the function."""
+        return self.path.partition(":")[0]
+
+
+_AVERAGES = "the averages of a `fit` in a v1 graph that a hook stops"
+_LOOP = "whether a loop of a model runs"
+
+
+def _of_keras_2(place: str, *names: str, why: str) -> tuple[PrivateFrame, ...]:
+    """A row for `keras` 2.15 and one for `tf_keras`."""
+    return tuple(
+        PrivateFrame(f"{keras}.src.engine.{place}", names, why)
+        for keras in ("keras", "tf_keras")
+    )
+
+
+# Each key has one row for each module that the function may be in.
+FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
+    "estimator_train": (
+        PrivateFrame(
+            "tensorflow_estimator.python.estimator.estimator"
+            ":Estimator._train_with_estimator_spec",
+            ("estimator_spec",),
+            "the loss and the saver that a `model_fn` returned",
+        ),
+    ),
+    "evaluate_once": (
+        PrivateFrame(
+            "tensorflow.python.training.evaluation:_evaluate_once",
+            ("final_ops", "eval_ops"),
+            "the names of an Estimator's `eval_metric_ops`, which are in no graph",
+        ),
+    ),
+    "monitored_training_session": (
+        PrivateFrame(
+            "tensorflow.python.training.monitored_session:MonitoredTrainingSession",
+            ("checkpoint_dir",),
+            "where the checkpoints of a worker's session are",
+        ),
+    ),
+    "graph_fit_arrays": _of_keras_2(
+        "training_arrays_v1:model_iteration",
+        *("aggregator", "step", "batch_end"),
+        why=_AVERAGES,
+    ),
+    "graph_fit_generator": _of_keras_2(
+        "training_generator_v1:model_iteration",
+        *("aggregator", "step"),
+        why=_AVERAGES,
+    ),
+    # The model is looked for as the first argument, whatever its name is.
+    **{
+        loop: (
+            *_of_keras_2(f"training:Model.{loop}", "self", why=_LOOP),
+            *_of_keras_2(f"training_v1:Model.{loop}", "self", why=_LOOP),
+            PrivateFrame(
+                f"keras.src.backend.tensorflow.trainer:TensorFlowTrainer.{loop}",
+                ("self",),
+                _LOOP,
+            ),
+        )
+        for loop in ("fit", "evaluate", "predict")
+    },
+    "keras3_step": (
+        PrivateFrame(
+            "keras.src.backend.tensorflow.trainer"
+            ":TensorFlowTrainer._make_function.function",
+            ("multi_step_on_iterator",),
+            "the `tf.function` in the function that Keras 3 calls for each step",
+        ),
+    ),
+}
+
+
+def running_locals(*keys: str) -> dict[str, Any] | None:
+    """The locals of the innermost running function among those of `keys`.
+
+    Returns:
+      The locals; None if none of these functions runs. A name that has no value yet is
+      missing.
+
+    Raises:
+      PrivateNameMovedError: the function runs, or its module is loaded, and it or a
+        local of the row is not there.
+    """
+    codes = {
+        code_of(row): row
+        for key in keys
+        for row in FRAMES[key]
+        if row.module in sys.modules
+    }
+    for frame, _ in traceback.walk_stack(sys._getframe(1)):
+        if frame.f_code in codes:
+            return dict(frame.f_locals)
+    return None
+
+
+def is_called_from(key: str) -> bool:
+    """Whether the caller was called by the module of a function of `FRAMES`."""
+    caller = sys._getframe(2).f_globals.get("__name__")
+    return caller in [row.module for row in FRAMES[key]]
+
+
+def closure_of(key: str, function: Any) -> dict[str, Any] | None:
+    """What a function closes over, if it is the one that is filed under `key`.
+
+    Raises:
+      PrivateNameMovedError: it is, and a name of the row is not there.
+    """
+    for row in FRAMES[key]:
+        name = row.path.rpartition(".")[2]
+        if (function.__module__, function.__name__) == (row.module, name):
+            _check(row, function.__code__)
+            return dict(inspect.getclosurevars(function).nonlocals)
+    return None
+
+
+@functools.cache
+def code_of(row: PrivateFrame) -> types.CodeType:
+    """The code of a row's function, with all names of the row in it.
+
+    Raises:
+      PrivateNameMovedError: the running TF or Keras has no such function, or the
+        function has no such name.
+    """
+    __import__(row.module)
+    place: Any = sys.modules[row.module]
+    for name in row.path.partition(":")[2].split("."):
+        inner = [
+            const
+            for const in getattr(place, "co_consts", ())
+            if isinstance(const, types.CodeType) and const.co_name == name
+        ]
+        found = inner[0] if inner else getattr(place, name, None)
+        place = inspect.unwrap(found) if callable(found) else found
+        place = getattr(place, "__code__", place)
+    if not isinstance(place, types.CodeType):
+        raise _moved(row, "the running version does not have there")
+    _check(row, place)
+    return place
+
+
+def _check(row: PrivateFrame, code: types.CodeType) -> None:
+    held = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    missing = [name for name in row.names if name not in held]
+    if missing:
+        raise _moved(row, f"has no `{'`, `'.join(missing)}` here")
+
+
+def _moved(row: PrivateFrame, what: str) -> PrivateNameMovedError:
+    return PrivateNameMovedError(
+        f"hookbridge needs `{row.path}` ({row.why}), which {what}. Use a TensorFlow "
+        "version listed in the README or report this version."
+    )

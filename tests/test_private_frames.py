@@ -1,0 +1,100 @@
+"""Canaries: the functions whose locals are read have these locals."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookbridge import compat
+from hookbridge.compat.frames import FRAMES, PrivateFrame, code_of
+
+HAS_KERAS_3 = importlib.util.find_spec("tf_keras") is not None
+
+
+def is_here(row: PrivateFrame) -> bool:
+    """Whether the installed versions should have the module of a row."""
+    package = row.module.split(".")[0]
+    if package == "keras":
+        return (".backend." in row.module) is HAS_KERAS_3
+    return importlib.util.find_spec(package) is not None
+
+
+ROWS = [
+    pytest.param(row, id=f"{key}-{row.module.split('.')[0]}")
+    for key, rows in FRAMES.items()
+    for row in rows
+]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_private_frame_is_where_the_table_says(row: PrivateFrame) -> None:
+    import tensorflow as tf
+
+    import hookbridge as hb
+
+    tf.keras.Model, hb.estimator.Estimator  # noqa: B018 - makes packages importable
+    if is_here(row):
+        assert code_of(row).co_name == row.path.rpartition(".")[2].rpartition(":")[2]
+
+
+def test_every_row_is_here_on_some_version() -> None:
+    for key, rows in FRAMES.items():
+        assert any(map(is_here, rows)) or key == "keras3_step"
+    assert all(len(row.why) > 10 for rows in FRAMES.values() for row in rows)
+
+
+def test_no_row_is_unused(repo_root: Path) -> None:
+    files = (repo_root / "adapters").rglob("*.py")
+    text = "\n".join(file.read_text("utf-8") for file in files)
+    assert [key for key in FRAMES if f'"{key}"' not in text] == []
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """A module of somebody else, with one function that has one local."""
+    module = types.ModuleType("outside_module")
+    exec("def work(call):\n    held = 3\n    return call()\n", vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+def row_of(place: str, *names: str) -> tuple[PrivateFrame, ...]:
+    return (PrivateFrame(f"outside_module:{place}", names, "show what a move does"),)
+
+
+def test_locals_are_read_while_the_function_runs(
+    outside: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FRAMES, "test_only", row_of("work", "held"))
+    found = outside.work(lambda: compat.running_locals("test_only"))
+    assert found["held"] == 3
+    assert compat.running_locals("test_only") is None
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        (row_of("work", "held", "renamed"), r"work` \(show .* has no `renamed` here"),
+        (row_of("moved", "held"), r"`outside_module:moved` .* does not have there"),
+    ],
+)
+def test_a_name_that_moved_is_an_error(
+    row: Any, complaint: str, outside: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FRAMES, "test_only", row)
+    with pytest.raises(compat.PrivateNameMovedError, match=complaint):
+        outside.work(lambda: compat.running_locals("test_only"))
+
+
+def test_a_name_that_left_a_closure_is_an_error(
+    outside: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FRAMES, "test_only", row_of("make.work", "step"))
+    with pytest.raises(compat.PrivateNameMovedError, match="has no `step` here"):
+        compat.closure_of("test_only", outside.work)
+    assert compat.closure_of("test_only", row_of) is None
