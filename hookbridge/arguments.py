@@ -5,11 +5,16 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import reprlib
 import tempfile
 from collections.abc import Mapping
 from typing import Any
 
 from hookbridge import errors
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
+_SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = 20
 
 
 def positive(name: str, value: Any, *, least: int = 1) -> int | None:
@@ -28,10 +33,50 @@ def positive(name: str, value: Any, *, least: int = 1) -> int | None:
         good = False  # no number, NaN, infinite
     if not good:
         raise errors.InvalidArgumentError(
-            f"Received `{name}={value!r}`; expected an integer of at least {least}, "
-            "or None."
+            f"Received `{name}={shown(value)}`; expected an integer of at least "
+            f"{least}, or None."
         )
     return int(value)
+
+
+def instance(name: str, value: Any, kind: Any, expected: str) -> Any:
+    """A value of a type.
+
+    Args:
+      name: the name of the argument in the message.
+      value: the value.
+      kind: the type, or several as a tuple.
+      expected: what the message says was expected.
+
+    Raises:
+      errors.InvalidArgumentError: it has another type.
+    """
+    if not isinstance(value, kind):
+        raise errors.InvalidArgumentError(
+            f"Received `{name}={shown(value)}` of type `{type(value).__name__}`; "
+            f"expected {expected}."
+        )
+    return value
+
+
+def path(name: str, value: Any, expected: str = "a path as text") -> str:
+    """A path or URL that is not empty, as a string.
+
+    Raises:
+      errors.InvalidArgumentError: the value is something else.
+    """
+    instance(name, value, (str, os.PathLike), expected)
+    text = os.fspath(value)
+    if not isinstance(text, str) or not text:
+        raise errors.InvalidArgumentError(
+            f"Received `{name}={value!r}`; expected {expected}."
+        )
+    return text
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: short, whatever its `__repr__` does."""
+    return _SHORT.repr(value)
 
 
 def seconds(name: str, value: Any) -> float:
@@ -43,8 +88,8 @@ def seconds(name: str, value: Any) -> float:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or value < 0:
         raise errors.InvalidArgumentError(
-            f"Received `{name}={value!r}`; expected a finite number of seconds of at "
-            "least 0."
+            f"Received `{name}={shown(value)}`; expected a finite number of seconds "
+            "of at least 0."
         )
     return float(value)
 
@@ -108,7 +153,7 @@ def string_mapping(name: str, value: Any) -> dict[str, Any]:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
         raise errors.InvalidArgumentError(
-            f"Received `{name}={value!r}`; expected a dict with string keys."
+            f"Received `{name}={shown(value)}`; expected a dict with string keys."
         )
     return dict(value)
 

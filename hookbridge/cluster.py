@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from hookbridge import errors
+from hookbridge.arguments import instance
 from hookbridge.cluster_checks import (
     CHIEF_TYPES,
     check_cluster,
@@ -91,7 +92,9 @@ class ClusterConfig:
           errors.InvalidArgumentError: `TF_CONFIG` is malformed; the message names
             the key.
         """
-        text = (os.environ if environment is None else environment).get("TF_CONFIG", "")
+        found = os.environ if environment is None else environment
+        instance("environment", found, Mapping, "a mapping, such as `os.environ`")
+        text = instance("TF_CONFIG", found.get("TF_CONFIG", ""), str, "text")
         return cls.from_json(text) if text.strip() else cls()
 
     @classmethod
@@ -105,6 +108,7 @@ class ClusterConfig:
           errors.InvalidArgumentError: the text is malformed; the message names the
             key.
         """
+        instance("TF_CONFIG", text, (str, bytes), "a JSON object as text")
         try:
             value = json.loads(text, object_pairs_hook=strict_object)
         except (ValueError, RecursionError) as e:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +28,13 @@ def keras2() -> Any:
     return importlib.import_module(
         "tf_keras" if compat.tf_version() > (2, 15) else "keras"
     )
+
+
+class NoRepr:
+    """An object whose `__repr__` fails."""
+
+    def __repr__(self) -> str:
+        raise ValueError("no text")
 
 
 class Loop:
@@ -102,6 +111,22 @@ SESSION: dict[str, tuple[Callable[[Loop], Mapping[str, Any]], str]] = {
         lambda _: {"validation": lambda model: {"loss": 1.0}},
         r"`validation` is the function .*\(model\)`; expected .*without arguments",
     ),
+    "validation_run": (
+        lambda _: {"validation": SimpleNamespace(run=lambda self: {})},
+        r"`validation.run` has the signature `\(self\)`; expected `run\(session, rep",
+    ),
+    "model_class": (
+        lambda _: {"model": keras2().Model},
+        "`model` is <class .*expected the tf.keras or tf_keras model",
+    ),
+    "model_layer": (
+        lambda _: {"model": keras2().layers.Dense(1)},
+        "`model` is .*; expected the tf.keras or tf_keras model",
+    ),
+    "model_with_arguments": (
+        lambda _: {"model": lambda graph: None},
+        r"`model` is the function .*\(graph\)`; expected .* without arguments",
+    ),
     "learning_rate_vector": (
         lambda loop: {"learning_rate": loop.vector},
         r"`learning_rate` is `vector:0` .*shape \(2,\); expected a scalar",
@@ -135,10 +160,12 @@ def test_options_of_a_session_are_refused_before_its_first_step(case: str) -> No
     assert loops[0].steps == 0
 
 
-def test_a_validation_that_returns_a_text_is_told_so_when_it_has_run() -> None:
+@pytest.mark.parametrize("result", ["text", {"a": "text"}, {1: 1.0}, None])
+def test_a_validation_is_told_what_it_returns_when_it_has_run(result: Any) -> None:
     # Only a call can show what a function returns.
-    with pytest.raises(INVALID, match="validation=` returned 'text'; expected a dict"):
-        Loop(lambda _: {"validation": lambda: "text"})
+    words = f"`validation=` returned {re.escape(repr(result))}; expected a dict"
+    with pytest.raises(INVALID, match=words):
+        Loop(lambda _: {"validation": lambda: result})
 
 
 CLUSTER = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
@@ -281,6 +308,99 @@ CALLS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         call(ClusterConfig, CLUSTER, 3, 0),
         INVALID,
         r"ClusterConfig task\['type'\] is 3; expected one of",
+    ),
+    **{
+        f"guest_without_repr_{function.__name__}": (
+            call(function, [NoRepr()]),
+            hb.errors.NotAGuestError,
+            "Received <NoRepr instance at .*> of type `NoRepr`; expected",
+        )
+        for function in (hb.as_hooks, hb.as_callbacks, hb.explain)
+    },
+    "in_begin_with_arguments": (
+        call(hb.in_begin, lambda graph: None),
+        INVALID,
+        r"`make` is the function .*\(graph\)`; expected .* without arguments",
+    ),
+    "tower_optimizer": (
+        call(hb.TowerOptimizer, "adam"),
+        INVALID,
+        "Received optimizer='adam'; expected an optimizer",
+    ),
+    "towers_many": (
+        call(hb.loops.tower_devices, 10**9),
+        INVALID,
+        "num_towers=1000000000; expected at most 1024",
+    ),
+    "session_config_none": (
+        call(hb.loops.session_config, None),
+        INVALID,
+        "devices=None; expected a list of device names",
+    ),
+    "session_config_base": (
+        call(hb.loops.session_config, ["/cpu:0"], base={"a": 1}),
+        INVALID,
+        "`base={'a': 1}` of type `dict`; expected a .*ConfigProto",
+    ),
+    "checkpoints_of": (
+        lambda _: next(hb.loops.checkpoints_until_stop(5)),  # type: ignore[arg-type]
+        INVALID,
+        "`model_dir=5` of type `int`; expected a path",
+    ),
+    "training_session_number": (
+        call(hb.loops.training_session, 5),
+        hb.errors.NotAGuestError,
+        "hooks=5; expected a list of `SessionRunHook`s",
+    ),
+    "training_session_class": (
+        call(hb.loops.training_session, [v1.train.StopAtStepHook]),
+        hb.errors.NotAGuestError,
+        r"the class `StopAtStepHook`; .* It is at \[0\] of `hooks`",
+    ),
+    "training_session_callback": (
+        lambda _: hb.loops.training_session([keras2().callbacks.History()]),
+        hb.errors.NotAGuestError,
+        "Make hooks of it by `hb.as_hooks`",
+    ),
+    "uploader_url": (
+        call(hb.callbacks.ModelUploader, 5),
+        INVALID,
+        "`remote_url=5` of type `int`; expected a folder or a URL",
+    ),
+    "exporter_path": (
+        call(hb.callbacks.SavedModelExporter, 5),
+        INVALID,
+        "`path=5` of type `int`; expected a path",
+    ),
+    "rows_none": (
+        call(hb.data.Rows, None),
+        INVALID,
+        "`files=None` of type `NoneType`; expected a path, or a list of paths",
+    ),
+    "rows_of_an_empty_folder": (
+        lambda folder: hb.data.Rows(str(folder)),
+        INVALID,
+        "files with '.*', a folder without files; expected files",
+    ),
+    "tf_config_none": (
+        call(ClusterConfig.from_json, None),
+        INVALID,
+        "`TF_CONFIG=None` of type `NoneType`; expected a JSON object",
+    ),
+    "environment_number": (
+        call(ClusterConfig.from_environment, 5),
+        INVALID,
+        "`environment=5` of type `int`; expected a mapping",
+    ),
+    "environment_with_number": (
+        call(ClusterConfig.from_environment, {"TF_CONFIG": 5}),
+        INVALID,
+        "`TF_CONFIG=5` of type `int`; expected text",
+    ),
+    "train_and_evaluate": (
+        call(hb.loops.train_and_evaluate, None, None, None),
+        INVALID,
+        "`estimator=None` of type `NoneType`; expected a `tf.estimator.Estimator`",
     ),
     "config_task_index": (
         call(ClusterConfig, CLUSTER, "worker", "first"),

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
+from hookbridge.arguments import shown, without_arguments
 
 
 class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -34,7 +35,7 @@ class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         made = self._make()
         if not kinds.is_hook(made):
             raise errors.NotAGuestError(
-                f"`hb.in_begin({_name(self._make)})` has made {made!r} of type "
+                f"`hb.in_begin({_name(self._make)})` has made {shown(made)} of type "
                 f"`{type(made).__name__}`; expected one "
                 "`tf.compat.v1.train.SessionRunHook`, new in each call."
             )
@@ -100,7 +101,8 @@ def in_begin(make: Callable[[], Any]) -> Any:
       A `SessionRunHook`.
 
     Raises:
-      errors.InvalidArgumentError: `make` is not a function but, for example, a hook.
+      errors.InvalidArgumentError: `make` is not a function but, for example, a hook, or
+        it takes arguments.
       errors.NotAGuestError: in `begin`, `make` has returned something else.
     """
     if not callable(make) or kinds.is_hook(make):
@@ -109,4 +111,4 @@ def in_begin(make: Callable[[], Any]) -> Any:
             "function without arguments that returns a hook, such as "
             "`lambda: FinalOpsHook(op())`."
         )
-    return InBegin(make)
+    return InBegin(without_arguments("make", make))

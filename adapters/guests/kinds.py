@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from hookbridge import compat, errors
+from hookbridge.arguments import shown
 
 Flavour = Literal["keras2", "keras3"]
 KERAS = ("keras", "tf_keras")
@@ -174,7 +175,27 @@ def _complaint(item: Any) -> str:
         )
     if item is None:
         return f"Received None; expected {wanted}. Leave it out of the list."
-    return f"Received {item!r} of type `{type(item).__name__}`; expected {wanted}."
+    return f"Received {shown(item)} of type `{type(item).__name__}`; expected {wanted}."
+
+
+def hooks_only(hooks: Any) -> list[Any]:
+    """Hooks for a session as a list; None counts as no hook.
+
+    Raises:
+      errors.NotAGuestError: something is no hook.
+    """
+    found = [] if hooks is None else hooks
+    if not isinstance(found, Iterable):
+        raise errors.NotAGuestError(
+            f"Received hooks={shown(hooks)}; expected a list of `SessionRunHook`s."
+        )
+    found = list(found)
+    for place, hook in enumerate(found):
+        if not is_hook(hook):
+            way_out = "Make hooks of it by `hb.as_hooks`." if is_callback(hook) else ""
+            complaint = f"{_complaint(hook)} It is at [{place}] of `hooks`. {way_out}"
+            raise errors.NotAGuestError(complaint.rstrip())
+    return found
 
 
 def name_of(guest: Any) -> str:

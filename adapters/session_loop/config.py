@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model import backup, clone
-from hookbridge.arguments import positive, string_mapping
+from hookbridge.arguments import positive, string_mapping, without_arguments
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,4 +124,13 @@ class SessionConfig:
 
 
 def _is_provider(model: Any) -> bool:
-    return callable(model) and clone.keras_of(model) is None
+    """Whether it is a function that returns the model.
+
+    Raises:
+      errors.InvalidArgumentError: the function takes arguments.
+    """
+    is_function = callable(model) and not hasattr(model, "weights")
+    if is_function and not inspect.isclass(model):
+        without_arguments("model", model)
+        return True
+    return False

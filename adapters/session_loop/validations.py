@@ -7,15 +7,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors
 from hookbridge.adapters.session_graph import estimator_stack, variables
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.arguments import without_arguments
+from hookbridge.arguments import shown, without_arguments
 from hookbridge.validation import Validation, ValidationReport
 
 
@@ -132,6 +133,38 @@ def _saved_by(saver: Any, graph: Any) -> dict[str, Any]:
     return found
 
 
+def checked(result: Any) -> Mapping[str, float]:
+    """What a user's validation has returned.
+
+    Raises:
+      errors.InvalidArgumentError: it is no dict of numbers with text as keys.
+    """
+    good = isinstance(result, Mapping) and all(
+        isinstance(key, str) and np.asarray(value).dtype.kind in "fiub"
+        for key, value in result.items()
+    )
+    if not good:
+        raise errors.InvalidArgumentError(
+            f"`validation=` returned {shown(result)}; expected a dict "
+            "`{metric name: number}`."
+        )
+    return cast(Mapping[str, float], result)
+
+
+class _Checked:
+    """A user's object with the method of `Validation`, whose results are checked."""
+
+    def __init__(self, validation: Validation) -> None:
+        self._validation = validation
+        _check_run(validation.run)
+
+    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
+        return checked(self._validation.run(session, report))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._validation, name)
+
+
 class _FromCallable:
     """A function without arguments that returns `{metric: value}`.
 
@@ -144,13 +177,7 @@ class _FromCallable:
     def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
         del session, report
         with compat.private("eager_mode")():
-            result = self._function()
-        if not isinstance(result, Mapping):
-            raise errors.InvalidArgumentError(
-                f"The function given as `validation=` returned {result!r}; expected "
-                "a dict `{metric name: value}`."
-            )
-        return result
+            return checked(self._function())
 
 
 def as_validation(validation: Any) -> Validation | None:
@@ -162,12 +189,13 @@ def as_validation(validation: Any) -> Validation | None:
         method of `Validation`.
 
     Raises:
-      errors.InvalidArgumentError: it is none of those.
+      errors.InvalidArgumentError: it is none of those, or its `run` takes other
+        arguments.
     """
     if validation is None:
         return None
     if not inspect.isclass(validation) and isinstance(validation, Validation):
-        return validation
+        return _Checked(validation)
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
@@ -178,3 +206,15 @@ def as_validation(validation: Any) -> Validation | None:
         "method `run(session, report)` (see "
         "hookbridge.validation.Validation)."
     )
+
+
+def _check_run(run: Any) -> None:
+    try:
+        inspect.signature(run).bind(None, None)
+    except TypeError as e:
+        raise errors.InvalidArgumentError(
+            f"`validation.run` has the signature `{inspect.signature(run)}`; expected "
+            "`run(session, report)` (see hookbridge.validation.Validation)."
+        ) from e
+    except ValueError:  # some builtins have no signature
+        pass

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from hookbridge import arguments
 from hookbridge.arguments import positive, seconds
 from hookbridge.callbacks import upload
 from hookbridge.callbacks.ready_made import ReadyMade
@@ -33,8 +34,9 @@ class ModelUploader(ReadyMade):
       error: the error of the last upload, or None.
 
     Raises:
-      errors.InvalidArgumentError: `retries` or `wait_secs` is no number of at least 0,
-        or `on_train_end` finds neither `path` nor the entry of `params`.
+      errors.InvalidArgumentError: `remote_url` or `path` is no text, `retries` or
+        `wait_secs` is no number of at least 0, or `on_train_end` finds neither `path`
+        nor the entry of `params`.
     """
 
     def __init__(
@@ -46,8 +48,8 @@ class ModelUploader(ReadyMade):
         wait_secs: float = 1.0,
     ) -> None:
         super().__init__("chief")
-        self._url = str(remote_url)
-        self._path = path
+        self._url = arguments.path("remote_url", remote_url, "a folder or a URL")
+        self._path = None if path is None else arguments.path("path", path)
         self._retries = positive("retries", retries, least=0) or 0
         self._wait_secs = seconds("wait_secs", wait_secs)
         self.error: Exception | None = None

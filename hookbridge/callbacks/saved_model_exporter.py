@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge import errors
+from hookbridge import arguments, errors
 from hookbridge.callbacks import export
 from hookbridge.callbacks.ready_made import ReadyMade, function
 
@@ -50,7 +50,7 @@ class SavedModelExporter(ReadyMade):
         if model_fn is not None:
             function("model_fn", model_fn)
             function("serving_input_fn", serving_input_fn)
-        self._path = path
+        self._path = None if path is None else arguments.path("path", path)
         self._model_fn = model_fn
         self._serving_input_fn = serving_input_fn
         self._model_params = model_params

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import os
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.arguments import positive
+from hookbridge.arguments import instance, positive
 
 Format = Literal["text", "tfrecord"]
 _RECORDS = (".tfrecord", ".tfrecords", ".tfrec")
@@ -40,7 +41,9 @@ class Rows:
         name: str = "files",
     ) -> None:
         positive("header_lines", header_lines, least=0)
-        patterns = [files] if isinstance(files, str) else list(files)
+        if isinstance(files, (str, os.PathLike)):
+            files = [os.fspath(files)]
+        patterns = list(instance(name, files, Iterable, "a path, or a list of paths"))
         self.files: list[str] = []
         for pattern in patterns:
             self.files += _matches(pattern, name)
@@ -124,6 +127,11 @@ def _matches(pattern: Any, name: str) -> list[str]:
             inside = sorted(gfile.listdir(pattern))
             paths = [gfile.join(pattern, each) for each in inside if each[0] != "."]
             found = [path for path in paths if not gfile.isdir(path)]
+            if not found:
+                raise errors.InvalidArgumentError(
+                    f"Received {name} with {pattern!r}, a folder without files; "
+                    "expected files that can be read."
+                )
         else:
             found = sorted(gfile.glob(pattern))
     except tf.errors.OpError as e:

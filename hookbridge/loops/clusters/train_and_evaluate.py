@@ -10,6 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.callback_to_hook import CallbackToHook
+from hookbridge.arguments import instance
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.session_cluster import SessionCluster
 from hookbridge.loops.group_stop.around_session import terminate
@@ -50,11 +51,19 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
 
     Raises:
       errors.InvalidArgumentError: `TF_CONFIG` is malformed, no task trains, or several
-        tasks train without a parameter server or a strategy.
+        tasks train without a parameter server or a strategy; or an argument is of
+        another type.
       errors.ClusterError: a parameter server or the chief is gone.
     """
     from hookbridge import estimator as estimator_lib
 
+    # Estimators of version 1 and 2 have a base class that has no public name.
+    base = estimator_lib.Estimator.__bases__[0]
+    instance("estimator", estimator, base, "a `tf.estimator.Estimator`")
+    spec = estimator_lib.TrainSpec
+    instance("train_spec", train_spec, spec, "a `tf.estimator.TrainSpec`")
+    spec = estimator_lib.EvalSpec
+    instance("eval_spec", eval_spec, spec, "a `tf.estimator.EvalSpec`")
     config = ClusterConfig.from_environment()
     if estimator.config.train_distribute is None:
         check_jobs(config)

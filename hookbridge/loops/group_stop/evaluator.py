@@ -15,7 +15,7 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.state import storage
-from hookbridge.arguments import seconds
+from hookbridge.arguments import path, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import StopBoard
 from hookbridge.loops.group_stop.member import LOST_SECS, GroupStop
@@ -144,8 +144,10 @@ def checkpoints_until_stop(
 
     Raises:
       errors.ClusterError: the chief is gone and has not marked the job as over.
+      errors.InvalidArgumentError: an argument has a bad value.
     """
-    config = config if config is not None else ClusterConfig.from_environment()
+    config = ClusterConfig.of(config)
+    model_dir = path("model_dir", model_dir)
     end = JobEnd(model_dir, config, lost_secs=lost_secs, late_secs=late_secs)
     yield from checkpoints_until(end, model_dir)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge import compat
+from hookbridge.adapters.guests import kinds
 from hookbridge.loops.sessions.fed_callable import FedCallable, feed_key
 from hookbridge.structures import (
     RecentlyUsed,
@@ -191,8 +192,10 @@ def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
       The `tf.compat.v1.train.MonitoredSession`.
 
     Raises:
+      errors.NotAGuestError: `hooks` has something that is no hook.
       Exception: all that `MonitoredTrainingSession` and the hooks raise.
     """
+    hooks = kinds.hooks_only(hooks)
     return tf.compat.v1.train.MonitoredTrainingSession(
-        hooks=[*(hooks or ()), CallableSessionHook()], **config
+        hooks=[*hooks, CallableSessionHook()], **config
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.arguments import positive
+from hookbridge.arguments import instance, positive
 
 VARIABLE_OPS = (
     "Variable",
@@ -18,6 +18,8 @@ VARIABLE_OPS = (
     "MutableHashTable",
     "MutableHashTableV2",
 )
+# A session makes all its logical devices when it starts.
+MOST_TOWERS = 1024
 
 
 def tower_devices(
@@ -32,7 +34,7 @@ def tower_devices(
         and logical CPU devices otherwise.
 
     Raises:
-      errors.InvalidArgumentError: `num_towers` is not an integer of at least 1,
+      errors.InvalidArgumentError: `num_towers` is not an integer from 1 to 1024,
         differs from the number of `devices`, or is larger than the number of GPUs;
         or `devices` is malformed, or names a device that this machine does not have.
     """
@@ -40,6 +42,10 @@ def tower_devices(
     if count is None:
         raise errors.InvalidArgumentError(
             "Received num_towers=None; expected an integer of at least 1."
+        )
+    if count > MOST_TOWERS:
+        raise errors.InvalidArgumentError(
+            f"Received num_towers={num_towers}; expected at most {MOST_TOWERS}."
         )
     if devices is not None:
         check_devices(devices)
@@ -126,10 +132,13 @@ def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
       A `tf.compat.v1.ConfigProto`.
 
     Raises:
-      ValueError: from TensorFlow: it cannot parse the name of a device.
+      errors.InvalidArgumentError: `devices` is no list of device names, or `base` is
+        no `ConfigProto`.
     """
     import tensorflow as tf
 
+    check_devices(devices)
+    check_session_config("base", base)
     config = tf.compat.v1.ConfigProto()
     # A read of a variable must run on the variable's device, even if the tower asked
     # for another device.
@@ -146,6 +155,19 @@ def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
     )
     config.device_count["CPU"] = max(cpus, config.device_count["CPU"])
     return config
+
+
+def check_session_config(name: str, value: Any) -> None:
+    """Raises unless a value is None or a `ConfigProto`.
+
+    Raises:
+      errors.InvalidArgumentError: it is something else.
+    """
+    import tensorflow as tf
+
+    if value is not None:
+        kind = tf.compat.v1.ConfigProto
+        instance(name, value, kind, "a `tf.compat.v1.ConfigProto`")
 
 
 def device_setter(tower_device: str, variable_device: str) -> Callable[[Any], str]:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
+from hookbridge.arguments import shown
 from hookbridge.loops.towers import merged_specs
 from hookbridge.loops.towers.averaged_updates import apply_averaged
 from hookbridge.loops.towers.batches import (
@@ -130,10 +131,19 @@ def TowerOptimizer(optimizer: Any) -> Any:
 
     Args:
       optimizer: an optimizer, or a function without arguments that returns one.
+
+    Raises:
+      errors.InvalidArgumentError: it is something else.
     """
     logging.warning("hookbridge: TowerOptimizer returns the optimizer as it is.")
     is_function = callable(optimizer) and not hasattr(optimizer, "apply_gradients")
-    return optimizer() if is_function else optimizer
+    result = optimizer() if is_function else optimizer
+    if not hasattr(result, "apply_gradients"):
+        raise errors.InvalidArgumentError(
+            f"Received optimizer={shown(optimizer)}; expected an optimizer, such as "
+            "`tf.compat.v1.train.AdamOptimizer()`, or a function that returns one."
+        )
+    return result
 
 
 def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
