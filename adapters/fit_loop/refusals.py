@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import compat, errors
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.guests import paths as callback_paths
 
@@ -103,8 +104,7 @@ def check_graph(hook: Any, graph: Any = None) -> None:
     Raises:
       errors.RefusedError: for such a hook.
     """
-    for attribute, element in _elements(hook):
-        of = getattr(element, "graph", None)
+    for attribute, element, of in _elements(hook):
         if of is graph if graph is not None else _has_had_a_session(of):
             continue
         name = str(getattr(element, "name", type(element).__name__))
@@ -125,8 +125,12 @@ def _has_had_a_session(graph: Any) -> bool:
     )
 
 
-def _elements(hook: Any) -> Iterator[tuple[str, Any]]:
-    """The graph elements among a hook's attributes, and within containers there."""
+def _elements(hook: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What can be fetched among a hook's attributes, and within containers there.
+
+    Yields:
+      The attribute, the element and its graph; None is the graph of a symbolic tensor.
+    """
     for attribute, value in vars(hook).items() if hasattr(hook, "__dict__") else ():
         stack = [value]
         while stack:
@@ -135,16 +139,43 @@ def _elements(hook: Any) -> Iterator[tuple[str, Any]]:
                 stack.extend(item.values())
             elif isinstance(item, (list, tuple, set)):
                 stack.extend(item)
-            elif _is_element(item):
-                yield attribute, item
+            elif type(item).__name__ == "KerasTensor":
+                yield attribute, item, None
+            elif not isinstance(item, (str, bytes, int, float, type(None))):
+                graphs = (_graph_of(part) for part in _fetched_parts(item))
+                of = next((found for found in graphs if found is not None), None)
+                yield from () if of is None else [(attribute, item, of)]
 
 
-def _is_element(item: Any) -> bool:
-    if isinstance(item, tf.Tensor):
-        return not hasattr(item, "numpy")  # of a graph, not of the eager runtime
-    if isinstance(item, (tf.Operation, tf.SparseTensor, tf.IndexedSlices)):
-        return isinstance(item, tf.Operation) or _is_element(item.values)
-    return type(item).__name__ == "KerasTensor"
+def _graph_of(item: Any) -> Any:
+    """The graph of a tensor, operation or variable; None if it is of none."""
+    if hasattr(item, "_as_graph_element") or isinstance(
+        item, (tf.Tensor, tf.Operation)
+    ):
+        # Those of the eager runtime raise errors of several kinds.
+        with contextlib.suppress(Exception):
+            return item.graph if isinstance(item.graph, tf.Graph) else None
+    return None
+
+
+def _fetched_parts(item: Any) -> list[Any]:
+    """What `Session.run(item)` would look for in its graph."""
+    seen = _Seen()
+    with seen.as_default(), contextlib.suppress(TypeError):
+        compat.private("FetchMapper").for_fetch(item)
+    return seen.elements
+
+
+class _Seen(tf.Graph):  # type: ignore[misc]
+    """A graph that has everything, and keeps what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[Any] = []
+
+    def as_graph_element(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        self.elements.append(obj)
+        return obj
 
 
 def check_start(hook: Any, global_step: int) -> None:

@@ -57,7 +57,11 @@ ATTRIBUTES = (
         _update_input="to give a step the value that a hook feeds",
     ),
     *_rows("Graph", _unsafe_unfinalize="Keras adds to its graph between steps"),
-    *_rows("graph variable", _graph_element="the name by which hooks fetch it"),
+    *_rows(
+        "graph variable",
+        _as_graph_element="whether a session can fetch what a hook holds",
+        _graph_element="the name by which hooks fetch it",
+    ),
     *_rows(
         "ParameterServerStrategy", _cluster_coordinator="the coordinator of its steps"
     ),

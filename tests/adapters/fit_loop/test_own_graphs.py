@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import hook_hosts as hosts
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -32,6 +34,48 @@ HOOKS = {
     ),
     "Holding": Holding,
 }
+
+
+def counter() -> Any:
+    return v1.get_variable("mine", [])
+
+
+class Own(NamedTuple):
+    x: Any
+
+
+FETCHED: dict[str, Callable[[], Any]] = {
+    "variable": counter,
+    "reference variable": lambda: v1.get_variable("mine", [], use_resource=False),
+    "assign_add": lambda: v1.assign_add(counter(), 1.0),
+    "assign_add of a reference": lambda: v1.assign_add(
+        v1.get_variable("mine", [], use_resource=False), 1.0
+    ),
+    "sparse": lambda: tf.sparse.from_dense(tf.eye(2)),
+    "ragged": lambda: tf.RaggedTensor.from_row_splits(tf.ones([2]), [0, 1, 2]),
+    "rows": lambda: tf.IndexedSlices(tf.ones([1]), tf.constant([0]), tf.constant([2])),
+    "tuple": lambda: Own(tf.constant(1.0)),
+}
+
+
+@pytest.mark.parametrize("name", FETCHED)
+def test_whatever_a_session_can_fetch_is_an_element(name: str) -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        element = FETCHED[name]()
+        session.run(v1.global_variables_initializer())
+        session.run(element)  # TensorFlow fetches it
+    for hook in (Holding(element), train.FinalOpsHook(element)):
+        with pytest.raises(errors.RefusedError, match=r"holds .*in_begin"):
+            hb.as_callbacks(hook)
+
+
+def test_what_is_of_no_graph_is_no_element(keras: Any) -> None:
+    model = hosts.keras_model(keras)
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        mirrored = tf.Variable(1.0)
+    objects = [tf.Variable(1.0), mirrored, *model.weights, model, model.optimizer]
+    more = [tf.constant(1.0), tf.sparse.eye(2), np.ones(3), "loss:0", 1, None, len]
+    hb.as_callbacks([Holding(each) for each in (*objects, *more)])
 
 
 @pytest.mark.parametrize("name", HOOKS)
