@@ -1,6 +1,6 @@
 """Digits from a CSV file, as a model definition file with a Keras model.
 
-    hookbridge train --model_def=examples/digits_keras.py --loop=fit --epochs=5 \
+    hookbridge train examples/digits_keras.py --loop=fit --epochs=5 \
         --train_files=examples/data/digits.csv --header_lines=1 --model_dir=runs/fit
 
 `--loop=towers` and `--loop=estimator` train the same model in a session, with the same

@@ -1,6 +1,6 @@
 """The classic hook that feeds the learning rate, in a session and in `fit`.
 
-    hookbridge train --model_def=examples/learning_rate_hook.py --loop=fit \
+    hookbridge train examples/learning_rate_hook.py --loop=fit \
         --train_files=examples/data/digits.csv --header_lines=1 --epochs=1 \
         --model_dir=runs/rates
 

@@ -1,9 +1,9 @@
 """The `hookbridge` command.
 
-Reading order: `command`, `version`, `flag_table`, then one module for each sub-command:
-`demo`, `explain`, `migrate`, `run`, `doctor`, `cluster`, `train` (with
-`estimator_cluster` and `estimator_job`), `evaluate`, `predict` and `docs`; `job_flags`
-has the flags that `train`, `evaluate` and `predict` share.
+Reading order: `command`, `version`, `parser`, then one module for each sub-command:
+`demo`, `explain`, `migrate_scan`, `migrate_rewrite`, `run`, `doctor`, `cluster`,
+`train`, `evaluate`, `predict`, `docs` and `completion`; `job_flags` has the flags that
+`train`, `evaluate` and `predict` share, `estimator_cluster` their cluster.
 """
 
 from __future__ import annotations

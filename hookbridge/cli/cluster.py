@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from hookbridge import errors
-from hookbridge.cli.flag_table import define, define_fields, refuse
+from hookbridge.cli.parser import Parser, Values
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 SUMMARY = "Run a command in a local cluster; each task is told its place."
@@ -21,6 +20,7 @@ NOTE = (
     "TensorFlow's servers listen on all network interfaces without authentication,\n"
     "although the addresses say localhost: run this where nobody else can connect."
 )
+RUNS_A_COMMAND = True
 FIELDS = {
     "num_workers": "Workers beside the chief.",
     "num_ps": "Parameter servers; ended when all other tasks are done.",
@@ -33,42 +33,42 @@ FIELDS = {
 LEAST = {"num_workers": 0, "num_ps": 0, "grace_secs": 0.0}
 
 
-def define_flags(values: Any) -> None:
-    """Defines the command's flags in `values`."""
-    define_fields(values, LocalCluster(), FIELDS, LEAST)
+def define_flags(parser: Parser) -> None:
+    """Defines the command's flags."""
+    parser.fields(LocalCluster(), FIELDS, LEAST)
     text = (
         "A config.yaml with masterType, workerCount and the like, in place of the "
         "numbers."
     )
-    define(values, "config", None, text, str)
+    parser.flag("config", None, text, str)
     text = "Run it here, or print a Kubernetes TFJob manifest of --config."
-    define(values, "to", "local", text, ("local", "tfjob"))
-    define(values, "name", "hookbridge-job", "The TFJob's.")
-    define(values, "image", None, "The TFJob's container.", str)
+    parser.flag("to", "local", text, ("local", "tfjob"))
+    parser.flag("name", "hookbridge-job", "The TFJob's.")
+    parser.flag("image", None, "The TFJob's container.", str)
 
 
-def run(values: Any, arguments: Sequence[str]) -> int:
+def run(values: Values) -> int:
     """Runs the command; returns the first exit code that is not 0."""
-    if not arguments:
+    if not values.rest:
         raise errors.InvalidArgumentError(
             "Received no command; expected one after `--`, for example "
             "`hookbridge cluster --num_workers=2 -- python train.py`."
         )
     if values.to == "local":
-        refuse(values, ("name", "image"), "--to=local", "only a TFJob has it")
+        values.refuse(("name", "image"), "--to=local", "only a TFJob has it")
     if values.config is not None:
-        return _run_config(values, arguments)
+        return _run_config(values, values.rest)
     if values.to != "local":
         raise errors.InvalidArgumentError(
             f"Received --to={values.to} without --config; expected the config.yaml "
             "that says which machines the job has."
         )
-    return _run_here(values, arguments)
+    return _run_here(values, values.rest)
 
 
-def _run_here(values: Any, arguments: Sequence[str], **sizes: int) -> int:
+def _run_here(values: Values, arguments: Sequence[str], **sizes: int) -> int:
     """Runs the command in a local cluster; `sizes` replace the flags of their names."""
-    fields = {name: values[name].value for name in FIELDS}
+    fields = {name: getattr(values, name) for name in FIELDS}
     cluster = LocalCluster(**{**fields, **sizes})
     if not cluster.chief and not cluster.num_workers:
         raise errors.InvalidArgumentError(
@@ -82,15 +82,15 @@ def _run_here(values: Any, arguments: Sequence[str], **sizes: int) -> int:
     return cluster.run(arguments)
 
 
-def _run_config(values: Any, arguments: Sequence[str]) -> int:
+def _run_config(values: Values, arguments: Sequence[str]) -> int:
     """Runs the command on the machines of a `config.yaml`, or prints a manifest."""
     from hookbridge.cluster_config import job_config, tfjob
 
     reason = "the file says how many tasks there are"
-    refuse(values, ("num_workers", "num_ps", "chief"), "--config", reason)
+    values.refuse(("num_workers", "num_ps", "chief"), "--config", reason)
     if values.to == "tfjob":
         reason = "a manifest has no place for it"
-        refuse(values, ("evaluator", "grace_secs", "tf1_flags"), "--to=tfjob", reason)
+        values.refuse(("evaluator", "grace_secs", "tf1_flags"), "--to=tfjob", reason)
     config = job_config.read_config(values.config)
     if values.to == "local":
         return _run_here(

@@ -1,28 +1,23 @@
 """The `hookbridge` command, which runs one module for each sub-command.
 
-Each sub-command has flags of its own, so several runs in one process do not see each
-other's values. TensorFlow is imported when a sub-command starts its work, so `--help`
-and errors in flags do not wait for it.
+TensorFlow is imported when a sub-command starts its work, so `--help` and errors in
+flags do not wait for it.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
-import textwrap
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
 
-from absl import flags
-
-from hookbridge import errors
+from hookbridge import errors, names
 from hookbridge.cli import version
+from hookbridge.cli.parser import Parser
 
-# Name -> module with SUMMARY, USAGE, define_flags(values) and run(values, args). It may
-# have EXAMPLE, NOTE and split(words), which returns its own flags and the other words.
+# Name -> module with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and run(values). It
+# may have NOTE, and RUNS_A_COMMAND: what follows its own flags is a command line.
 COMMANDS = {
     "demo": "hookbridge.cli.demo",
     "train": "hookbridge.cli.train",
@@ -32,16 +27,17 @@ COMMANDS = {
     "doctor": "hookbridge.cli.doctor",
     "cluster": "hookbridge.cli.cluster",
     "explain": "hookbridge.cli.explain",
-    "migrate": "hookbridge.cli.migrate",
+    "migrate scan": "hookbridge.cli.migrate_scan",
+    "migrate rewrite": "hookbridge.cli.migrate_rewrite",
     "docs": "hookbridge.cli.docs",
+    "completion": "hookbridge.cli.completion",
 }
 
-_WIDTH = 80
-_FLAG_WIDTH = 20
 USAGE_ERROR = 2
 INTERRUPTED = 130
 # A shell's exit code if a reader such as `head` has gone: 128 plus SIGPIPE.
 READER_GONE = 141
+_HELP = ("-h", "--help", "help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,39 +53,62 @@ def main(argv: Sequence[str] | None = None) -> int:
       code of what they ran.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    if words and words[0] in ("-h", "--help", "help"):
-        print(usage())
-        return 0
-    if words and words[0] == "--version":
+    if words[:1] == ["--version"]:
         print(version.text())
         return 0
-    if not words or words[0] not in COMMANDS:
-        got = f"unknown command {words[0]!r}" if words else "no command given"
-        known = ", ".join(COMMANDS)
-        return _complain(f"{got}; expected one of: {known}. See `hookbridge --help`.")
-    return _run(words[0], words[1:])
+    for length in (2, 1):
+        name = " ".join(words[:length])
+        if name in COMMANDS:
+            return _run(name, words[length:])
+    group = [name for name in COMMANDS if name.startswith(f"{' '.join(words[:1])} ")]
+    asked = words[1:] if group else words
+    if asked[:1] and asked[0] in _HELP:
+        print(usage(group or COMMANDS))
+        return 0
+    return _complain(_unknown(words, group))
 
 
-def _run(name: str, arguments: list[str]) -> int:
+def _unknown(words: Sequence[str], group: Sequence[str]) -> str:
+    """What to say where no command is named."""
+    asked = words[1:] if group else words
+    known = [name.split()[-1] for name in group] or [n.split()[0] for n in COMMANDS]
+    before = f"{words[0]}: " if group else ""
+    if not asked:
+        listed = ", ".join(dict.fromkeys(known))
+        return f"{before}no command given; expected one of: {listed}."
+    near = names.nearest(asked[0], known, limit=1)[0]
+    return (
+        f"{before}unknown command {asked[0]!r}; the nearest: {near}. See `hookbridge "
+        "--help`."
+    )
+
+
+def parser_of(name: str) -> tuple[ModuleType, Parser]:
+    """A command's module, and its parser with all flags."""
     command = importlib.import_module(COMMANDS[name])
-    values = flags.FlagValues()
-    flags.DEFINE_boolean("help", False, "Print this help.", flag_values=values)
-    command.define_flags(values)
-    split = getattr(command, "split", None)
-    own, others = (arguments, []) if split is None else split(arguments)
+    more = [f"example: {command.EXAMPLE}", getattr(command, "NOTE", "")]
+    text = "\n\n".join(filter(None, more))
+    parser = Parser(name, command.USAGE, command.SUMMARY, text)
+    command.define_flags(parser)
+    return command, parser
+
+
+def _run(name: str, words: list[str]) -> int:
     try:
-        rest = _parse(values, [f"hookbridge {name}", *own]) + others
+        command, parser = parser_of(name)
+        alone = getattr(command, "RUNS_A_COMMAND", False)
+        values = parser.values(words, own_flags_only=alone)
         if values.help:
-            print(command_help(name, command, values))
+            print(parser.format_help(), end="")
             return 0
-        found = command.run(values, rest)
+        found = command.run(values)
         code = 0 if callable(found) else int(found)
         sys.stdout.flush()
     except BrokenPipeError:
         # At exit Python tries again to write what is left; that must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
-    except (flags.Error, errors.HookBridgeError) as e:
+    except errors.HookBridgeError as e:
         return _complain(f"{name}: {e}")
     except KeyboardInterrupt:
         _complain(f"{name}: interrupted")
@@ -98,71 +117,18 @@ def _run(name: str, arguments: list[str]) -> int:
     return int(found()) if callable(found) else code
 
 
-def _parse(values: Any, words: list[str]) -> list[str]:
-    """Sets the flags; returns the arguments that are no flags.
-
-    Raises:
-      flags.Error: absl's error, as one readable line.
-    """
-    try:
-        return list(values(_spelled(words, values))[1:])
-    except (flags.Error, ValueError) as e:
-        # absl raises a plain ValueError for `--noflag=value`, and shows the error of a
-        # boolean as the tuple of its arguments.
-        raise flags.Error(re.sub(r"\('(.*)', .*\)$", r"\1", str(e))) from e
-
-
-def _spelled(words: list[str], values: Any) -> list[str]:
-    """The words, with underscores for dashes in the names of known flags."""
-    spelled = list(words)
-    for place, word in enumerate(words[1:], 1):
-        name, equals, value = word.partition("=")
-        before = words[place - 1]
-        takes_value = place > 1 and before.startswith("--") and "=" not in before
-        if name == "--" or not (name.startswith("--") or takes_value):
-            break
-        plain = name[2:].replace("-", "_")
-        if name.startswith("--") and (plain in values or plain[2:] in values):
-            spelled[place] = f"--{plain}{equals}{value}"
-    return spelled
-
-
 def _complain(message: str) -> int:
     """Prints the message on stderr as one line, without its line breaks."""
     print(f"hookbridge: {' '.join(message.split())}", file=sys.stderr)
     return USAGE_ERROR
 
 
-def usage() -> str:
-    """The text of `hookbridge --help`."""
+def usage(names: Sequence[str] | dict[str, str] = tuple(COMMANDS)) -> str:
+    """The text of `hookbridge --help`, for all commands or some."""
     lines = ["usage: hookbridge COMMAND [--flag=value ...]", "", "commands:"]
-    for name, where in COMMANDS.items():
-        lines.append(f"  {name:<10} {importlib.import_module(where).SUMMARY}")
+    for name in names:
+        summary = importlib.import_module(COMMANDS[name]).SUMMARY
+        lines.append(f"  {name:<16} {summary}")
     lines += ["", "`hookbridge COMMAND --help` lists the flags of a command."]
     lines += ["`hookbridge --version` prints what a report of a fault needs."]
-    return "\n".join(lines)
-
-
-def command_help(name: str, command: ModuleType, values: Any) -> str:
-    """The text of `hookbridge COMMAND --help`."""
-    lines = [f"usage: hookbridge {name} {command.USAGE}", "", command.SUMMARY, ""]
-    for flag_name in sorted(values):
-        flag = values[flag_name]
-        if flag_name == "help" or flag.help.startswith("Alias for"):
-            continue
-        shown = f"--[no]{flag_name}" if flag.boolean else f"--{flag_name}"
-        default = flag.default
-        text = flag.help
-        if default is not None and not (flag.boolean and default is False):
-            text += f" (default: {default})"
-        lines += textwrap.wrap(
-            text,
-            _WIDTH,
-            initial_indent=f"  {shown:<{_FLAG_WIDTH}} ",
-            subsequent_indent=" " * (_FLAG_WIDTH + 3),
-        )
-    example = getattr(command, "EXAMPLE", "")
-    lines += ["", f"example: {example}"] if example else []
-    note = getattr(command, "NOTE", "")
-    lines += ["", note] if note else []
     return "\n".join(lines)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from hookbridge import errors
-from hookbridge.cli.flag_table import define, define_fields
+from hookbridge.cli.parser import Parser, Values
 from hookbridge.demo.settings import DemoSettings
 
 SUMMARY = "Train a digits classifier in both loops, driven by one list of guests."
@@ -39,34 +36,30 @@ LEAST = {
 BOOLEANS = {
     "local": "Run both loops in this process, without clusters.",
     "open": "Open report.html in the browser at the end.",
-    "json": "Print the report as JSON on stdout instead of the table.",
 }
 
 
-def define_flags(values: Any) -> None:
-    """Defines the command's flags in `values`."""
-    define_fields(values, DemoSettings(), FIELDS, LEAST)
+def define_flags(parser: Parser) -> None:
+    """Defines the command's flags."""
+    parser.fields(DemoSettings(), FIELDS, LEAST)
     for name, text in BOOLEANS.items():
-        define(values, name, False, text)
+        parser.flag(name, False, text)
+    text = "How the report is written on stdout."
+    parser.flag("format", "text", text, ("text", "json"))
 
 
-def run(values: Any, arguments: Sequence[str]) -> int:
+def run(values: Values) -> int:
     """Runs the demo; returns 1 if a guest did not see the documented events."""
-    if arguments:
-        raise errors.InvalidArgumentError(
-            f"Received the argument {arguments[0]!r}; expected flags only. "
-            "See `hookbridge demo --help`."
-        )
-    if values.local and values["num_workers"].present:
+    if values.local and "num_workers" in values.given:
         raise errors.InvalidArgumentError(
             f"Received --local and --num_workers={values.num_workers}; expected one of "
             "them: --local runs in this process, without workers."
         )
-    fields = {name: values[name].value for name in FIELDS}
+    fields = {name: getattr(values, name) for name in FIELDS}
     if values.local:
         fields["num_workers"] = 0
     settings = DemoSettings(**fields)
     settings.check()
     from hookbridge.demo.run import run_demo
 
-    return run_demo(settings, as_json=values.json, open_page=values.open)
+    return run_demo(settings, as_json=values.format == "json", open_page=values.open)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from hookbridge import errors, names
+from hookbridge.cli.parser import Parser, Values
 from hookbridge.pages import anchor
 
 SUMMARY = "Print a page of the documentation, as errors name it."
@@ -17,17 +17,14 @@ NOTE = "Without PAGE it prints the list of pages."
 FOLDER = Path(__file__).parent / "pages"
 
 
-def define_flags(values: Any) -> None:
-    """Defines no flags: the command has none."""
+def define_flags(parser: Parser) -> None:
+    """Defines the command's argument: the page."""
+    parser.argument("page")
 
 
-def run(values: Any, arguments: Sequence[str]) -> int:
+def run(values: Values) -> int:
     """Prints the page or section."""
-    if len(arguments) > 1:
-        raise errors.InvalidArgumentError(
-            f"Received {len(arguments)} arguments; expected one page."
-        )
-    place = arguments[0] if arguments else "index.md"
+    place = values.page or "index.md"
     page, _, heading = place.removeprefix("docs/").partition("#")
     page = f"{page.removesuffix('.md')}.md"
     pages = [path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.md")]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from hookbridge import errors
-from hookbridge.cli.flag_table import define
+from hookbridge.cli.parser import Parser, Values
 from hookbridge.migrate.target import NEWEST
 
 SUMMARY = "Say what a program needs that TensorFlow lacks, and what is left to you."
@@ -18,20 +15,21 @@ NOTE = (
 )
 
 
-def define_flags(values: Any) -> None:
-    """Defines the command's flags in `values`."""
-    define(values, "format", "table", "How it is written.", ("table", "json"))
-    define(values, "target", NEWEST, "The TensorFlow that the program shall run on.")
+def define_flags(parser: Parser) -> None:
+    """Defines the command's flags."""
+    parser.argument("paths", "*")
+    parser.flag("format", "text", "How it is written.", ("text", "json"))
+    parser.flag("target", NEWEST, "The TensorFlow that the program shall run on.")
 
 
-def run(values: Any, arguments: Sequence[str]) -> int:
+def run(values: Values) -> int:
     """Prints the diagnoses; returns 1 if something is left to a person."""
-    if not arguments:
+    if not values.paths:
         raise errors.InvalidArgumentError(
             "Received no path; expected Python files, notebooks or folders of them."
         )
     from hookbridge.run import doctor
 
-    found = doctor.diagnose(arguments, values.target)
+    found = doctor.diagnose(values.paths, values.target)
     print(doctor.as_json(found) if values.format == "json" else doctor.as_table(found))
     return int(found.left > 0)

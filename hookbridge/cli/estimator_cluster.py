@@ -6,11 +6,9 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
-from hookbridge.cluster_checks import CHIEF_TYPES
 
 
 @contextlib.contextmanager
@@ -49,28 +47,3 @@ def for_estimator() -> Iterator[ClusterConfig]:
             os.environ["TF_CONFIG"] = given
         else:
             os.environ.pop("TF_CONFIG")
-
-
-def check_before_servers(
-    train_input_fn: Any, num_towers: int, cluster: ClusterConfig
-) -> None:
-    """Makes checks that Estimator makes only after its server has started.
-
-    Raises:
-      errors.InvalidArgumentError: the batch does not divide among the towers.
-      errors.ClusterError: this task's port is in use.
-    """
-    import tensorflow as tf
-
-    from hookbridge.loops.tasks.ports import check_own_port
-    from hookbridge.loops.towers.inputs import check_first_batch, next_training_batch
-
-    if cluster.task_type in cluster.cluster:
-        check_own_port(cluster)
-    if num_towers == 1 or cluster.task_type not in (*CHIEF_TYPES, "worker"):
-        return
-    with tf.Graph().as_default(), tf.device("/device:CPU:0"):
-        batch = train_input_fn()
-        if isinstance(batch, tf.data.Dataset):
-            batch = next_training_batch(batch)
-        check_first_batch(batch, num_towers)

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from hookbridge.cli import job_flags
+from hookbridge.cli.parser import Parser, Values
 
 SUMMARY = "Evaluate the newest checkpoint of a model definition file."
-USAGE = "--model_def=FILE.py --model_dir=DIR [--flag=value ...]"
+USAGE = "FILE.py --model_dir=DIR [--flag=value ...]"
 EXAMPLE = (
-    "hookbridge evaluate --model_def=examples/digits_keras.py --loop=fit \\\n"
-    "    --eval_files=examples/data/digits.csv --header_lines=1 --model_dir=runs/fit"
+    "hookbridge evaluate examples/digits_keras.py --header_lines=1 \\\n"
+    "    --eval_files=examples/data/digits.csv --model_dir=runs/fit"
 )
 
 
-def define_flags(values: Any) -> None:
-    """Defines the command's flags in `values`."""
-    job_flags.define_flags(values, "eval_batch_size", files=("eval_files",))
+def define_flags(parser: Parser) -> None:
+    """Defines the command's flags."""
+    job_flags.define_file(parser)
+    names = ("eval_files", "header_lines", "bad_rows", "eval_batch_size")
+    job_flags.define(parser, "data", *names)
+    job_flags.define_output(parser)
 
 
-def run(values: Any, arguments: Sequence[str]) -> int:
+def run(values: Values) -> int:
     """Prints the metrics, and drives `on_test_*` of the file's callbacks."""
-    job_flags.only_flags(values, arguments)
-    return job_flags.run_job(values, _evaluate, "evaluate")
-
-
-def _evaluate(job: Any) -> None:
-    found = job.evaluate()
-    print(" ".join(f"{name}={value:.6g}" for name, value in sorted(found.items())))
+    return job_flags.run_job(
+        values, lambda job: job_flags.show(values, job.evaluate()), "evaluate"
+    )

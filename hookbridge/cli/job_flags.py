@@ -3,33 +3,57 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from absl import flags
-
 from hookbridge import compat, errors
-from hookbridge.cli.flag_table import define
+from hookbridge.cli.parser import Parser, Values
 from hookbridge.cluster import ClusterConfig
 from hookbridge.cluster_checks import CHIEF_TYPES
 from hookbridge.training.settings import LOOPS, TrainingSettings
 
-# Flag -> help. Each command chooses its flags from these two tables.
-_FILES = {
-    "train_files": "Training data: files, patterns, folders; with commas.",
-    "eval_files": "The same for evaluation.",
-    "predict_files": "The same for prediction.",
+# Flag -> help, and its type where the default is None. Commands choose from this table;
+# the defaults are those of `TrainingSettings`.
+_FLAGS: dict[str, tuple[str, Any]] = {
+    "loop": (
+        "Which loop runs it; by default fit for `custom_model`, estimator for "
+        "`model_fn`.",
+        LOOPS,
+    ),
+    "train_files": ("Training data: files, patterns, folders; with commas.", list),
+    "eval_files": ("The same for evaluation.", list),
+    "predict_files": ("The same for prediction.", list),
+    "header_lines": ("Lines at the top of text files that are no data.", None),
+    "bad_rows": ("What a broken row does: skip counts it.", ("stop", "skip")),
+    "train_batch_size": ("Examples in a step of one process.", None),
+    "eval_batch_size": ("Examples in a batch of evaluation and prediction.", None),
+    "epochs": ("Ends the training after so many epochs.", int),
+    "steps_per_epoch": ("Steps of an epoch; counted by default.", int),
+    "train_steps": ("Ends the training at this global step.", int),
+    "num_towers": ("Devices of a process that share each batch.", None),
+    "devices": (
+        "The towers' devices; by default the GPUs, or else logical CPUs.",
+        list,
+    ),
+    "batch_per_tower": ("Each tower gets a batch of its own.", None),
+    "num_workers": ("Processes that train.", None),
+    "num_ps": ("Parameter servers.", None),
+    "sync": ("The workers make one update together.", None),
+    "model_dir": ("Where checkpoints and logs go.", str),
+    "seed": ("Of initial weights and random operations.", int),
+    "progress": ("A line that says how far it is.", None),
 }
-_COUNTS = {
-    "train_batch_size": (32, "Examples in a step of one process."),
-    "eval_batch_size": (64, "Examples in a batch of evaluation and prediction."),
-    "train_steps": (None, "Ends the training at this global step."),
-    "epochs": (None, "Ends the training after so many epochs."),
-    "steps_per_epoch": (None, "Steps of an epoch; counted by default."),
-    "num_towers": (1, "Devices of a process that share each batch."),
-    "num_workers": (1, "Processes that train."),
+_LEAST = {"header_lines": 0, "num_ps": 0, "seed": 0}
+# What gcloud's AI Platform and programs written for it call them.
+_ALIASES = {
+    "model_dir": ("job_dir",),
+    "train_files": ("data_dir",),
+    "train_steps": ("max_steps",),
+    "num_towers": ("num_gpus",),
 }
 # Errors of a run that had begun: they are no errors in usage.
 _RUNS = (
@@ -38,63 +62,80 @@ _RUNS = (
     errors.NeverCalledError,
     errors.ClusterError,
 )
-OTHER_NAMES = {
-    "job-dir": "model_dir",
-    "max_steps": "train_steps",
-    "num_gpus": "num_towers",
-}
 
 
-def define_flags(values: Any, *counts: str, files: tuple[str, ...]) -> None:
-    """Defines the flags of a command.
-
-    Args:
-      values: the `FlagValues` that get the flags.
-      *counts: the names of its counts.
-      files: the names of its data flags.
-    """
-    define(values, "model_def", None, "The model definition file.", str)
-    define(values, "loop", "estimator", "Which loop runs it.", LOOPS)
-    define(values, "model_dir", None, "Where checkpoints and logs go.", str)
-    for name in files:
-        define(values, name, None, _FILES[name], list)
-    for name in counts:
-        default, text = _COUNTS[name]
-        define(values, name, default, text, int, lower_bound=1)
-    text = "Lines at the top of text files that are no data."
-    define(values, "header_lines", 0, text, lower_bound=0)
-    text = "What a broken row does: skip counts it."
-    define(values, "bad_rows", "stop", text, ("stop", "skip"))
-    text = "Of initial weights and random operations."
-    define(values, "seed", None, text, int, lower_bound=0, upper_bound=2**31 - 1)
-    for other, name in OTHER_NAMES.items():
-        if name in values:
-            flags.DEFINE_alias(other, name, flag_values=values)
-
-
-def settings_of(values: Any) -> TrainingSettings:
-    """The settings that the flags describe."""
-    fields = {
-        name: values[name].value
-        for name in TrainingSettings.__dataclass_fields__
-        if name in values and values[name].value is not None
-    }
-    for name, value in fields.items():
-        if isinstance(value, list):
-            fields[name] = tuple(value)
-    return TrainingSettings(**fields)
-
-
-def only_flags(values: Any, arguments: Sequence[str]) -> None:
-    """Raises `errors.InvalidArgumentError` if there is no --model_def, or more."""
-    if values.model_def is None or arguments:
-        raise errors.InvalidArgumentError(
-            f"Received {' '.join(arguments) or 'no --model_def'}; expected "
-            "--model_def=FILE.py and flags."
+def define(parser: Parser, title: str, *names: str) -> None:
+    """Defines flags of `TrainingSettings` under a title, if it is not empty."""
+    if title:
+        parser.group(title)
+    defaults = TrainingSettings.__dataclass_fields__
+    for name in names:
+        text, kind = _FLAGS[name]
+        default = defaults[name].default
+        is_number = kind is int or type(default) is int
+        parser.flag(
+            name,
+            None if default in ((), "") else default,
+            text,
+            kind,
+            least=_LEAST.get(name, 1) if is_number else None,
+            most=2**31 - 1 if is_number else None,
+            aliases=_ALIASES.get(name, ()),
         )
 
 
-def run_job(values: Any, act: Callable[[Any], None], command: str) -> int:
+def define_file(parser: Parser) -> None:
+    """Defines the file, which may be given as --model_def too, and the loop."""
+    parser.argument("file")
+    text = "The same as the argument FILE.py."
+    parser.flag("model_def", None, text, str, hidden=True)
+    define(parser, "", "loop")
+
+
+def define_output(parser: Parser, *more: str) -> None:
+    """Defines where results go, and how they are printed."""
+    define(parser, "output", "model_dir", "seed", *more)
+    parser.flag("format", "text", "How the result is printed.", ("text", "json"))
+
+
+def file_of(values: Values) -> str:
+    """The model definition file.
+
+    Raises:
+      errors.InvalidArgumentError: there is none, or two.
+    """
+    if (values.file is None) == (values.model_def is None):
+        got = "no file" if values.file is None else "FILE.py and --model_def"
+        raise errors.InvalidArgumentError(
+            f"Received {got}; expected one model definition file, for example "
+            "`hookbridge train examples/digits_keras.py`."
+        )
+    return str(values.file or values.model_def)
+
+
+def settings_of(values: Values) -> TrainingSettings:
+    """The settings that the flags describe."""
+    fields = values.fields(TrainingSettings.__dataclass_fields__)
+    for name, value in fields.items():
+        if isinstance(value, list):
+            fields[name] = tuple(value)
+    return TrainingSettings(**{**fields, "model_def": file_of(values)})
+
+
+def show(values: Values, results: Mapping[str, Any]) -> None:
+    """Prints results as `name=value`, or as JSON."""
+    if values.format == "json":
+        print(json.dumps(dict(results), default=float))
+        return
+    print(
+        *(
+            f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in sorted(results.items())
+        )
+    )
+
+
+def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     """Runs one command on a model definition file in this process.
 
     Args:
@@ -109,12 +150,17 @@ def run_job(values: Any, act: Callable[[Any], None], command: str) -> int:
     settings.check()
     use_keras_of_graphs()
     from hookbridge.cli import estimator_cluster
+    from hookbridge.loops.tasks.ports import check_own_port
     from hookbridge.training import user_file
     from hookbridge.training.job import TrainingJob
     from hookbridge.training.mirrored import split_cpu
 
     with estimator_cluster.for_estimator() as cluster:
         module = user_file.load_file(settings.model_def)
+        settings = with_loop(settings, module)
+        settings.check()
+        if cluster.task_type in cluster.cluster:
+            check_own_port(cluster)
         job: Any = None
         try:
             if settings.loop == "fit":
@@ -124,7 +170,7 @@ def run_job(values: Any, act: Callable[[Any], None], command: str) -> int:
         except (Exception, SystemExit) as e:
             if isinstance(e, errors.HookBridgeError) and not isinstance(e, _RUNS):
                 raise
-            if isinstance(e, SystemExit) and not e.code:
+            if isinstance(e, SystemExit) and not e.code and settings.loop == "fit":
                 return 0  # a worker or server of `fit` whose chief is done
             if job is None:
                 message = user_file.told(settings.model_def, e, command)
@@ -135,7 +181,9 @@ def run_job(values: Any, act: Callable[[Any], None], command: str) -> int:
     return 0
 
 
-def run_here_or_in_cluster(values: Any, act: Callable[[Any], None], name: str) -> int:
+def run_here_or_in_cluster(
+    values: Values, act: Callable[[Any], None], name: str
+) -> int:
     """`run_job` in this process, or in each process of a local cluster.
 
     Where there is a `TF_CONFIG`, this process is a task of that cluster.
@@ -147,28 +195,38 @@ def run_here_or_in_cluster(values: Any, act: Callable[[Any], None], name: str) -
     if not settings.num_ps:
         return run_job(values, act, name)
     settings.check()
+    if settings.loop is None:
+        use_keras_of_graphs()
+        from hookbridge.training import user_file
+
+        settings = with_loop(settings, user_file.load_file(settings.model_def))
     from hookbridge.loops.tasks.local_cluster import LocalCluster
 
-    given = [values[flag].serialize() for flag in values if values[flag].present]
-    words = [word for line in given for word in line.split("\n")]
     beside = settings.num_workers - (settings.loop != "fit")  # `fit` has a coordinator
     cluster = LocalCluster(num_workers=beside, num_ps=settings.num_ps)
-    return cluster.run(
-        [sys.executable, "-m", "hookbridge", name, *dict.fromkeys(words)]
-    )
+    return cluster.run([sys.executable, "-m", "hookbridge", name, *values.words])
 
 
-def _check_sizes(values: Any) -> None:
+def with_loop(settings: TrainingSettings, module: Any) -> TrainingSettings:
+    """The settings with a loop: by default one that can run the file as it is."""
+    if settings.loop is not None:
+        return settings
+    has_keras_model = hasattr(module, "custom_model")
+    return replace(settings, loop="fit" if has_keras_model else "estimator")
+
+
+def _check_sizes(values: Values) -> None:
     """Raises if the flags tell another cluster than `TF_CONFIG`."""
     config = ClusterConfig.from_environment().with_chief()
     jobs = ("worker",) if values.loop == "fit" else (*CHIEF_TYPES, "worker")
     workers = sum(len(config.cluster.get(job, ())) for job in jobs)
     sizes = {"num_workers": workers or 1, "num_ps": len(config.cluster.get("ps", ()))}
     for name, size in sizes.items():
-        if values[name].present and values[name].value != size:
+        if name in values.given and getattr(values, name) != size:
             raise errors.InvalidArgumentError(
-                f"Received --{name}={values[name].value}, and TF_CONFIG says {size}; "
-                "expected one of them: this process is a task of TF_CONFIG's cluster."
+                f"Received --{name}={getattr(values, name)}, and TF_CONFIG says "
+                f"{size}; expected one of them: this process is a task of TF_CONFIG's "
+                "cluster."
             )
 
 

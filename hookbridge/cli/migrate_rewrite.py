@@ -9,25 +9,54 @@ from collections.abc import Sequence
 from typing import Any
 
 from hookbridge import errors, migrate
-from hookbridge.cli.flag_table import refuse
+from hookbridge.cli.parser import Parser, Values
 from hookbridge.migrate.findings import Unread
+from hookbridge.migrate.target import NEWEST
 
 INDENT = " " * 6
 
 
-def run(values: Any, paths: Sequence[str]) -> int:
+SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
+USAGE = "[--flag=value ...] PATH..."
+EXAMPLE = "hookbridge migrate rewrite --diff examples/tf1_script.py"
+NOTE = (
+    "Exit codes: 0; 1 with --check if a file would be rewritten, or if a file could\n"
+    "not be written; 2 for a wrong argument."
+)
+FLAGS = {
+    "write": "Change the files.",
+    "diff": "Print the change.",
+    "check": "Exit with 1 if a file would be rewritten.",
+    "native": "Hooks become Keras callbacks where that is certain.",
+    "add_guests": "Show how a Keras callback joins each training.",
+    "list_rules": "Print the rules.",
+}
+
+
+def define_flags(parser: Parser) -> None:
+    """Defines the command's flags."""
+    parser.argument("paths", "*")
+    for name, text in FLAGS.items():
+        parser.flag(name, False, text)
+    parser.flag("only", [], "Apply these rules alone, by name.")
+    parser.flag("skip", [], "Leave these rules out.")
+    parser.flag("target", NEWEST, "The TensorFlow that the code shall run on.")
+
+
+def run(values: Values) -> int:
     """Rewrites the files under the paths; returns the exit code."""
-    if values["list-rules"].value:
-        others = ("check", "write", "diff", "native", "add-guests", "only", "skip")
-        refuse(values, others, "--list-rules", "it prints the list and no more")
+    if values.list_rules:
+        others = ("check", "write", "diff", "native", "add_guests", "only", "skip")
+        values.refuse(others, "--list_rules", "it prints the list and no more")
         print(_rules())
         return 0
-    if not paths:
+    if not values.paths:
         raise errors.InvalidArgumentError(
             "Received no paths; expected files of Python, notebooks or folders of them."
         )
     if values.write:
-        refuse(values, ["check"], "--write", "--check tells what a write would change")
+        reason = "--check tells what a write would change"
+        values.refuse(["check"], "--write", reason)
     # The next import needs LibCST. Without it, this name raises and says how to get it.
     _ = migrate.rewrite
     from hookbridge.migrate.rewriting import files
@@ -39,9 +68,9 @@ def run(values: Any, paths: Sequence[str]) -> int:
         "only": values.only,
         "skip": values.skip,
         "native": values.native,
-        "add_guests": values["add-guests"].value,
+        "add_guests": values.add_guests,
     }
-    for done in files.rewrite_files(paths, **options):
+    for done in files.rewrite_files(values.paths, **options):
         if isinstance(done, Unread):
             counts["unread"] += 1
             failures.append(f"  {done.file}: {done.reason}")
@@ -101,8 +130,7 @@ def _rules() -> str:
     rules = [(r.name, r.summary, r.option) for r in migrate.REWRITES]
     width = max(len(name) for name, _, _ in rules)
     lines = [
-        f"{name:<{width}}  {summary}"
-        + (f" With --{option.replace('_', '-')}." if option else "")
+        f"{name:<{width}}  {summary}" + (f" With --{option}." if option else "")
         for name, summary, option in rules
     ]
     text = "Comments above what is left: `# TODO(hookbridge): CODE reason`."

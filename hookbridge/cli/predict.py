@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from hookbridge.cli import job_flags
+from hookbridge.cli.parser import Parser, Values
 
 SUMMARY = "Predict with the newest checkpoint of a model definition file."
-USAGE = "--model_def=FILE.py --model_dir=DIR [--flag=value ...]"
+USAGE = "FILE.py --model_dir=DIR [--flag=value ...]"
 EXAMPLE = (
-    "hookbridge predict --model_def=examples/digits_keras.py --loop=fit \\\n"
-    "    --predict_files=examples/data/digits.csv --header_lines=1 \\\n"
-    "    --model_dir=runs/fit"
+    "hookbridge predict examples/digits_keras.py --header_lines=1 \\\n"
+    "    --predict_files=examples/data/digits.csv --model_dir=runs/fit"
 )
 NOTE = (
     "The predictions go to the file's callbacks: on_predict_batch_end of, for example,"
@@ -20,16 +17,18 @@ NOTE = (
 )
 
 
-def define_flags(values: Any) -> None:
-    """Defines the command's flags in `values`."""
-    job_flags.define_flags(values, "eval_batch_size", files=("predict_files",))
+def define_flags(parser: Parser) -> None:
+    """Defines the command's flags."""
+    job_flags.define_file(parser)
+    names = ("predict_files", "header_lines", "bad_rows", "eval_batch_size")
+    job_flags.define(parser, "data", *names)
+    job_flags.define_output(parser)
 
 
-def run(values: Any, arguments: Sequence[str]) -> int:
+def run(values: Values) -> int:
     """Drives `on_predict_*` of the file's callbacks."""
-    job_flags.only_flags(values, arguments)
-    return job_flags.run_job(values, _predict, "predict")
-
-
-def _predict(job: Any) -> None:
-    print(f"examples={job.predict()}")
+    return job_flags.run_job(
+        values,
+        lambda job: job_flags.show(values, {"examples": job.predict()}),
+        "predict",
+    )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from hookbridge import errors
-from hookbridge.cli.flag_table import define, refuse
+from hookbridge.cli.parser import Parser, Values
 
 SUMMARY = "Run a TF1 program, unedited, on the installed TensorFlow."
 USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
@@ -17,47 +16,28 @@ NOTE = (
     "source of the program and said in one line; flags decide otherwise."
 )
 MODULE = "-m"
-# Flags whose value may be the next word.
-_WITH_VALUE = ("keras", "guests", "steps_per_epoch")
+RUNS_A_COMMAND = True
 
 
-def define_flags(values: Any) -> None:
-    """Defines the command's flags in `values`."""
-    define(values, "keras", None, "The Keras of `tf.keras`.", ("2", "3"))
-    define(values, "v1", False, "TensorFlow behaves as version 1.")
-    define(values, "v2", False, "TensorFlow behaves as version 2.")
+def define_flags(parser: Parser) -> None:
+    """Defines the command's flags."""
+    parser.flag("keras", None, "The Keras of `tf.keras`.", ("2", "3"))
+    parser.flag("v1", False, "TensorFlow behaves as version 1.")
+    parser.flag("v2", False, "TensorFlow behaves as version 2.")
     text = "A Python file whose `guests`, hooks and callbacks, join every training."
-    define(values, "guests", None, text, str)
+    parser.flag("guests", None, text, str)
     text = "Steps that make an epoch, for callbacks in sessions and Estimators."
-    define(values, "steps_per_epoch", None, text, int, lower_bound=1)
+    parser.flag("steps_per_epoch", None, text, int, least=1)
     text = "Say where the guests would join, from the source; run nothing."
-    define(values, "dry_run", False, text)
+    parser.flag("dry_run", False, text)
 
 
-def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The command's own flags, and the program with its arguments.
-
-    The program is the first word that is no flag, `-m`, or what follows `--`.
-    """
-    takes_value = False
-    for place, word in enumerate(words):
-        if takes_value:
-            takes_value = False
-            continue
-        takes_value = word.replace("-", "_").strip("_") in _WITH_VALUE
-        if word == "--":
-            return list(words[:place]), list(words[place + 1 :])
-        if word == MODULE or not word.startswith("-") or word == "-":
-            return list(words[:place]), list(words[place:])
-    return list(words), []
-
-
-def run(values: Any, arguments: Sequence[str]) -> Callable[[], int]:
+def run(values: Values) -> Callable[[], int]:
     """Prepares the program; what is returned runs it in this process."""
     from hookbridge.run.execute import prepare
     from hookbridge.run.launch import Launch
 
-    words = list(arguments)
+    words = list(values.rest)
     as_module = words[:1] == [MODULE]
     if as_module:
         del words[0]
@@ -81,7 +61,7 @@ def run(values: Any, arguments: Sequence[str]) -> Callable[[], int]:
             "expected both: the epochs are those of the guests."
         )
     if values.dry_run:
-        refuse(values, ("keras", "v1", "v2"), "--dry_run", "nothing is run")
+        values.refuse(("keras", "v1", "v2"), "--dry_run", "nothing is run")
     launch = Launch(
         program=words[0],
         arguments=tuple(words[1:]),

@@ -91,7 +91,7 @@ class FitTraining:
         )
         return step_of(model.optimizer)
 
-    def evaluate(self) -> dict[str, float]:
+    def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
         batches = self._part.inputs.function(EVAL)()
         model = self._trained(batches)
@@ -99,7 +99,7 @@ class FitTraining:
             batches,
             verbose=0,
             return_dict=True,
-            callbacks=self._callbacks(self._part.definition.guests(EVAL)),
+            callbacks=self._callbacks(guests),
         )
         step = step_of(model.optimizer)
         return {**{k: float(v) for k, v in found.items()}, "global_step": float(step)}

@@ -148,12 +148,13 @@ class Inputs:
             return
         function = definition.optional("input_fn")
         taken = inspect.signature(function).parameters if function is not None else ()
-        for name, unset in (("header_lines", 0), ("bad_rows", "stop")):
+        for name in ("header_lines", "bad_rows", "train_batch_size"):
             value = getattr(settings, name)
-            if value != unset and name not in taken:
+            is_default = value == TrainingSettings.__dataclass_fields__[name].default
+            if not is_default and name.removeprefix("train_") not in taken:
                 raise errors.InvalidArgumentError(
                     f"Received --{name}={value}, and {definition.path} makes no use of "
-                    f"it; expected `dataset_fn`, or an `input_fn` that takes `{name}`."
+                    f"it; expected `dataset_fn`, or an `input_fn` that takes it."
                 )
 
     def _rows(self, mode: str) -> Rows:

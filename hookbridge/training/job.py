@@ -58,8 +58,13 @@ class TrainingJob:
 
             self._loop = SessionTraining(self._part)
 
-    def train(self) -> str:
-        """Trains; returns the summary for the user, empty if the chief gives it."""
+    def train(self) -> tuple[str, dict[str, float]]:
+        """Trains; with data for it, evaluates at the end, without guests.
+
+        Returns:
+          The summary for the user, and the metrics; both are empty in a process that
+          has no results of its own.
+        """
         part, settings, began = self._part, self._part.settings, time.monotonic()
         part.inputs.function(TRAIN)  # so that missing files are reported first
         steps_per_epoch = part.inputs.steps_per_epoch()
@@ -71,12 +76,17 @@ class TrainingJob:
             )
         last_step = settings.last_step(steps_per_epoch)
         step = self._loop.train(steps_per_epoch, last_step)
+        if part.config.task_type == "evaluator":
+            return "", self._loop.evaluate([])
         if part.config.cluster and not part.config.is_chief:
-            return ""
+            return "", {}
         secs = time.monotonic() - began
         if os.path.isdir(settings.model_dir):  # not for a remote folder
             write_html(report(settings, step, secs), settings.model_dir)
-        return summary(settings, step, secs, part.params, part.inputs.skipped)
+        text = summary(settings, step, secs, part.params, part.inputs.skipped)
+        if part.config.cluster or not part.inputs.has(EVAL) or not part.checkpoint():
+            return text, {"global_step": step}
+        return text, self._loop.evaluate([])
 
     def told(self, error: BaseException, command: str) -> str:
         """The message about a failed run."""
@@ -84,7 +94,8 @@ class TrainingJob:
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates the newest checkpoint; `{metric: value}`."""
-        found: dict[str, float] = self._loop.evaluate()
+        guests = self._part.definition.guests(EVAL)
+        found: dict[str, float] = self._loop.evaluate(guests)
         return found
 
     def predict(self) -> int:

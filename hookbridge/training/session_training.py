@@ -9,10 +9,11 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import errors
+from hookbridge.cluster_checks import CHIEF_TYPES
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.loops.towers.devices import session_config, tower_devices
 from hookbridge.loops.towers.graph import global_step
-from hookbridge.loops.towers.inputs import next_training_batch
+from hookbridge.loops.towers.inputs import check_first_batch, next_training_batch
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN
 from hookbridge.training.graph_model import GraphModel, WeightedEvaluation
 from hookbridge.training.part import Part
@@ -64,7 +65,9 @@ class SessionTraining:
 
     def train(self, steps_per_epoch: int | None, last_step: int | None) -> int:
         """Trains; returns the global step at the end."""
-        hooks = self._hooks(TRAIN, steps_per_epoch)
+        guests = self._part.definition.guests(TRAIN)
+        hooks = self._hooks(TRAIN, guests, steps_per_epoch)
+        self._check_first_batch()
         if self._part.settings.loop == "towers":
             self._train_in_towers(hooks, last_step)
         elif self._part.config.cluster:
@@ -73,7 +76,7 @@ class SessionTraining:
                 hb.estimator.TrainSpec(
                     self._part.inputs.function(TRAIN), max_steps=last_step, hooks=hooks
                 ),
-                self._eval_spec(self._hooks(EVAL, None)),
+                self._eval_spec(self._hooks(EVAL, self._part.definition.guests(EVAL))),
             )
         else:
             self.estimator.train(
@@ -81,11 +84,11 @@ class SessionTraining:
             )
         return self.global_step()
 
-    def evaluate(self) -> dict[str, float]:
+    def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
         self._need_checkpoint()
         found = WeightedEvaluation(self.estimator).evaluate(
-            self._part.inputs.function(EVAL), hooks=self._hooks(EVAL, None)
+            self._part.inputs.function(EVAL), hooks=self._hooks(EVAL, guests)
         )
         return {name: float(value) for name, value in found.items()}
 
@@ -94,7 +97,7 @@ class SessionTraining:
         self._need_checkpoint()
         found: Iterator[Any] = self.estimator.predict(
             self._part.inputs.function(PREDICT),
-            hooks=self._hooks(PREDICT, None),
+            hooks=self._hooks(PREDICT, self._part.definition.guests(PREDICT)),
             yield_single_examples=False,
         )
         return found
@@ -105,6 +108,21 @@ class SessionTraining:
         if path is None:
             return 0
         return int(tf.train.load_variable(path, v1.GraphKeys.GLOBAL_STEP))
+
+    def _check_first_batch(self) -> None:
+        """Checks the first batch before a server starts.
+
+        Raises:
+          errors.InvalidArgumentError: the batch does not divide among the towers.
+        """
+        trains = self._part.config.task_type in (*CHIEF_TYPES, "worker")
+        if len(self._devices) == 1 or self._part.settings.batch_per_tower or not trains:
+            return
+        with tf.Graph().as_default(), tf.device("/device:CPU:0"):
+            batch = self._part.inputs.function(TRAIN)()
+            if isinstance(batch, tf.data.Dataset):
+                batch = next_training_batch(batch)
+            check_first_batch(batch, len(self._devices))
 
     def _train_in_towers(self, hooks: list[Any], last_step: int | None) -> None:
         settings = self._part.settings
@@ -173,12 +191,13 @@ class SessionTraining:
             params["replicas_to_aggregate"] = len(trainers(part.config))
         return params
 
-    def _hooks(self, mode: str, steps_per_epoch: int | None) -> list[Any]:
+    def _hooks(
+        self, mode: str, guests: list[Any], steps_per_epoch: int | None = None
+    ) -> list[Any]:
         part, settings = self._part, self._part.settings
-        guests = part.definition.guests(mode)
         if mode == TRAIN and steps_per_epoch is not None:
             last_step = settings.last_step(steps_per_epoch)
-            guests += watchers(tf.keras, settings, last_step)
+            guests = [*guests, *watchers(tf.keras, settings, last_step)]
         validation = None
         if mode == TRAIN and part.inputs.has(EVAL) and not self._has_evaluator():
             validation = (WeightedEvaluation(self.estimator), self._eval_spec([]))

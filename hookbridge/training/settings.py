@@ -19,7 +19,7 @@ class TrainingSettings:
 
     Attributes:
       model_def: the model definition file.
-      loop: which loop runs it.
+      loop: which loop runs it; None if that depends on the file.
       model_dir: where checkpoints and logs go.
       train_files: files, folders or patterns of the training data.
       eval_files: those of the evaluation.
@@ -43,7 +43,7 @@ class TrainingSettings:
     """
 
     model_def: str
-    loop: Loop = "estimator"
+    loop: Loop | None = None
     model_dir: str = ""
     train_files: tuple[str, ...] = ()
     eval_files: tuple[str, ...] = ()
@@ -88,7 +88,8 @@ class TrainingSettings:
                 "at least --num_ps=1: workers share their variables through parameter "
                 "servers."
             )
-        if not self.batch_per_tower and self.train_batch_size % self.num_towers:
+        shared = bool(self.train_files) and not self.batch_per_tower
+        if shared and self.train_batch_size % self.num_towers:
             raise errors.InvalidArgumentError(
                 f"Received --train_batch_size={self.train_batch_size} and "
                 f"--num_towers={self.num_towers}; expected a multiple, since the "

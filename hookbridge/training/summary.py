@@ -48,11 +48,11 @@ def report(settings: TrainingSettings, step: int, secs: float) -> RunReport:
     """
     facts = {"global step": str(step), "seconds": f"{secs:.1f}"}
     title = f"Training of {os.path.basename(settings.model_def)}"
-    loop = f"--loop={settings.loop}"
+    loop = str(settings.loop)
     return RunReport(
         title=title,
         summary=f"It ended at step {step}, after {secs:.1f} seconds.",
-        runs=[Run(settings.loop, loop, Path(settings.model_dir), facts=facts)],
+        runs=[Run(loop, f"--loop={loop}", Path(settings.model_dir), facts=facts)],
         versions=compat.installed_versions(),
         settings={name: str(value) for name, value in asdict(settings).items()},
     )
@@ -89,4 +89,4 @@ def summary(
     for mode, rows in skipped.items():
         if rows:
             lines.append(f"  skipped      {len(rows)} rows of the data of `{mode}`")
-    return "\n".join([*lines, f"global_step={step}"])
+    return "\n".join(lines)

@@ -88,7 +88,7 @@ COMMANDS: dict[str, tuple[list[str], str, int, str]] = {
     "seed": (["train", "--seed=1e20"], "", 2, "--seed"),
     "seed_range": (["train", f"--seed={10**20}"], "", 2, "--seed"),
     "workers": (["cluster", "--num_workers=99999999"], "", 2, "num_workers=99999999"),
-    "grace": (["cluster", "--grace_secs=nan"], "", 2, "grace_secs=nan"),
+    "grace": (["cluster", "--grace_secs=nan"], "", 2, "grace_secs: received nan"),
     "grace_text": (["cluster", "--grace_secs=soon"], "", 2, "--grace_secs"),
 }
 

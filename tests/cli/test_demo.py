@@ -47,7 +47,7 @@ def default_run(
 ) -> Any:
     """The demo with its default settings: exit code, stdout, stderr, directory."""
     directory = tmp_path_factory.mktemp("demo") / "new"
-    done = demo(fork_server, "--json", f"--model_dir={directory}")
+    done = demo(fork_server, "--format=json", f"--model_dir={directory}")
     assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(done.stdout), done.stderr, directory
 
@@ -182,7 +182,12 @@ def test_a_guest_that_misses_an_event_makes_the_demo_fail(
         return type("Deserter", (Deserter, keras.callbacks.Callback), {})(emit)
 
     monkeypatch.setattr(guests_lib, "progress_callback", deserter)
-    flags = ["--epochs=2", "--batch_size=200", "--json", f"--model_dir={tmp_path}/run"]
+    flags = [
+        "--epochs=2",
+        "--batch_size=200",
+        "--format=json",
+        f"--model_dir={tmp_path}/run",
+    ]
     assert main(["demo", "--local", *flags]) == 1
     out, err = capsys.readouterr()
     result = json.loads(out)

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow
 def finished(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A finished demo: report, progress, directory."""
     directory = tmp_path_factory.mktemp("demo") / "new"
-    flags = (*FLAGS, "--json", f"--model_dir={directory}")
+    flags = (*FLAGS, "--format=json", f"--model_dir={directory}")
     done = fork_server.run("-m", "hookbridge", "demo", *flags)
     # Reversed, because differences from the documented events are printed last.
     assert done.returncode == 0, "\n".join(done.stderr.splitlines()[::-1])

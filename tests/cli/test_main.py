@@ -12,17 +12,20 @@ import pytest
 
 import hookbridge as hb
 from hookbridge import compat
-from hookbridge.cli import COMMANDS, main
+from hookbridge.cli import COMMANDS, command, main
 
 BAD = {
     "no_command": ([], "no command given"),
-    "unknown_command": (["demmo"], "unknown command 'demmo'; expected one of: demo"),
-    "unknown_flag": (["demo", "--epoch=3"], "Unknown command line flag 'epoch'"),
-    "no_number": (["demo", "--epochs=many"], "--epochs=many"),
-    "zero_epochs": (["demo", "--epochs=0"], "--epochs=0"),
-    "negative_rate": (["demo", "--learning_rate=-1"], "--learning_rate=-1"),
+    "unknown_command": (["demmo"], "unknown command 'demmo'; the nearest: demo."),
+    "unknown_migration": (["migrate", "scam"], "command 'scam'; the nearest: scan."),
+    "no_migration": (["migrate"], "migrate: no command given; expected one of: scan"),
+    "unknown_flag": (["demo", "--epoch=3"], "unknown flag --epoch; the nearest: --ep"),
+    "no_number": (["demo", "--epochs=many"], "--epochs: received many; expected a wh"),
+    "zero_epochs": (["demo", "--epochs=0"], "--epochs: received 0; expected a whole"),
+    "negative_rate": (["demo", "--learning_rate=-1"], "received -1; expected a number"),
     "zero_rate": (["demo", "--learning_rate=0"], "expected a number above 0"),
-    "no_rate": (["demo", "--learning_rate=nan"], "expected a number above 0"),
+    "no_rate": (["demo", "--learning_rate=nan"], "expected a number at least 0"),
+    "no_value": (["demo", "--epochs"], "--epochs: expected one argument"),
     "argument": (["demo", "please"], "'please'; expected flags only"),
     "does_not_divide": (
         ["demo", "--local", "--batch_size=32", "--num_towers=3"],
@@ -32,24 +35,22 @@ BAD = {
         ["demo", "--batch_size=32", "--num_towers=2", "--num_workers=3"],
         "batch of 32 examples for 6 towers; expected a multiple of 6",
     ),
-    "no_workers": (["demo", "--num_workers=0"], "--num_workers=0"),
+    "no_workers": (["demo", "--num_workers=0"], "--num_workers: received 0; expected"),
     "local_workers": (
         ["demo", "--local", "--num_workers=7"],
         "--local and --num_workers=7; expected one of them",
     ),
-    "no_with_a_value": (["demo", "--nolocal=3"], "--nolocal=3 does not take an arg"),
-    "no_chief_with_a_value": (["cluster", "--nochief=1"], "cluster: --nochief=1 does"),
+    "no_with_a_value": (["demo", "--nolocal=3"], "--nolocal=3; expected --nolocal."),
+    "no_chief_with_a_value": (["cluster", "--nochief=1"], "cluster: Received --noch"),
     "no_boolean": (
-        ["demo", "--json=maybe"],
-        "demo: flag --json=maybe: Non-boolean argument to boolean flag\n",
+        ["demo", "--open=maybe"],
+        "demo: Received --open=maybe; expected --open, --open=true or --open=false.\n",
     ),
-    "scan_writes": (
-        ["migrate", "scan", "--write", "a.py"],
-        "scan and --write; expected one of them: only rewrite makes use of it",
-    ),
+    "format": (["demo", "--format=xml"], "received 'xml'; expected one of text, json"),
+    "scan_writes": (["migrate", "scan", "--write", "a.py"], "unknown flag --write"),
     "rewrite_has_no_format": (
         ["migrate", "rewrite", "--format=json", "a.py"],
-        "rewrite and --format; expected one of them: only scan",
+        "migrate rewrite: Received the unknown flag --format",
     ),
     "check_and_write": (
         ["migrate", "rewrite", "--check", "--write", "a.py"],
@@ -57,9 +58,10 @@ BAD = {
     ),
     "list_and_write": (
         ["migrate", "rewrite", "--list-rules", "--write"],
-        "--list-rules and --write; expected one of them",
+        "--list_rules and --write; expected one of them",
     ),
     "too_large": (["demo", "--batch_size=4000"], "expected at most 1257"),
+    "shell": (["completion", "fish"], "the shell 'fish'; expected bash or zsh"),
 }
 
 
@@ -107,7 +109,7 @@ def test_help_fits_a_screen_and_shows_an_example(
 ) -> None:
     assert main([name, "--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 40
+    assert len(lines) <= 50
     assert max(map(len, lines)) <= 92
     assert any(line.startswith(f"example: hookbridge {name} ") for line in lines)
 
@@ -121,8 +123,64 @@ def test_help_lists_every_command_and_flag(capsys: pytest.CaptureFixture[str]) -
         assert f"usage: hookbridge {name}" in capsys.readouterr().out
     main(["demo", "--help"])
     text = capsys.readouterr().out
-    for flag in ("epochs", "batch_size", "num_towers", "model_dir", "[no]json"):
+    for flag in ("epochs", "batch_size", "num_towers", "model_dir", "[no_]progress"):
         assert f"--{flag}" in text
+    assert main(["migrate", "--help"]) == 0
+    assert "migrate rewrite" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--list-rules", "--target=2.15"],
+        ["--list_rules=true", "--no-diff", "--nonative", "--target", "2.15"],
+    ],
+)
+def test_flags_are_written_with_dashes_or_underscores(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, parser = command.parser_of("migrate rewrite")
+    values = parser.values(words)
+    assert (values.list_rules, values.diff, values.target) == (True, False, "2.15")
+    assert not values.native and "check" not in values.given
+
+
+def test_a_command_line_after_the_flags_stays_as_it_is() -> None:
+    _, parser = command.parser_of("run")
+    own = ["--v1", "--keras", "2", "--steps-per-epoch=5"]
+    rest = ["job.py", "--keras=3", "--v1", "--no-x"]
+    values = parser.values([*own, *rest], own_flags_only=True)
+    assert (values.v1, values.keras, values.steps_per_epoch) == (True, "2", 5)
+    assert values.rest == rest
+    values = parser.values(["-m", "job", "-h"], own_flags_only=True)
+    assert values.rest == ["-m", "job", "-h"] and not values.help
+    values = parser.values(["--", "--odd.py"], own_flags_only=True)
+    assert values.rest == ["--odd.py"]
+
+
+COMPLETED = {
+    "": ["demo", "train", "evaluate", "predict", "run", "doctor", "cluster"],
+    "tra": ["train"],
+    "migrate ": ["scan", "rewrite"],
+    "migrate scan --ch": ["--check"],
+    "train a.py --loop = f": ["fit"],
+    "train a.py --loop ": ["towers", "fit", "estimator"],
+    "train a.py --num_p": ["--num_ps"],
+}
+
+
+@pytest.mark.parametrize("typed", COMPLETED)
+def test_bash_completes(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    words = ["hookbridge", *typed.split(" ")]
+    quoted = " ".join(f"'{word}'" for word in words)
+    shell = (
+        f"{capsys.readouterr().out}\nCOMP_WORDS=({quoted})"
+        f"\nCOMP_CWORD={len(words) - 1}\n_hookbridge\necho ${{COMPREPLY[@]}}"
+    )
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True)
+    found = done.stdout.split()
+    assert found[: len(COMPLETED[typed])] == COMPLETED[typed], done.stderr
 
 
 def test_version_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,7 +224,7 @@ def test_flags_of_one_run_are_not_seen_by_the_next(
 def test_help_and_bad_flags_do_not_import_tensorflow(repo_root: Path) -> None:
     code = (
         "import sys\n"
-        "from hookbridge.cli import COMMANDS, main\n"
+        "from hookbridge.cli import COMMANDS, command, main\n"
         "codes = [main(['--help']), *(main([n, '--help']) for n in COMMANDS),\n"
         "         main(['demo', '--epochs=0'])]\n"
         "print('tensorflow' in sys.modules, codes, file=sys.stderr)\n"

@@ -42,7 +42,7 @@ def test_explain_prints_the_report(
 def test_explain_as_json_and_of_another_name(
     guests_file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["explain", "--host=fit", "--json", "--guests=refused", guests_file]
+    arguments = ["explain", f"{guests_file}:refused", "--host=fit", "--format=json"]
     assert main(arguments) == 2  # something would be refused
     verdicts = [g["verdict"] for g in json.loads(capsys.readouterr().out)["guests"]]
     assert verdicts == ["wrapped", "refused"]
@@ -65,19 +65,22 @@ def test_explain_refuses_what_cannot_run_with_remote_workers(
 
 
 BAD = {
-    "no_file": (["explain"], "Received 0 arguments; expected one Python file"),
+    "no_file": (["explain"], "Received no file; expected one model definition file"),
     "missing": (["explain", "nowhere.py"], "'nowhere.py', which does not exist"),
     "no_python": (["explain", "data.csv"], "'data.csv'; expected a Python file"),
     "no_list": (["explain", "empty.py"], "has no `guests`; expected a list of hooks"),
-    "no_host": (["explain", "--host=moon", "empty.py"], "--host=moon"),
+    "no_host": (
+        ["explain", "--host=moon", "empty.py"],
+        "--host: received 'moon'; expected one of session, fit, parameter_server",
+    ),
     "no_guest": (["explain", "number.py"], "3"),
     "loop_of_a_list": (
         ["explain", "--loop=fit", "empty.py"],
-        "'empty.py' and --loop; expected one of them: only --model_def=FILE.py",
+        "empty.py has neither `custom_model` nor `model_fn`",
     ),
     "host_of_a_definition": (
         ["explain", "--model_def=empty.py", "--loop=fit", "--host=fit"],
-        "--model_def and --host; expected one of them: --loop says",
+        "--loop and --host; expected one of them: --loop says",
     ),
     "raises": (
         ["explain", "raises.py"],
@@ -96,18 +99,22 @@ BAD = {
         ["train", "--model_dir=m", "raises.py"],
         "train: The file 'raises.py', line 2, raised KeyError",
     ),
+    "two_files": (
+        ["train", "--model_dir=m", "--model_def=late.py", "empty.py"],
+        "Received FILE.py and --model_def; expected one model definition file",
+    ),
     "data_for_functions": (
-        ["train", "--model_dir=m", "--train_files=data.csv", "empty.py"],
-        "'empty.py' and --train_files; expected one of them: only --model_def=FILE.py",
+        ["train", "--model_dir=m", "--train_files=data.csv", "own_input.py"],
+        "own_input.py has `train_input_fn`, which gets no files; expected one of",
     ),
     "no_dir": (["train", "empty.py"], "no --model_dir"),
     "no_epoch": (
-        ["train", "--model_dir=m", "--epochs=2", "empty.py"],
+        ["train", "--model_dir=m", "--epochs=2", "own_input.py"],
         "--epochs=2 without --steps_per_epoch",
     ),
     "no_model": (
         ["train", "--model_dir=m", "empty.py"],
-        "expected a function `model_fn(features, labels, mode)`",
+        "has neither `custom_model` nor `model_fn`; expected",
     ),
     "no_function": (
         ["train", "--model_dir=m", "number.py"],
@@ -133,6 +140,10 @@ def test_bad_input_gets_one_line_and_exit_code_2(
         "def guests():\n    raise ValueError('two\\nlines')\n"
     )
     (tmp_path / "data.csv").write_text("1,2\n")
+    (tmp_path / "own_input.py").write_text(
+        "def model_fn(features, labels, mode):\n    pass\n"
+        "def train_input_fn():\n    pass\n"
+    )
     arguments, message = BAD[case]
     assert main(arguments) == 2
     err = capsys.readouterr().err

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-
-from absl import flags
 
 from hookbridge.cli import command
 
@@ -23,12 +20,9 @@ exit code of what they ran. The page is written by
 def page() -> str:
     """The whole page in Markdown."""
     parts = [HEAD, f"```text\n{command.usage()}\n```\n"]
-    for name, where in command.COMMANDS.items():
-        module = importlib.import_module(where)
-        values = flags.FlagValues()
-        flags.DEFINE_boolean("help", False, "Print this help.", flag_values=values)
-        module.define_flags(values)
-        text = command.command_help(name, module, values)
+    for name in command.COMMANDS:
+        _, parser = command.parser_of(name)
+        text = parser.format_help().rstrip()
         parts.append(f"## `hookbridge {name}`\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
 

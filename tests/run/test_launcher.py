@@ -152,7 +152,7 @@ BAD = {
     ),
     "two_behaviours": (["--v1", "--v2", "fine.py"], "--v1 and --v2"),
     "two_keras": (["--keras=3", "fine.py"], "TF_USE_LEGACY_KERAS=1"),
-    "keras_4": (["--keras=4", "fine.py"], "--keras=4"),
+    "keras_4": (["--keras=4", "fine.py"], "--keras: received '4'"),
 }
 
 

@@ -97,7 +97,7 @@ USAGE = {
         replaced("hooks(mode, more)", "return []"),
         *([], "has the function `hooks(mode, more)`; expected `hooks(mode)`"),
     ),
-    "unknown_flag": (JOB, ["--epoch=2"], "Unknown command line flag 'epoch'"),
+    "unknown_flag": (JOB, ["--epoch=2"], "unknown flag --epoch; the nearest: --epochs"),
     "no_dir": (JOB, ["--model_dir="], "no --model_dir"),
     "sync_in_fit": (JOB, ["--sync"], "--sync with --loop=fit"),
     "workers_alone": (JOB, ["--num_workers=2"], "--num_workers=2 and --num_ps=0"),
@@ -125,7 +125,7 @@ USAGE = {
     ),
     "bad_rows_of_a_function": (
         JOB.replace("dataset_fn(dataset, mode)", "input_fn(files)"),
-        *(["--bad_rows=skip"], "or an `input_fn` that takes `bad_rows`"),
+        *(["--bad_rows=skip"], "or an `input_fn` that takes it"),
     ),
     "epochs_without_a_length": (
         JOB.replace("dataset_fn(dataset, mode)", "train_input_fn()"),

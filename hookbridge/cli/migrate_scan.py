@@ -1,0 +1,39 @@
+"""`hookbridge migrate scan`: finds what TF1 code needs on a newer TensorFlow."""
+
+from __future__ import annotations
+
+from hookbridge import errors
+from hookbridge.cli.parser import Parser, Values
+from hookbridge.migrate.target import NEWEST
+
+SUMMARY = "Find what TF1 code needs on a newer TensorFlow; changes nothing."
+USAGE = "[--flag=value ...] PATH..."
+EXAMPLE = "hookbridge migrate scan --format=html examples > findings.html"
+FORMATS = ("text", "json", "sarif", "html")
+
+
+def define_flags(parser: Parser) -> None:
+    """Defines the command's flags."""
+    parser.argument("paths", "*")
+    parser.flag("format", "text", "How the report is written.", FORMATS)
+    parser.flag("target", NEWEST, "The TensorFlow that the code shall run on.")
+    parser.flag("check", False, "Exit with 1 if anything is left to do.")
+
+
+def run(values: Values) -> int:
+    """Prints the report."""
+    if not values.paths:
+        raise errors.InvalidArgumentError(
+            "Received no paths; expected files of Python, notebooks or folders of them."
+        )
+    from hookbridge.migrate import formats, html, scan
+
+    report = scan(values.paths, target=values.target)
+    write = {
+        "text": formats.as_text,
+        "json": formats.as_json,
+        "sarif": formats.as_sarif,
+        "html": html.as_html,
+    }[values.format]
+    print(write(report))
+    return int(values.check and report.left > 0)
