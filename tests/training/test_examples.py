@@ -55,7 +55,8 @@ def _digits(outputs: Outputs) -> None:
 
 def _strokes(outputs: Outputs) -> None:
     _, fit, estimator = outputs
-    assert printed(fit) == {"global_step": 32}
+    found = printed(fit)
+    assert found["global_step"] == 32 and found["accuracy"] > 0.2
     assert printed(estimator) == {"global_step": 16}
 
 
