@@ -172,9 +172,9 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self._refuse_unknown(unknown[0])
         given = frozenset(vars(values))
-        for name, default in self._defaults_of.items():
-            if name not in given:
-                setattr(values, name, default)
+        vars(values).update(
+            {k: v for k, v in self._defaults_of.items() if k not in given}
+        )
         values.given, values.words, values.rest = given, list(words), rest
         return values
 
@@ -251,7 +251,7 @@ class _Boolean(argparse.Action):
     def __call__(
         self, parser: Any, namespace: Any, values: Any, option_string: Any = None
     ) -> None:
-        setattr(namespace, self.dest, option_string == self.option_strings[0])
+        vars(namespace)[self.dest] = option_string == self.option_strings[0]
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
