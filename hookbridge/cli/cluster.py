@@ -24,8 +24,8 @@ RUNS_A_COMMAND = True
 FIELDS = {
     "num_workers": "Workers beside the chief.",
     "num_ps": "Parameter servers; ended when all other tasks are done.",
-    "chief": "Whether there is a chief; without one, worker 0 is it.",
-    "evaluator": "Whether there is an evaluator.",
+    "chief": "There is no chief; worker 0 is it.",
+    "evaluator": "There is an evaluator.",
     "grace_secs": "Seconds a task may take to end after it was told to.",
     "tf1_flags": "Tell tasks by --ps_hosts, --worker_hosts, --job_name and "
     "--task_index at the end of the command, not by TF_CONFIG; the chief is worker 0.",

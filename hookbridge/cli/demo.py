@@ -23,7 +23,7 @@ FIELDS = {
     "learning_rate": "Learning rate at the start.",
     "seed": "Seed of the weights, the split and the order of the data.",
     "model_dir": "Where everything is written; files of an earlier demo are replaced.",
-    "progress": "Tell on one line how far each loop is.",
+    "progress": "No line that says how far each loop is.",
 }
 LEAST = {
     "epochs": 1,

@@ -45,7 +45,7 @@ _FLAGS: dict[str, tuple[str, Any]] = {
     "sync": ("The workers make one update together.", None),
     "model_dir": ("Where checkpoints and logs go.", str),
     "seed": ("Of initial weights and random operations.", int),
-    "progress": ("A line that says how far it is.", None),
+    "progress": ("No line that says how far it is.", None),
 }
 _LEAST = {"header_lines": 0, "num_ps": 0, "seed": 0}
 # What gcloud's AI Platform and programs written for it call them.

@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
             f"hookbridge {command} {usage}",
             summary,
             more,
-            formatter_class=_Help,
+            formatter_class=_help,
             argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
             add_help=False,
@@ -77,13 +77,14 @@ class Parser(argparse.ArgumentParser):
         self._group: Any = self
         self._defaults_of: dict[str, Any] = {}
         self._aliases: dict[str, str] = {}
+        self._booleans: set[str] = set()
         self.flag("help", False, "Print this help.", hidden=True)
 
     @property
     def flags(self) -> dict[str, Any]:
         """`{name: argparse action}` of the flags that the help shows."""
-        shown = (a for a in self._actions if a.option_strings)
-        return {a.dest: a for a in shown if a.help is not argparse.SUPPRESS}
+        shown = (a for a in self._actions if a.help is not argparse.SUPPRESS)
+        return {a.option_strings[0][2:]: a for a in shown if a.option_strings}
 
     def group(self, title: str) -> None:
         """Flags that are defined from now on are shown under a title."""
@@ -121,10 +122,19 @@ class Parser(argparse.ArgumentParser):
             text += f" (default: {default})"
         shown = argparse.SUPPRESS if hidden else text.replace("%", "%%")
         if kind is bool:
-            spellings = (f"--{name}", f"--no_{name}")
-            self._group.add_argument(
-                *spellings, action=_Boolean, help=shown, metavar=str(default)
-            )
+            # The help shows one of the two: the other is what holds by default.
+            for spelling, action, hides in (
+                (f"--{name}", "store_true", default),
+                (f"--no_{name}", "store_false", not default),
+            ):
+                self._group.add_argument(
+                    spelling,
+                    action=action,
+                    dest=name,
+                    default=argparse.SUPPRESS,
+                    help=argparse.SUPPRESS if hides else shown,
+                )
+            self._booleans.add(name)
             return
         convert, metavar = _reader(name, kind, least, most)
         self._group.add_argument(
@@ -167,16 +177,15 @@ class Parser(argparse.ArgumentParser):
           errors.InvalidArgumentError: a flag is unknown, or a value is wrong.
         """
         own, rest = self._split(words) if own_flags_only else (list(words), [])
-        values = Values()
-        _, unknown = self.parse_known_args(self._spelled(own), values)
+        found, unknown = self.parse_known_args(self._spelled(own))
         if unknown:
             self._refuse_unknown(unknown[0])
-        given = frozenset(vars(values))
-        vars(values).update(
-            {k: v for k, v in self._defaults_of.items() if k not in given}
+        return Values(
+            **{**self._defaults_of, **vars(found)},
+            given=frozenset(vars(found)),
+            words=list(words),
+            rest=rest,
         )
-        values.given, values.words, values.rest = given, list(words), rest
-        return values
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse for a wrong value."""
@@ -236,34 +245,15 @@ class Parser(argparse.ArgumentParser):
         plain = written[2:].replace("-", "_") if written.startswith("--") else ""
         plain = self._aliases.get(plain, plain)
         for name, value in ((plain, True), (plain[2:].lstrip("_"), False)):
-            action = self._option_string_actions.get(f"--{name}")
-            if isinstance(action, _Boolean) and (value or plain.startswith("no")):
+            if name in self._booleans and (value or plain.startswith("no")):
                 return name, value
-        return (plain if f"--{plain}" in self._option_string_actions else ""), None
+        return (plain if plain in self._defaults_of else ""), None
 
 
-class _Boolean(argparse.Action):
-    """`--x` and `--no_x`."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(nargs=0, **kwargs)
-
-    def __call__(
-        self, parser: Any, namespace: Any, values: Any, option_string: Any = None
-    ) -> None:
-        vars(namespace)[self.dest] = option_string == self.option_strings[0]
-
-
-class _Help(argparse.RawDescriptionHelpFormatter):
-    """Shows a boolean flag as `--x`, or `--[no_]x` if it is true by default."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=_FLAG_WIDTH, width=_WIDTH)
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        if isinstance(action, _Boolean):
-            return f"--{'[no_]' if action.metavar == 'True' else ''}{action.dest}"
-        return super()._format_action_invocation(action)
+def _help(prog: str) -> argparse.HelpFormatter:
+    return argparse.RawDescriptionHelpFormatter(
+        prog, max_help_position=_FLAG_WIDTH, width=_WIDTH
+    )
 
 
 def _reader(

@@ -123,7 +123,7 @@ def test_help_lists_every_command_and_flag(capsys: pytest.CaptureFixture[str]) -
         assert f"usage: hookbridge {name}" in capsys.readouterr().out
     main(["demo", "--help"])
     text = capsys.readouterr().out
-    for flag in ("epochs", "batch_size", "num_towers", "model_dir", "[no_]progress"):
+    for flag in ("epochs", "batch_size", "num_towers", "model_dir", "no_progress"):
         assert f"--{flag}" in text
     assert main(["migrate", "--help"]) == 0
     assert "migrate rewrite" in capsys.readouterr().out
