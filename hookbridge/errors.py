@@ -82,6 +82,13 @@ class ClusterError(HookBridgeError, RuntimeError):
     """Raised when a task of a cluster cannot start, or a task that it needs is gone."""
 
 
+class TaskLostError(ClusterError):
+    """Raised when a task that this one needs is gone: start the job again.
+
+    A process that it ends has an exit code that orchestrators retry.
+    """
+
+
 class CheckpointMismatchError(HookBridgeError, ValueError):
     """Raised when a checkpoint has nothing that fits a weight of the model."""
 

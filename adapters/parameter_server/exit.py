@@ -10,7 +10,7 @@ import time
 import weakref
 from typing import Any
 
-from hookbridge import compat
+from hookbridge import compat, exit_codes
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 
 # The longest delay of the process's end. TensorFlow's threads can wait much longer for
@@ -47,8 +47,18 @@ def _end_all() -> None:
         thread.start()
     for thread in (*threads, *compat.coordinator_threads()):
         thread.join(max(0.0, deadline - time.monotonic()))
-    if PREEMPTED.gave_up:
+    code = exit_code()
+    if PREEMPTED.gave_up or code == exit_codes.PREEMPTED:
+        # Nothing else can change the exit code now. And if a step was given up,
         # TensorFlow would wait for the worker that no longer responds.
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(int(hasattr(sys, "last_value")))  # 1 after an error
+        os._exit(code)
+
+
+def exit_code() -> int:
+    """The exit code of this process at its end, as far as it can be known."""
+    error = getattr(sys, "last_value", None)
+    if error is not None:
+        return exit_codes.of_error(error)
+    return exit_codes.PREEMPTED if PREEMPTED.is_set() else exit_codes.DONE

@@ -11,15 +11,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import errors, exit_codes
 from hookbridge.adapters.guests.kinds import flatten
 from hookbridge.adapters.parameter_server import refusals
-from hookbridge.adapters.parameter_server.exit import end_with_threads
+from hookbridge.adapters.parameter_server.exit import end_with_threads, exit_code
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.arguments import seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.lost_servers import shorten_log
-from hookbridge.loops.clusters.strategy_server import PROTOCOL, serve
+from hookbridge.loops.clusters.strategy_server import PROTOCOL, serve, tell_servers
 from hookbridge.loops.tasks.ports import (
     Liveness,
     check_own_port,
@@ -70,8 +70,8 @@ def parameter_server_strategy(
         TensorFlow alone waits an hour.
       stop_on_sigterm: on the chief, the first SIGTERM stops the running `fit` with
         guests of `as_callbacks` after the current step: every `end` and
-        `on_train_end` still runs, so `CheckpointSaverHook` saves. The second has its
-        usual effect.
+        `on_train_end` still runs, so `CheckpointSaverHook` saves. The processes of
+        the job then end with 143. The second has its usual effect.
 
     Returns:
       The `tf.distribute.ParameterServerStrategy`, on the chief. Does not return on
@@ -83,8 +83,8 @@ def parameter_server_strategy(
         Or a time is not a finite number of at least 0.
       errors.RefusedError: one of `guests` cannot run with remote workers.
       errors.ClusterError: this task's port is in use, or others did not come.
-      SystemExit: on a worker or parameter server when the chief is gone; with code 0,
-        or 1 if the chief never came.
+      SystemExit: on a worker or parameter server when the chief is gone; with the
+        chief's exit code, or 138 if it was killed or never came.
     """
     config = ClusterConfig.of(config)
     start_secs = seconds("start_secs", start_secs)
@@ -95,6 +95,7 @@ def parameter_server_strategy(
     for guest in flatten(guests):
         hook = getattr(guest, "hook", guest)  # `as_callbacks` may have wrapped it
         refusals.check_hook(hook)
+    exit_codes.use_for_errors()
     check_own_port(config)
     if config.task_type != "chief":
         serve(config, start_secs=start_secs)
@@ -115,6 +116,7 @@ def parameter_server_strategy(
     )
     end_with_threads(strategy)
     _stay_seen()
+    atexit.register(lambda: tell_servers(config, exit_code()))
     return strategy
 
 
@@ -171,7 +173,7 @@ def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
         if not missing:
             return
         if time.monotonic() > deadline:
-            raise errors.ClusterError(
+            raise errors.TaskLostError(
                 f"Tasks of TF_CONFIG['cluster'] did not come within {start_secs:g} s: "
                 f"{_names(config, missing)}; expected every worker and parameter "
                 "server to listen. Start them with the same TF_CONFIG['cluster']."
@@ -208,8 +210,8 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
 
 def _lost(
     config: ClusterConfig, workers: Sequence[tuple[str, int]], secs: float
-) -> errors.ClusterError:
-    return errors.ClusterError(
+) -> errors.TaskLostError:
+    return errors.TaskLostError(
         f"All workers are gone for {secs:g} s: {_names(config, workers)}; expected one "
         "at least that computes steps. See what they printed, and start the job "
         "again: it goes on from its last checkpoint."

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
 import time
+from typing import Any
 
 import tensorflow as tf
 from absl import logging
 
-from hookbridge import errors
+from hookbridge import errors, exit_codes
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop.board import left_queue
+from hookbridge.loops.group_stop.board import (
+    Ending,
+    StopBoard,
+    code_handle,
+    left_queue,
+)
 from hookbridge.loops.tasks.jobs import trainers
-from hookbridge.loops.tasks.ports import Liveness
+from hookbridge.loops.tasks.ports import Liveness, is_listening
+from hookbridge.loops.tasks.signals import on_sigterm
 
 POLL_SECS = 0.2
 LOOK_SECS = 2.0
@@ -26,15 +35,34 @@ AFTER_CHIEF_GONE_SECS = 1.0
 
 def serve(
     config: ClusterConfig, target: str, *, lost_secs: float, start_secs: float
-) -> None:
-    """Returns when every task that trains has left.
+) -> int:
+    """Returns the exit code of the job when every task that trains has left.
 
-    Once the chief has left, this does not wait for tasks that were killed.
+    Once the chief has left, this does not wait for tasks that were killed. SIGTERM
+    stops the job, so that its chief saves while the variables are still there.
 
     Raises:
       errors.ClusterError: no task came, or all tasks that trained disappeared for too
         long without leaving.
     """
+    preempted = threading.Event()
+
+    def preempt() -> None:
+        preempted.set()
+        with contextlib.suppress(tf.errors.OpError, RuntimeError):
+            _stop_job(config, target)
+
+    with on_sigterm(preempt):
+        return _serve(config, target, preempted, lost_secs, start_secs)
+
+
+def _serve(
+    config: ClusterConfig,
+    target: str,
+    preempted: threading.Event,
+    lost_secs: float,
+    start_secs: float,
+) -> int:
     tasks = trainers(config)
     liveness = Liveness(config, tasks)
     began = looked = time.monotonic()
@@ -42,6 +70,9 @@ def serve(
     own = f"/job:ps/task:{config.task_index}"
     with tf.Graph().as_default():
         left = [left_queue(config.task_index, *task).is_closed() for task in tasks]
+        code = tf.raw_ops.ReadVariableOp(
+            resource=code_handle(config.task_index), dtype=tf.int64
+        )
         session = tf.compat.v1.Session(
             target, config=tf.compat.v1.ConfigProto(device_filters=[own])
         )
@@ -57,11 +88,32 @@ def serve(
                             "hookbridge: the job is over, and %s did not take leave.",
                             ", ".join(f"`{job}` {index}" for job, index in here),
                         )
-                        return
+                        return _code(session, code)
+                elif preempted.is_set():
+                    if not any(is_listening(config, *task) for task in tasks):
+                        return exit_codes.PREEMPTED
                 elif now - looked > LOOK_SECS:
                     looked = now
                     _check(tasks, liveness, now - began, lost_secs, start_secs)
                 time.sleep(POLL_SECS)
+            return _code(session, code)
+
+
+def _code(session: Any, read: Any) -> int:
+    """The exit code that the chief left; a chief that left none was killed."""
+    with contextlib.suppress(tf.errors.FailedPreconditionError):
+        return int(session.run(read))
+    return exit_codes.LOST
+
+
+def _stop_job(config: ClusterConfig, target: str) -> None:
+    if not is_listening(config, "ps", 0):  # else a call would wait for it
+        return
+    board = StopBoard(target, config)
+    if generation := board.generation():
+        reason = f"{config.task_type} {config.task_index}: it received SIGTERM"
+        board.stop(generation, Ending(reason, exit_codes.PREEMPTED))
+    board.close()
 
 
 def _is_over_without(
@@ -87,14 +139,14 @@ def _check(
     # A task may have come and gone between two looks.
     gone = liveness.away(lost_secs, unseen_secs=lost_secs)
     if liveness.seen and len(gone) == len(tasks):
-        raise errors.ClusterError(
+        raise errors.TaskLostError(
             "All tasks that trained are gone without having left, since "
             f"{lost_secs:g} s: {', '.join(f'`{j}` {i}' for j, i in gone)}. "
             "They were killed, or do not use `SessionCluster`: see what they printed. "
             "Start the job again: it goes on from its last checkpoint."
         )
     if not liveness.seen and waited_secs > start_secs:
-        raise errors.ClusterError(
+        raise errors.TaskLostError(
             f"No task that trains came within {start_secs:g} s; expected "
             f"{', '.join(f'`{j}` {i}' for j, i in tasks)}. Start them, with the same "
             "TF_CONFIG['cluster']."

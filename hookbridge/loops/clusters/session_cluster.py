@@ -10,12 +10,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import errors, exit_codes
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters import serve as serving
 from hookbridge.loops.group_stop.around_session import (
     OverSession,
+    end_with,
     gated,
+    one_exit_code,
+    stop_by,
     stop_is_no_error,
     stop_of_all,
     terminate,
@@ -88,6 +91,7 @@ class SessionCluster:
         self.config = ClusterConfig.of(config)
         check_roles(self.config)
         fail_fast()
+        exit_codes.use_for_errors()
         self._server = ClusterServer(self.config, session_config)
         self._entered = False
         self._lost_secs, self._start_secs = lost_secs, start_secs
@@ -225,6 +229,8 @@ class SessionCluster:
 
         Raises:
           errors.ClusterError: a parameter server or the chief is gone.
+          SystemExit: after the session, if the job was preempted or another task has
+            failed (`hookbridge.exit_codes`).
         """
         group = self._group
         stop = GroupStopHook(self.config, group=group)
@@ -232,8 +238,12 @@ class SessionCluster:
         folder = options.get("checkpoint_dir")
         marks = marking(group, folder and str(folder))
         end = JobEnd(str(folder), self.config) if folder else None
-        group.is_over = end.is_marked if end else lambda: False
-        with self._leaving(), on_sigterm(terminated), marks, stop_is_no_error(group):
+        if end is not None:
+            group.over_with = end.marked
+        ends = contextlib.ExitStack()
+        ends.enter_context(one_exit_code(group))
+        ends.enter_context(self._leaving())
+        with ends, on_sigterm(terminated), marks, stop_is_no_error(group):
             with stop_of_all(group):
                 options["scaffold"] = gated(options.get("scaffold"), group)
                 try:
@@ -269,18 +279,20 @@ class SessionCluster:
         Raises:
           errors.ClusterError: this task's port is in use, no task came, or all tasks
             that trained disappeared without leaving.
+          SystemExit: the job is over and not done.
         """
         if not self.is_server:
             raise errors.ClusterError(
                 f"`serve` was called in `{self._group.name}`; expected a task of type "
                 "'ps'. Ask `is_server` first."
             )
-        serving.serve(
+        code = serving.serve(
             self.config,
             self.target,
             lost_secs=self._lost_secs,
             start_secs=self._start_secs,
         )
+        end_with(code, "the job is over and not done; see what its chief printed")
 
     def __enter__(self) -> SessionCluster:
         # Checked here to fail before anything is built. The server starts only when it
@@ -310,4 +322,4 @@ class SessionCluster:
                 for i in range(len(self.config.cluster.get("ps", ())))
             ):
                 self._group.connect(self.target)
-        self._group.request(f"{type(error).__name__}: {error}")
+        stop_by(self._group, error)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import sys
+import threading
 import time
 from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import exit_codes
 from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.group_stop.around_session import end_with
+from hookbridge.loops.group_stop.board import CALL_MS, CONTAINER
 from hookbridge.loops.tasks.ports import has_server, is_listening
 
 POLL_SECS = 0.5
@@ -43,6 +47,7 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
         config=server_config(config),
     )
     began = time.monotonic()
+    code = _Code(config, config.task_type, config.task_index)
     seen: float | None = None
     allowed_secs = HANDOVER_SECS
     chief = f"chief at {config.cluster['chief'][0]}"
@@ -56,9 +61,68 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
         elif seen is not None and now - seen > allowed_secs:
             break
         elif seen is None and now - began > start_secs:
-            sys.exit(f"hookbridge: no {chief} came within {start_secs:g} s")
+            end_with(exit_codes.LOST, f"no {chief} came within {start_secs:g} s")
         time.sleep(POLL_SECS)
-    del server
     if allowed_secs != LOST_SECS:
-        sys.exit(f"hookbridge: the {chief} ended before it began the job")
-    sys.exit(0)
+        end_with(exit_codes.LOST, f"the {chief} ended before it began the job")
+    end_with(code.read(), f"the {chief} has ended; see what it printed")
+    del server
+    raise SystemExit(exit_codes.DONE)
+
+
+def tell_servers(config: ClusterConfig, code: int) -> None:
+    """Tells every server of this job with which exit code it ends; for the chief.
+
+    A server that is not told, because the chief was killed, ends as one that lost it.
+    """
+    tasks = [
+        (job, i) for job in ("worker", "ps") for i in range(len(config.cluster[job]))
+    ]
+
+    def tell(task: tuple[str, int]) -> None:
+        if is_listening(config, *task):
+            with contextlib.suppress(tf.errors.OpError, RuntimeError):
+                _Code(config, *task).write(code)
+
+    threads = [threading.Thread(target=tell, args=(t,), daemon=True) for t in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(CALL_MS / 1000)
+
+
+class _Code:
+    """The exit code of the job, as a variable in the server of one task."""
+
+    def __init__(self, config: ClusterConfig, job: str, index: int) -> None:
+        device = f"/job:{job}/task:{index}"
+        self._graph = tf.Graph()
+        with self._graph.as_default(), tf.device(device):
+            handle = tf.raw_ops.VarHandleOp(
+                dtype=tf.int64, shape=[], container=CONTAINER, shared_name="exit_code"
+            )
+            self._value = tf.compat.v1.placeholder(tf.int64, [])
+            self._write = tf.raw_ops.AssignVariableOp(
+                resource=handle, value=self._value
+            )
+            self._read = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64)
+        self._target = f"{PROTOCOL}://{config.cluster[job][index]}"
+        self._config = tf.compat.v1.ConfigProto(
+            device_filters=[device], operation_timeout_in_ms=CALL_MS
+        )
+
+    def write(self, code: int) -> None:
+        """Writes it."""
+        self._run(self._write, {self._value: code})
+
+    def read(self) -> int:
+        """What the chief has written, or that the chief is lost."""
+        with contextlib.suppress(tf.errors.OpError):
+            return int(self._run(self._read))
+        return exit_codes.LOST
+
+    def _run(self, fetch: Any, feeds: Any = None) -> Any:
+        with tf.compat.v1.Session(
+            self._target, graph=self._graph, config=self._config
+        ) as session:
+            return session.run(fetch, feeds)

@@ -9,11 +9,16 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from hookbridge import exit_codes
 from hookbridge.adapters.callback_to_hook import CallbackToHook
 from hookbridge.arguments import instance
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.session_cluster import SessionCluster
-from hookbridge.loops.group_stop.around_session import terminate
+from hookbridge.loops.group_stop.around_session import (
+    one_exit_code,
+    stop_by,
+    terminate,
+)
 from hookbridge.loops.group_stop.evaluator import (
     JobEnd,
     checkpoints_until,
@@ -54,6 +59,8 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
         tasks train without a parameter server or a strategy; or an argument is of
         another type.
       errors.ClusterError: a parameter server or the chief is gone.
+      SystemExit: the job was preempted or another task has failed
+        (`hookbridge.exit_codes`).
     """
     from hookbridge import estimator as estimator_lib
 
@@ -64,6 +71,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
     instance("train_spec", train_spec, spec, "a `tf.estimator.TrainSpec`")
     spec = estimator_lib.EvalSpec
     instance("eval_spec", eval_spec, spec, "a `tf.estimator.EvalSpec`")
+    exit_codes.use_for_errors()
     config = ClusterConfig.from_environment()
     if estimator.config.train_distribute is None:
         check_jobs(config)
@@ -80,16 +88,15 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
 
 def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
     group = GroupStop(config)
-    group.is_over = JobEnd(str(estimator.model_dir), config).is_marked
+    group.over_with = JobEnd(str(estimator.model_dir), config).marked
     stop = GroupStopHook(config, group=group, joins=True)
     hooks = [StepEndHook(group), *train_spec.hooks, stop]
-    try:
-        with marking(group, str(estimator.model_dir)):
-            return _train_until_stop(
-                group, estimator, train_spec._replace(hooks=tuple(hooks)), eval_spec
-            )
-    finally:
-        group.leave()
+    spec = train_spec._replace(hooks=tuple(hooks))
+    with contextlib.ExitStack() as ends:
+        ends.enter_context(one_exit_code(group))
+        ends.callback(group.leave)
+        ends.enter_context(marking(group, str(estimator.model_dir)))
+        return _train_until_stop(group, estimator, spec, eval_spec)
 
 
 def _train_until_stop(
@@ -108,7 +115,7 @@ def _train_until_stop(
         if not (ended and group.stopped):
             with contextlib.suppress(Exception):  # the error that counts is `e`
                 group.connect(own_target(group.config))
-            group.request(f"{type(e).__name__}: {e}")
+            stop_by(group, e)
             raise
         logging.info("hookbridge: the last step was ended: %s", group.reason)
     return None

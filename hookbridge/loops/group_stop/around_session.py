@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 from absl import logging
 
-from hookbridge import errors
+from hookbridge import errors, exit_codes
 from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
 from hookbridge.patching import InstanceMethods
 
@@ -35,9 +36,38 @@ def stop_of_all(group: GroupStop) -> Iterator[None]:
             except errors.ClusterError as lost:
                 group.fail(lost)
                 raise
-        clean = isinstance(e, (tf.errors.OutOfRangeError, StopIteration))
-        group.request("its data ended" if clean else f"{type(e).__name__}: {e}")
+        if isinstance(e, (tf.errors.OutOfRangeError, StopIteration)):
+            group.request("its data ended")
+        else:
+            stop_by(group, e)
         raise
+
+
+def stop_by(group: GroupStop, error: BaseException) -> None:
+    """Stops every process of the job because of an error of this one."""
+    group.request(f"{type(error).__name__}: {error}", exit_codes.of_error(error))
+
+
+@contextlib.contextmanager
+def one_exit_code(group: GroupStop) -> Iterator[None]:
+    """Ends the process at the end of the block, if the job is not done.
+
+    Raises:
+      SystemExit: the job was preempted, or another task has failed.
+    """
+    yield
+    end_with(group.code, group.reason)
+
+
+def end_with(code: int, reason: str | None) -> None:
+    """Ends this process unless the code is 0, and says why.
+
+    Raises:
+      SystemExit: the code is not 0.
+    """
+    if code:
+        sys.stderr.write(f"hookbridge: exit code {code}: {reason}\n")
+        raise SystemExit(code)
 
 
 @contextlib.contextmanager
@@ -89,6 +119,6 @@ class OverSession:
 def terminate(group: GroupStop) -> None:
     """Stops the job if this is the chief, which saves for all; else only this task."""
     if group.config.is_chief:
-        group.request("it received SIGTERM")
+        group.request("it received SIGTERM", exit_codes.PREEMPTED)
     else:
-        group.stop_here("this task received SIGTERM")
+        group.stop_here("this task received SIGTERM", exit_codes.PREEMPTED)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from hookbridge import exit_codes
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.close import limit_close
 from hookbridge.loops.tasks.server import own_device
@@ -47,6 +48,28 @@ def token_ops(graph: Any) -> list[Any]:
     return made
 
 
+class Ending(NamedTuple):
+    """How a job ends.
+
+    Attributes:
+      reason: who ended it and why.
+      code: the exit code of all its processes.
+    """
+
+    reason: str
+    code: int = exit_codes.DONE
+
+    def to_text(self) -> str:
+        """One text for both."""
+        return f"{self.code} {self.reason}"
+
+    @classmethod
+    def of_text(cls, text: bytes) -> Ending:
+        """What `to_text` wrote."""
+        code, _, reason = text.decode(errors="replace").partition(" ")
+        return cls(reason, int(code))
+
+
 class StopBoard:
     """The shared state of one job; one object in each process.
 
@@ -76,7 +99,10 @@ class StopBoard:
                 resource=self._reason, dtype=tf.string
             )
             self._leave = [
-                left_queue(index, config.task_type, config.task_index).close()
+                (
+                    self._set(code_handle(index), self._number),
+                    left_queue(index, config.task_type, config.task_index).close(),
+                )
                 for index in range(len(config.cluster["ps"]))
             ]
         # This session waits only for the parameter servers.
@@ -100,19 +126,19 @@ class StopBoard:
         """Whether that job was stopped."""
         return bool(self._run(self._queue("stop", generation).closed))
 
-    def stop(self, generation: int, reason: str) -> str:
-        """Stops the job; returns the reason of the first stop."""
+    def stop(self, generation: int, ending: Ending) -> Ending:
+        """Stops the job; returns how the first stop ends it."""
         if self.is_stopped(generation):
-            return self.reason()
-        self._run(self._set_reason, {self._text: reason})
+            return self.ending()
+        self._run(self._set_reason, {self._text: ending.to_text()})
         self._run(self._queue("stop", generation).close)
-        return reason
+        return ending
 
-    def reason(self) -> str:
-        """Why the job was stopped."""
+    def ending(self) -> Ending:
+        """How the job was stopped."""
         with contextlib.suppress(tf.errors.OpError):
-            return bytes(self._run(self._get_reason)).decode(errors="replace")
-        return "no reason is known"
+            return Ending.of_text(bytes(self._run(self._get_reason)))
+        return Ending("no reason is known", exit_codes.LOST)
 
     def wait(self, name: str, generation: int, timeout_secs: float) -> bool:
         """Waits for `"stop"` or `"ready"`; returns whether it came in time."""
@@ -130,10 +156,16 @@ class StopBoard:
         """Tells that the chief has initialised the variables."""
         self._run(self._queue("ready", generation).close)
 
-    def leave(self) -> None:
-        """Tells every parameter server that this task no longer needs it."""
-        for close in self._leave:
+    def leave(self, code: int | None) -> None:
+        """Tells every parameter server that this task no longer needs it.
+
+        Args:
+          code: the exit code of the job, from its chief; None from other tasks.
+        """
+        for note, close in self._leave:
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
+                if code is not None:
+                    self._run(note, {self._number: code})
                 self._run(close)
 
     def close(self) -> None:
@@ -173,6 +205,14 @@ class _Signal(NamedTuple):
     wait: Any
     close: Any
     closed: Any
+
+
+def code_handle(server: int) -> Any:
+    """A variable on parameter server `server`: the exit code of the job."""
+    with tf.device(f"/job:ps/task:{server}"):
+        return _raw.VarHandleOp(
+            dtype=tf.int64, shape=[], container=CONTAINER, shared_name="exit_code"
+        )
 
 
 def left_queue(server: int, job: str, index: int) -> Any:

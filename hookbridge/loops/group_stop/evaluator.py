@@ -13,11 +13,12 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge import errors
+from hookbridge import errors, exit_codes
 from hookbridge.adapters.state import storage
 from hookbridge.arguments import path, seconds
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop.board import StopBoard
+from hookbridge.loops.group_stop.around_session import end_with
+from hookbridge.loops.group_stop.board import Ending, StopBoard
 from hookbridge.loops.group_stop.member import LOST_SECS, GroupStop
 from hookbridge.loops.tasks import ports
 
@@ -28,10 +29,10 @@ POLL_SECS = 0.5
 LATE_SECS = 60.0
 
 
-def write_marker(model_dir: str, reason: str) -> None:
+def write_marker(model_dir: str, ending: Ending) -> None:
     """Writes that the job in `model_dir` is over; call it after the last checkpoint."""
     path = tf.io.gfile.join(model_dir, FILE)
-    text = json.dumps({"run": uuid.uuid4().hex, "reason": reason})
+    text = json.dumps({"run": uuid.uuid4().hex, **ending._asdict()})
     tf.io.gfile.makedirs(model_dir)
     storage.write(path, text.encode())
 
@@ -49,15 +50,16 @@ def marking(group: GroupStop, model_dir: str | None) -> Iterator[None]:
     writes = model_dir and group.config.cluster and group.config.is_chief
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         if writes:
+            code = group.code or exit_codes.of_error(error)
             try:
-                write_marker(str(model_dir), group.reason or "it failed")
+                write_marker(str(model_dir), Ending(group.reason or "it failed", code))
             except Exception as e:
                 logging.error("hookbridge: evaluators cannot be told: %s", e)
         raise
     if writes:
-        write_marker(str(model_dir), group.reason or "it ended")
+        write_marker(str(model_dir), Ending(group.reason or "it ended", group.code))
 
 
 def read_marker(model_dir: str) -> str | None:
@@ -68,6 +70,11 @@ def read_marker(model_dir: str) -> str | None:
             return str(file.read())
     except tf.errors.NotFoundError:
         return None
+
+
+def _ending(text: str) -> Ending:
+    found = json.loads(text)
+    return Ending(found["reason"], found.get("code", exit_codes.DONE))
 
 
 class JobEnd:
@@ -97,23 +104,23 @@ class JobEnd:
         tasks = [config.chief] if config.cluster else []
         self._chief = ports.Liveness(config, tasks)
 
-    def is_marked(self) -> bool:
-        """Whether a chief has written the marker since this object was made."""
-        return read_marker(self._model_dir) not in (None, self._before)
+    def marked(self) -> Ending | None:
+        """What a chief has written into the marker since this object was made."""
+        text = read_marker(self._model_dir)
+        return None if text in (None, self._before) else _ending(str(text))
 
-    def is_over(self) -> bool:
-        """Whether the job is over, even if it was over before this object was made."""
+    def over_with(self) -> Ending | None:
+        """How the job has ended, even if that was before this object was made."""
         self._chief.look()
-        if self.is_marked():
-            return True
         waited = time.monotonic() - self._began
         late = not self._chief.seen and waited > self._late_secs
-        return late and read_marker(self._model_dir) is not None
+        text = read_marker(self._model_dir) if late else None
+        return self.marked() or (_ending(text) if text is not None else None)
 
     def check(self) -> None:
         """Raises `errors.ClusterError` if the chief left without writing the marker."""
         if self._chief.away(self._lost_secs):
-            raise errors.ClusterError(
+            raise errors.TaskLostError(
                 f"The chief is gone for {self._lost_secs:g} s and has not said that "
                 f"the job is over (in {self._model_dir}); expected it to train on or "
                 "to end. It was killed: see what it printed, and start the job again."
@@ -143,8 +150,9 @@ def checkpoints_until_stop(
       Paths of checkpoints, without suffix.
 
     Raises:
-      errors.ClusterError: the chief is gone and has not marked the job as over.
       errors.InvalidArgumentError: an argument has a bad value.
+      errors.TaskLostError: the chief is gone and has not marked the job as over.
+      SystemExit: after the last checkpoint, if the job is over and not done.
     """
     config = ClusterConfig.of(config)
     model_dir = path("model_dir", model_dir)
@@ -156,13 +164,14 @@ def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
     """As `checkpoints_until_stop`, with a given `JobEnd`."""
     last: str | None = None
     while True:
-        over = end.is_over()
+        ending = end.over_with()
         # Looked up after the marker, so that the last checkpoint is not missed.
         path: Any = tf.train.latest_checkpoint(model_dir)
         if path and path != last:
             last = path
             yield path
-        if over:
+        if ending is not None:
+            end_with(ending.code, ending.reason)
             return
         end.check()
         time.sleep(POLL_SECS)
@@ -176,7 +185,7 @@ def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
     Raises:
       errors.ClusterError: the chief is gone and has not marked the job as over.
     """
-    while not end.is_over():
+    while end.over_with() is None:
         end.check()
         if ports.is_listening(config, "ps", 0):  # else a call would wait for it
             with contextlib.suppress(tf.errors.OpError):  # it may be over by now
@@ -192,7 +201,7 @@ def _stop(config: ClusterConfig, reason: str) -> bool:
     try:
         generation = board.generation()
         if generation:  # there is a chief
-            board.stop(generation, reason)
+            board.stop(generation, Ending(reason))
         return generation > 0
     finally:
         board.close()

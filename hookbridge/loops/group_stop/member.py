@@ -11,10 +11,10 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge import errors
+from hookbridge import errors, exit_codes
 from hookbridge.arguments import seconds
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop.board import StopBoard
+from hookbridge.loops.group_stop.board import Ending, StopBoard
 from hookbridge.loops.group_stop.watch import POLL_SECS, StepWatch, watch
 from hookbridge.loops.tasks import ports
 
@@ -42,6 +42,7 @@ class GroupStop:
     Attributes:
       name: this task, for messages.
       reason: why the job was stopped, with the task that asked; None before.
+      code: the exit code of this process after that stop.
       error: set if a task that this process needs is gone; the main thread raises it.
       step: the main thread's current step, and how to wake that thread.
     """
@@ -57,11 +58,12 @@ class GroupStop:
         self.lost_secs = seconds("lost_secs", lost_secs)
         self.name = f"{config.task_type} {config.task_index}"
         self.reason: str | None = None
+        self.code = exit_codes.DONE
         self.error: errors.ClusterError | None = None
         self.failed = False  # an error of this process, not the effect of a stop
         self.step = StepWatch()
-        # Tells whether the job seems to have ended without this process.
-        self.is_over: Callable[[], bool] = lambda: False
+        # Tells how the job has ended without this process, if it seems so.
+        self.over_with: Callable[[], Ending | None] = lambda: None
         self._start_secs = seconds("start_secs", start_secs)
         self._board: StopBoard | None = None
         self._generation = 0
@@ -78,7 +80,10 @@ class GroupStop:
 
         Raises:
           errors.ClusterError: a parameter server or the chief is not there in time.
+          GroupStopped: this process was preempted.
         """
+        if exit_codes.may_retry(self.code):  # SIGTERM came before the session
+            raise GroupStopped(self.reason)
         if "ps" not in self.config.cluster:  # no other process to share a stop with
             self._stopped.clear()
             return
@@ -88,6 +93,7 @@ class GroupStop:
         self._stopped.clear()
         self.over.clear()
         self.reason, self.failed, self.step = None, False, StepWatch()
+        self.code = exit_codes.DONE
         self.wait_for_servers()
         if self._board is not None:
             self._board.close()
@@ -117,8 +123,9 @@ class GroupStop:
             if not missing:
                 return
             waited = time.monotonic() - began
-            if waited > LATE_SECS and self.is_over():
-                self.stop_here("the job was over, and its servers had left")
+            if waited > LATE_SECS and (ending := self.over_with()):
+                text = "the job was over, and its servers had left"
+                self.stop_here(text, ending.code)
             self.check()
             if waited > limit:
                 raise self.lost([("ps", i) for i in missing], limit)
@@ -141,7 +148,7 @@ class GroupStop:
         ):
             self.check()
             if time.monotonic() > deadline:
-                raise errors.ClusterError(
+                raise errors.TaskLostError(
                     f"The chief has not initialised the variables within "
                     f"{self._start_secs:g} s; `{self.name}` waited for it. See what "
                     "the chief printed."
@@ -162,20 +169,20 @@ class GroupStop:
         """Tells the workers that the variables are initialised; for the chief."""
         self._guarded(lambda board: board.ready(self._generation))
 
-    def request(self, reason: str) -> None:
-        """Stops every process of the job."""
+    def request(self, reason: str, code: int = exit_codes.DONE) -> None:
+        """Stops every process of the job, with an exit code for all of them."""
         if self.over.is_set() or self.stopped:
             return
         # The other processes are told first. When this process stops, it closes things
         # that wake them too, and then they must know the reason.
-        text = f"{self.name}: {reason}"
-        first = self._guarded(lambda board: board.stop(self._generation, text))
-        self.stop_here(first if isinstance(first, str) else text)
+        own = Ending(f"{self.name}: {reason}", code)
+        first = self._guarded(lambda board: board.stop(self._generation, own))
+        self.stop_here(*(first if isinstance(first, Ending) else own))
 
-    def stop_here(self, reason: str) -> None:
+    def stop_here(self, reason: str, code: int = exit_codes.DONE) -> None:
         """Stops only this process."""
         if not self.stopped:
-            self.reason = reason
+            self.reason, self.code = reason, code
             logging.info("hookbridge: this process stops. %s", reason)
             self._stopped.set()
             threading.Thread(
@@ -185,14 +192,14 @@ class GroupStop:
     def fail(self, error: errors.ClusterError) -> None:
         """Stops this process because a task that it needs is gone."""
         self.error = error
-        self.stop_here(str(error))
+        self.stop_here(str(error), exit_codes.of_error(error))
 
     def wait_for_stop(self) -> bool:
         """Waits a while for a stop of the job; returns whether it was stopped."""
         board = self._board
         assert board is not None
         if board.wait("stop", self._generation, POLL_SECS):
-            self.stop_here(board.reason())
+            self.stop_here(*board.ending())
         return self.stopped
 
     def leave(self) -> None:
@@ -203,18 +210,18 @@ class GroupStop:
         # After an error a server may be gone. Then calls would not return, so the
         # connection stays open.
         if self._board is not None and self.error is None:
-            self._board.leave()
+            self._board.leave(self.code if self.config.is_chief else None)
             self._board.close()
 
     def lost(
         self, tasks: Sequence[tuple[str, int]], secs: float
-    ) -> errors.ClusterError:
+    ) -> errors.TaskLostError:
         """The error about tasks that are gone."""
         names = ", ".join(
             f"`{job}` {index} ({self.config.cluster[job][index]})"
             for job, index in tasks
         )
-        return errors.ClusterError(
+        return errors.TaskLostError(
             f"{names} cannot be reached for {secs:g} s; `{self.name}` expected a "
             "server that listens there. It was not started, has ended or was "
             "killed: see what it printed, and start the job again: it goes on from "
@@ -239,7 +246,8 @@ class GroupStop:
                 return number
             waited = time.monotonic() - began
             if stopped and waited > LATE_SECS:
-                self.stop_here(f"the job was over: {board.reason()}")
+                reason, code = board.ending()
+                self.stop_here(f"the job was over: {reason}", code)
                 return number
             if waited > self._start_secs:
                 raise self.lost([self.config.chief], self._start_secs)

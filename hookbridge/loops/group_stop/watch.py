@@ -11,7 +11,7 @@ from typing import Protocol
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import errors, exit_codes
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.ports import Liveness
 
@@ -129,4 +129,4 @@ def _last_resort(group: Followed) -> None:
     if not group.over.wait(LAST_RESORT_SECS):
         sys.stderr.write(f"hookbridge: ClusterError: {group.error}\n")
         sys.stderr.flush()
-        os._exit(1)
+        os._exit(exit_codes.LOST)

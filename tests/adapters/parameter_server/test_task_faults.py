@@ -17,6 +17,7 @@ from forked_python import Forked
 from ps_processes import Processes, cluster
 
 import hookbridge as hb
+from hookbridge import exit_codes
 from hookbridge.adapters.parameter_server.delivery import Delivery, default_max_lag
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.local_cluster import LocalCluster, free_ports
@@ -53,9 +54,9 @@ def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
         assert idle_secs_to_end(job, killed) < 15
     assert codes == {
         "chief 0": -signal.SIGKILL,
-        "worker 0": 0,
+        "worker 0": exit_codes.LOST,
         "worker 1": -signal.SIGKILL,
-        "ps 0": 0,
+        "ps 0": exit_codes.LOST,
     }
 
 
@@ -80,8 +81,8 @@ def test_a_killed_parameter_server_is_a_clear_error(
     assert line < printed.index("Traceback (most recent call last)")
     assert "Remote function on worker" not in printed
     assert "Remote function on worker" in (tmp_path / "tensorflow.txt").read_text()
-    assert codes["chief 0"] == 1
-    assert codes["worker 0"] == codes["worker 1"] == 0
+    assert codes.pop("ps 0") == -signal.SIGKILL
+    assert set(codes.values()) == {exit_codes.LOST}
 
 
 @pytest.mark.slow
@@ -92,7 +93,7 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(
         job.start()
         job.wait_for("batch 40")
         told = job.send("chief 0", signal.SIGTERM)
-        assert set(job.wait().values()) == {0}, job.logs()
+        assert set(job.wait().values()) == {exit_codes.PREEMPTED}, job.logs()
         assert idle_secs_to_end(job, told) < 20
         step = job.note("ends")["step"]
         assert job.note("on_train_end")["batches"] == step
@@ -127,10 +128,10 @@ def test_a_chief_without_workers_ends_with_an_error(
             job.send(worker, signal.SIGKILL)
         codes = job.wait()
         failed = job.note("failed")
-    assert failed["type"] == "ClusterError"
+    assert failed["type"] == "TaskLostError"
     assert "All workers are gone for 2 s: worker 0 (" in failed["message"]
     assert not job.notes("ends")
-    assert codes["chief 0"] == 1 and codes["ps 0"] == 0
+    assert codes["chief 0"] == codes["ps 0"] == exit_codes.LOST
 
 
 @pytest.mark.slow
@@ -143,9 +144,12 @@ def test_sigterm_saves_although_a_worker_stands_still(
         job.send("worker 0", signal.SIGSTOP)
         time.sleep(1)  # the chief waits for its step
         job.send("chief 0", signal.SIGTERM)
-        assert job.processes["chief 0"].wait() == 0, job.logs()
+        assert job.processes["chief 0"].wait() == exit_codes.PREEMPTED, job.logs()
         job.send("worker 0", signal.SIGCONT)
-        assert set(job.wait().values()) == {0}, job.logs()
+        codes = job.wait()
+        # The worker that stood still was not told.
+        assert codes.pop("worker 0") == exit_codes.LOST
+        assert set(codes.values()) == {exit_codes.PREEMPTED}, job.logs()
         step = job.note("ends")["step"]
         assert job.note("on_train_end")["batches"] == step
         assert job.note("fitted")
@@ -213,7 +217,7 @@ def test_servers_end_with_a_chief_that_never_began(
                 with caller:
                     caller.sendall(GREETING)
             chief.close()
-            assert server.wait() == 1
+            assert server.wait() == exit_codes.LOST
     assert "ended before it began the job" in (tmp_path / "log").read_text()
 
 
@@ -272,14 +276,17 @@ def test_a_chief_that_nobody_joins_names_who_is_missing() -> None:
         hb.loops.parameter_server_strategy(config, start_secs=0.1)
 
 
-def test_a_server_whose_chief_never_comes_ends() -> None:
+def test_a_server_whose_chief_never_comes_ends(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     addresses = [f"localhost:{port}" for port in free_ports(3)]
     jobs = dict(zip(("chief", "worker", "ps"), ((a,) for a in addresses), strict=True))
     with pytest.raises(SystemExit) as ended:
         hb.loops.parameter_server_strategy(
             ClusterConfig(jobs, "worker", 0), start_secs=0.1
         )
-    assert addresses[0] in str(ended.value)
+    assert ended.value.code == exit_codes.LOST
+    assert addresses[0] in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("lag", [-1, 1.5, True, "3"])

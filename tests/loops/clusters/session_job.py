@@ -86,14 +86,15 @@ def main() -> None:
     if json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "evaluator":
         evaluate()
         return
-    with hb.loops.SessionCluster(
-        lost_secs=float(OPTIONS.get("lost_secs", "8"))
-    ) as cluster:
-        if cluster.is_server:
-            cluster.serve()
-        else:
-            train(cluster)
-    note("left", reason=cluster.stop_reason)
+    cluster = hb.loops.SessionCluster(lost_secs=float(OPTIONS.get("lost_secs", "8")))
+    try:
+        with cluster:
+            if cluster.is_server:
+                cluster.serve()
+            else:
+                train(cluster)
+    finally:
+        note("left", reason=cluster.stop_reason)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,9 @@ def test_all_end(jobs: Any, case: Case) -> None:
     way = WAYS[case.way]
     it, codes = jobs(case)
     failing = {case.task} if way.fails else set()
-    assert codes == {task: int(task in failing) for task in ALL}, it.logs()
+    # All processes have one exit code: without it an orchestrator would take a job in
+    # which a worker has failed for a success of its chief.
+    assert codes == dict.fromkeys(ALL, int(way.fails)), it.logs()
     assert it.idle_secs_to_end() <= LIMIT_IDLE_SECS, it.logs()
     for task in failing:
         assert way.reason in it.log(task)

@@ -16,6 +16,7 @@ from old_checkpoint import OLD_STEP, write_checkpoint
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop import member
+from hookbridge.loops.group_stop.board import Ending
 from hookbridge.loops.group_stop.evaluator import (
     JobEnd,
     stop_from_outside,
@@ -142,17 +143,18 @@ def test_a_worker_whose_servers_have_left(
         job: (f"127.0.0.1:{port}",) for job, port in zip(jobs, ports, strict=True)
     }
     config = ClusterConfig(addresses, "worker", 0)
-    write_marker(str(tmp_path), "an earlier run's")
+    write_marker(str(tmp_path), Ending("an earlier run's"))
     group = GroupStop(config, start_secs=member.LATE_SECS + 1)
-    group.is_over = JobEnd(str(tmp_path), config).is_marked
+    group.over_with = JobEnd(str(tmp_path), config).marked
     with pytest.raises(errors.ClusterError, match=f"`ps` 0 .*{ports[0]}"):
         group.connect("grpc://" + addresses["worker"][0])
-    timer = threading.Timer(0.2, write_marker, (str(tmp_path), "this run's"))
+    timer = threading.Timer(0.2, write_marker, (str(tmp_path), Ending("this run's", 1)))
     timer.start()
     with pytest.raises(GroupStopped):
         group.connect("grpc://" + addresses["worker"][0])
     timer.join()
     assert "the job was over" in (group.reason or "")
+    assert group.code == 1
 
 
 def test_a_stop_from_outside_ends_with_a_chief_that_is_gone(tmp_path: Path) -> None:
@@ -162,6 +164,6 @@ def test_a_stop_from_outside_ends_with_a_chief_that_is_gone(tmp_path: Path) -> N
         cluster = {job: (f"127.0.0.1:{port}",) for job, port in ports.items()}
         config = ClusterConfig(cluster, "evaluator", 0)
         end = JobEnd(str(tmp_path), config, lost_secs=1)
-        assert not end.is_over()  # the chief is up
+        assert end.over_with() is None  # the chief is up
     with pytest.raises(errors.ClusterError, match="The chief is gone for 1 s"):
         stop_from_outside(config, "evaluator: for this test", end)

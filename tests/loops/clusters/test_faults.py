@@ -15,6 +15,7 @@ from cluster_processes import ALL, Job, job
 from fork_server import ForkServer
 from old_checkpoint import OLD_STEP, variables, write_checkpoint
 
+from hookbridge import exit_codes
 from hookbridge.loops.clusters.serve import AFTER_CHIEF_UNSEEN_SECS, LOOK_SECS
 
 
@@ -55,7 +56,7 @@ def test_a_server_does_not_wait_for_a_worker_that_was_killed_for_good(
         it.wait(["worker 1"])
         it.send("worker 0", signal.SIGTERM)
         codes = it.wait()
-    assert codes == {"ps 0": 0, "worker 0": 0, "worker 1": -signal.SIGKILL}, it.logs()
+    assert codes == {"ps 0": 143, "worker 0": 143, "worker 1": -9}, it.logs()
     chief_left, served = (
         it.events(task, "left")[0]["idle"] for task in ("worker 0", "ps 0")
     )
@@ -74,16 +75,17 @@ def test_without_server_or_chief_everybody_ends_with_an_error(
         it.send(killed, signal.SIGKILL)
         codes = it.wait()
     assert codes.pop(killed) == -signal.SIGKILL
-    assert set(codes.values()) == {1}, it.logs()
+    assert set(codes.values()) == {exit_codes.LOST}, it.logs()
     name = killed.replace(" ", "` ")
     for task in codes:
-        assert "hookbridge.errors.ClusterError" in it.log(task)
+        assert "hookbridge.errors.TaskLostError" in it.log(task)
         assert f"`{name}" in it.log(task)
 
 
 @pytest.mark.slow
-def test_preempted_chief_saves_and_the_next_run_goes_on(
-    tmp_path: Path, fork_server: ForkServer
+@pytest.mark.parametrize("preempted", ["worker 0", "ps 0"])
+def test_a_preempted_job_saves_and_the_next_run_goes_on(
+    preempted: str, tmp_path: Path, fork_server: ForkServer
 ) -> None:
     saved = tmp_path / "saved"
     names = write_checkpoint(saved)
@@ -92,12 +94,12 @@ def test_preempted_chief_saves_and_the_next_run_goes_on(
         tmp_path / "first", "session_job.py", *arguments, server=fork_server
     ) as first:
         wait_for_steps(first)
-        first.send("worker 0", signal.SIGTERM)
+        first.send(preempted, signal.SIGTERM)
         codes = first.wait()
-    assert set(codes.values()) == {0}, first.logs()
+    assert set(codes.values()) == {exit_codes.PREEMPTED}, first.logs()
     assert first.events("worker 0", "session")[0]["step"] == OLD_STEP
     (left,) = first.events("worker 1", "left")
-    assert "worker 0: it received SIGTERM" in left["reason"]
+    assert f"{preempted}: it received SIGTERM" in left["reason"]
     ended = first.events("worker 0", "end")[0]["step"]
     batches = first.events("worker 0", "train_end")[0]["batches"]
     reached = int(tf.train.latest_checkpoint(str(saved)).rpartition("-")[2])
@@ -197,8 +199,8 @@ def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
         server=fork_server,
     ) as it:
         codes = it.wait()
-    # The other two end well: the chief has told them that it leaves.
-    assert codes == {"chief 0": 1, "worker 0": 0, "ps 0": 0}, it.logs()
+    # The other two end at once: the chief has told them that it leaves.
+    assert set(codes.values()) == {exit_codes.FAILED}, it.logs()
     log = (tmp_path / "chief_0.log").read_text()
     assert log.splitlines()[-1] == "ValueError: the hook of this worker fails"
     assert "evaluators cannot be told" in log

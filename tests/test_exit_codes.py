@@ -1,0 +1,51 @@
+"""What a process's exit code says to what started it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import exit_codes
+
+ROOT = Path(__file__).resolve().parents[1]
+LOST = tf.errors.UnavailableError(None, None, "the other task is gone")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ValueError(), 1),
+        (hb.errors.ClusterError("its port is in use"), 1),
+        (hb.errors.TaskLostError("it is gone"), 138),
+        (LOST, 138),
+        (tf.errors.OutOfRangeError(None, None, ""), 1),
+        (KeyboardInterrupt(), 130),
+        (SystemExit(), 0),
+        (SystemExit(7), 7),
+        (SystemExit("a message"), 1),
+    ],
+    ids=repr,
+)
+def test_every_error_has_a_code(error: BaseException, code: int) -> None:
+    assert exit_codes.of_error(error) == code
+
+
+@pytest.mark.parametrize("kind", ["TaskLostError", "ClusterError"])
+def test_an_uncaught_error_ends_the_process_with_its_code(kind: str) -> None:
+    # Twice, as by two clusters of one program: the error is shown once.
+    program = (
+        "import atexit; from hookbridge import errors, exit_codes as e\n"
+        "e.use_for_errors(); e.use_for_errors(); atexit.register(print, 'at exit')\n"
+        f"raise errors.{kind}('gone')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == (138 if kind == "TaskLostError" else 1)
+    assert done.stderr.count(f"hookbridge.errors.{kind}: gone") == 1
+    assert done.stdout == "at exit\n"
