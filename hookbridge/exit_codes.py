@@ -7,10 +7,14 @@ reads. All processes of a job end with one code: that of the stop that ended the
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from types import TracebackType
+from typing import Any
 
 from hookbridge import errors
+from hookbridge.patching import assign
 
 DONE = 0
 FAILED = 1
@@ -50,21 +54,55 @@ def use_for_errors() -> None:
 
     Python itself ends with 1 after every error. The error is shown as before.
     """
-    show = sys.excepthook
-    if show is _Shown.hook:
-        return
+    if not isinstance(sys.excepthook, _Hook):
+        assign(sys, excepthook=_Hook(sys.excepthook))
 
-    def hook(
-        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+
+def end_with(code: int) -> None:
+    """Gives this process, which is ending already, another exit code.
+
+    For functions of `atexit`. Those of others still run.
+    """
+    assign(sys, stderr=_EndsTheProcess(sys.stderr, code))
+
+
+class _Hook:
+    """`sys.excepthook`, which may raise `SystemExit`.
+
+    Args:
+      show: shows an error.
+    """
+
+    def __init__(self, show: Any) -> None:
+        self._show = show
+
+    def __call__(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType
     ) -> None:
-        show(kind, error, trace)
-        if (code := of_error(error)) == LOST:
-            raise SystemExit(code)
-
-    sys.excepthook = _Shown.hook = hook
+        self._show(kind, error, trace)
+        if of_error(error) == LOST:
+            raise SystemExit(LOST)
 
 
-class _Shown:
-    """The hook of this module that is in place."""
+class _EndsTheProcess:
+    """Standard error, which Python flushes as the last thing of all.
 
-    hook: object = None
+    Args:
+      stderr: it; None if it is closed.
+      code: the exit code.
+    """
+
+    closed = False
+
+    def __init__(self, stderr: Any, code: int) -> None:
+        self._stderr = stderr
+        self._code = code
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stderr, name)
+
+    def flush(self) -> None:
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # it is closed
+            self._stderr.flush()
+        if sys.is_finalizing():
+            os._exit(self._code)

@@ -49,3 +49,16 @@ def test_an_uncaught_error_ends_the_process_with_its_code(kind: str) -> None:
     assert done.returncode == (138 if kind == "TaskLostError" else 1)
     assert done.stderr.count(f"hookbridge.errors.{kind}: gone") == 1
     assert done.stdout == "at exit\n"
+
+
+@pytest.mark.parametrize("stderr", ["", "sys.stderr.close();", "sys.stderr = None;"])
+def test_a_process_that_is_ending_gets_another_code(stderr: str) -> None:
+    program = (
+        "import atexit, sys; from hookbridge import exit_codes as e\n"
+        "atexit.register(print, 'of the user')\n"
+        f"atexit.register(e.end_with, 143); {stderr} sys.exit(0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (143, "of the user\n")

@@ -28,7 +28,6 @@ _ATTRIBUTES = {
     "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",
     "adapters/state/attributes.py": "the state of a callback",
     "hookbridge/compat/objects.py": "`_stop_requested`, with its row in the table",
-    "hookbridge/exit_codes.py": "`sys.excepthook`: the exit code of an error",
     "hookbridge/estimator/estimator_training.py": "fields of the RunConfig of one task",
     "hookbridge/estimator/facade.py": "passes on what is set on the module it covers",
     "hookbridge/estimator/revive.py": "the builtins of modules that it loads",

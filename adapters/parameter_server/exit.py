@@ -48,12 +48,13 @@ def _end_all() -> None:
     for thread in (*threads, *compat.coordinator_threads()):
         thread.join(max(0.0, deadline - time.monotonic()))
     code = exit_code()
-    if PREEMPTED.gave_up or code == exit_codes.PREEMPTED:
-        # Nothing else can change the exit code now. And if a step was given up,
+    if PREEMPTED.gave_up:
         # TensorFlow would wait for the worker that no longer responds.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+    if code == exit_codes.PREEMPTED:
+        exit_codes.end_with(code)
 
 
 def exit_code() -> int:

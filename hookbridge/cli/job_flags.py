@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hookbridge import compat, errors
+from hookbridge import compat, errors, exit_codes
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cluster import ClusterConfig
 from hookbridge.cluster_checks import CHIEF_TYPES
@@ -144,7 +144,7 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
       command: the command's name, for messages.
 
     Returns:
-      The exit code: 0, or 1 if the run failed.
+      The exit code, see `hookbridge.exit_codes`.
     """
     settings = settings_of(values)
     settings.check()
@@ -170,14 +170,17 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
         except (Exception, SystemExit) as e:
             if isinstance(e, errors.HookBridgeError) and not isinstance(e, _RUNS):
                 raise
-            if isinstance(e, SystemExit) and not e.code and settings.loop == "fit":
-                return 0  # a worker or server of `fit` whose chief is done
+            code = exit_codes.of_error(e)
+            if isinstance(e, SystemExit) and (
+                exit_codes.may_retry(code) or (not code and settings.loop == "fit")
+            ):
+                return code  # of the job, which has said why
             if job is None:
                 message = user_file.told(settings.model_def, e, command)
             else:
                 message = job.told(e, command)
             print(message, file=sys.stderr)
-            return 1
+            return code or exit_codes.FAILED
     return 0
 
 

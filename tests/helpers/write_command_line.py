@@ -12,7 +12,8 @@ HEAD = """# Command line
 `python -m hookbridge` is the same as `hookbridge`. Exit codes: 0 for success, 1 if the
 job itself found something wrong, 2 for bad input, with one line that says which, 130
 after Ctrl-C, 141 if the reader of the output has gone. `cluster` and `run` end with the
-exit code of what they ran. The page is written by
+exit code of what they ran, `train` with that of its
+[job](../your-cluster.md#exit-codes). The page is written by
 `tests/helpers/write_command_line.py`.
 """
 
