@@ -8,14 +8,16 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds, roles
+from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests.record import Wrapper, expected
+from hookbridge.adapters.session_loop import v1_tensorboard
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.run import SessionRun
 
 
 class CallbackToHook(
-    kinds.Wrapper,
+    Wrapper,
     tf.compat.v1.train.SessionRunHook,  # type: ignore[misc]
 ):
     """Runs an unmodified Keras callback in a session loop.
@@ -57,6 +59,8 @@ class CallbackToHook(
       errors.InvalidArgumentError: an option has a bad value.
     """
 
+    acts_as = "hook"
+
     def __init__(
         self,
         callback: Any,
@@ -64,17 +68,14 @@ class CallbackToHook(
         group: CallbackGroup | None = None,
         **options: Any,
     ) -> None:
-        if not kinds.is_callback(callback):
-            raise errors.NotAGuestError(
-                f"CallbackToHook received {callback!r}; expected an instance of a "
-                "Keras callback."
-            )
-        self.callback = callback
-        self._role = roles.role_of(callback)
+        guest = v1_tensorboard.effective(expected("callback", callback))
+        self.record = guest
+        self.callback = guest.item
+        self.called = guest.called
+        self._role = guest.role
         self._group = group or CallbackGroup(
-            SessionConfig(callbacks=[callback], **options)
+            SessionConfig(callbacks=[guest], **options)
         )
-        self.called = self._group.called_for(callback)
         self._run: SessionRun | None = None
         self._outer: SessionRun | None = None
         # This hook's part of each run of the session.
@@ -82,7 +83,7 @@ class CallbackToHook(
         self._after: Callable[[Any, Any], Any] = self._not_begun
 
     def __repr__(self) -> str:
-        return f"CallbackToHook({kinds.name_of(self.callback)})"
+        return f"CallbackToHook({self.record.name})"
 
     @property
     def last_step(self) -> int | None:

@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.fit_loop import states as fit_states
-from hookbridge.adapters.guests import foreign, skipped, watchers
-from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import kinds, roles, skipped, watchers
+from hookbridge.adapters.guests.foreign import ForeignCallback
+from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, record_of, unwrapped
 from hookbridge.adapters.parameter_server import callback as ps
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop import last_step as last_epoch
+from hookbridge.adapters.session_loop import v1_tensorboard
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.arguments import positive
@@ -103,25 +105,46 @@ def as_hooks(
 
 def hooks_for(items: Any, config: SessionConfig) -> list[Any]:
     """`as_hooks` with its options as one object; `config.callbacks` is not used."""
-    flat = [
-        item if guests.is_hook(item) else guests.unwrapped(item)
-        for item in guests.flatten(items)
+    listed = [
+        v1_tensorboard.effective(each) if _is_callback(each) else each
+        for each in _listed(items, "hook")
     ]
-    foreign = [item for item in flat if not guests.is_hook(item)]
-    group = CallbackGroup(dataclasses.replace(config, callbacks=foreign))
-    hooks: list[Any] = []
-    for item in flat:
-        guests.check_kind(item)
-        if guests.is_hook(item):
-            hooks.append(skipped.hook_unless_skipped(item))
-        else:
-            hooks.append(callback_to_hook.CallbackToHook(item, group=group))
+    callbacks = [each for each in listed if _is_callback(each)]
+    group = CallbackGroup(dataclasses.replace(config, callbacks=callbacks))
+    hooks = [
+        _as_hook(each, group) if isinstance(each, Guest) else each for each in listed
+    ]
     last_step = config.last_step
     if last_step is not None and not any(_ends(hook, last_step) for hook in hooks):
         hooks.append(last_epoch.LastEpochHook(last_step))
     for hook in hooks:
         watchers.tell_wrapped(hook)
     return hooks
+
+
+def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
+    """The hook that a session calls for a guest: the guest itself, or one wrapper."""
+    if guest.kind == "callback":
+        return callback_to_hook.CallbackToHook(guest, group=group)
+    if roles.runs_here(guest.role):
+        return guest.item
+    return skipped.SkippedHook(guest, guest.role)
+
+
+def _is_callback(each: Any) -> bool:
+    return isinstance(each, Guest) and each.kind == "callback"
+
+
+def _listed(items: Any, kind: Kind) -> list[Any]:
+    """A record for each item; an item that was converted to `kind` stays as it is."""
+    listed: list[Any] = []
+    for item in kinds.flatten(items):
+        if isinstance(item, Wrapper) and item.acts_as == kind:
+            listed.append(item)
+            continue
+        listed.append(record_of(item))
+        listed[-1].check_kind()
+    return listed
 
 
 def _ends(hook: Any, last_step: int) -> bool:
@@ -175,37 +198,47 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     """
     positive("max_lag", max_lag, least=0)
     refusals.check_keras()
-    callbacks: list[Any] = []
-    defers: bool | None = True if max_lag is not None else None
-    for item in guests.flatten(items):
-        guests.check_kind(item)
-        if guests.is_hook(item):
-            item = guests.unwrapped(item)
-        if guests.is_hook(item):
-            item = hook_to_callback.HookToCallback(
-                skipped.hook_unless_skipped(item), max_lag=max_lag
-            )
-        elif not isinstance(item, guests.Wrapper):
-            if defers is None:
-                defers = refusals.in_sight()
-            item = skipped.callback_unless_skipped(item)
-            if defers and ps.is_batch_level(item):
-                item = ps.DeferredCallback(item, max_lag=max_lag)
-            item = foreign.for_every_keras(item)
-        callbacks.append(item)
-    plain = [
-        item
-        if isinstance(item, hook_to_callback.HookToCallback)
-        else guests.unwrapped(item)
-        for item in callbacks
+    is_deferred = max_lag is not None or refusals.in_sight()
+    callbacks = [
+        _as_callback(each, max_lag, is_deferred=is_deferred)
+        if isinstance(each, Guest)
+        else each
+        for each in _listed(items, "callback")
     ]
-    for place, item in enumerate(plain):
-        if isinstance(item, hook_to_callback.HookToCallback):
-            before, after = (
-                [p for p in part if not isinstance(p, hook_to_callback.HookToCallback)]
-                for part in (plain[:place], plain[place + 1 :])
-            )
-            item.states = fit_states.states_of(item.hook, before, after)
-    for item in callbacks:
-        watchers.tell_wrapped(item)
+    _keep_states(callbacks)
+    for callback in callbacks:
+        watchers.tell_wrapped(callback)
     return callbacks
+
+
+def _as_callback(guest: Guest, max_lag: int | None, *, is_deferred: bool) -> Any:
+    """The callback that `fit` calls for a guest: the guest itself, or one wrapper.
+
+    Args:
+      guest: a hook or callback that was not converted yet.
+      max_lag: see `as_callbacks`.
+      is_deferred: whether steps may be scheduled on other processes.
+    """
+    if not roles.runs_here(guest.role_in_fit):
+        return skipped.SkippedCallback(guest, guest.role_in_fit)
+    if guest.kind == "hook":
+        return hook_to_callback.HookToCallback(guest, max_lag=max_lag)
+    if is_deferred and ps.is_batch_level(guest):
+        return ps.DeferredCallback(guest, max_lag=max_lag)
+    return ForeignCallback(guest) if guest.is_foreign else guest.item
+
+
+def _keep_states(callbacks: list[Any]) -> None:
+    """Has each hook that writes checkpoints save the other callbacks' state."""
+    is_hook = [isinstance(c, hook_to_callback.HookToCallback) for c in callbacks]
+    states = [
+        None if hook else unwrapped(c)
+        for c, hook in zip(callbacks, is_hook, strict=True)
+    ]
+    for place, callback in enumerate(callbacks):
+        if is_hook[place]:
+            before, after = (
+                [each for each in part if each is not None]
+                for part in (states[:place], states[place + 1 :])
+            )
+            callback.states = fit_states.states_of(callback.hook, before, after)

@@ -10,13 +10,14 @@ from hookbridge.adapters.fit_loop.run import FitRun
 from hookbridge.adapters.fit_loop.silence import Silence
 from hookbridge.adapters.graph_fit import host
 from hookbridge.adapters.graph_fit.run import GraphFitRun
-from hookbridge.adapters.guests import any_flavour, kinds, watchers
+from hookbridge.adapters.guests import any_flavour, watchers
+from hookbridge.adapters.guests.record import Wrapper, expected
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
 from hookbridge.adapters.parameter_server.run import ParameterServerRun
 from hookbridge.arguments import positive
 
 
-class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
+class HookToCallback(Wrapper, any_flavour.AnyFlavour):
     """Runs an unmodified `SessionRunHook` in `fit`, `evaluate` and `predict`.
 
     All hooks of one `fit` share one live graph and one live session and are
@@ -42,19 +43,16 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
 
+    acts_as = "callback"
     # Keras 2: the bridge does not read `logs`, so Keras need not convert them.
     _supports_tf_logs = True
     _chief_worker_only = False
 
     def __init__(self, hook: Any, *, max_lag: int | None = None) -> None:
-        if not kinds.is_hook(hook):
-            raise errors.NotAGuestError(
-                f"Received {hook!r} of type `{type(hook).__name__}`; expected a "
-                "`tf.compat.v1.train.SessionRunHook` instance."
-            )
-        refusals.check_hook(hook)
+        self.record = expected("hook", hook)
+        self.hook = self.record.item
+        refusals.check_hook(self.hook)
         positive("max_lag", max_lag, least=0)
-        self.hook = hook
         self.max_lag = max_lag
         self._run: Any = None
         self._silence: Any = None
@@ -79,7 +77,7 @@ class HookToCallback(kinds.Wrapper, any_flavour.AnyFlavour):
     def _join(self, model: Any) -> None:
         if self._run is not None and self._run.is_aside:
             raise errors.RefusedError(
-                f"`{kinds.name_of(self.hook)}` is in a running loop of the model "
+                f"`{self.record.name}` is in a running loop of the model "
                 f"`{model.name}`, and a callback has started another one with it: "
                 "a hook has one session at a time. Give the inner loop a hook of its "
                 "own.",

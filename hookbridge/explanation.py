@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from hookbridge import errors, lifecycle
 from hookbridge.adapters import convert
-from hookbridge.adapters.guests import kinds, roles
-from hookbridge.adapters.guests.foreign import is_foreign
+from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests.record import Guest, records
 from hookbridge.adapters.parameter_server import callback as deferred
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
@@ -111,15 +111,14 @@ def explain(items: Any, host: Host = "session") -> Report:
         raise errors.InvalidArgumentError(
             f"Received `host={host!r}`; expected one of {', '.join(HOSTS)}."
         )
-    guests = [kinds.unwrapped(item) for item in kinds.flatten(items)]
-    callbacks = [g for g in guests if not kinds.is_hook(g)]
+    guests = records(items)
+    callbacks = [g.item for g in guests if g.kind == "callback"]
     return Report(host, tuple(_explain_one(g, host, callbacks) for g in guests))
 
 
-def _explain_one(guest: Any, host: Host, callbacks: list[Any]) -> GuestReport:
-    kind: lifecycle.Guest = "hook" if kinds.is_hook(guest) else "callback"
-    name = kinds.name_of(guest)
-    role = roles.role_of(guest) if host == "session" else roles.role_in_fit(guest)
+def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
+    kind, name = guest.kind, guest.name
+    role = guest.role if host == "session" else guest.role_in_fit
     runs_on = roles.MEANING[role]
     if host == "parameter_server" and role != "evaluator":
         runs_on = "the coordinator"
@@ -132,14 +131,14 @@ def _explain_one(guest: Any, host: Host, callbacks: list[Any]) -> GuestReport:
     )
     rows = []
     beside = callbacks if kind == "callback" else []
-    for event in lifecycle.overridden(guest, kind, beside):
+    for event in lifecycle.overridden(guest.item, kind, beside):
         facts = lifecycle.EVENTS[event]
         when = facts.native if is_native else facts.bridged
         if is_late and event in _LATE:
             when += "; at most `max_lag` steps late"
         rows.append(EventReport(event, when, None if is_native else facts.counterpart))
     # The host may be a `fit` of Keras 2, which cannot call a Keras 3 callback.
-    is_wrapped = is_late or (is_native and kind == "callback" and is_foreign(guest))
+    is_wrapped = is_late or (is_native and guest.is_foreign)
     verdict: Verdict = "native" if is_native and not is_wrapped else "wrapped"
     cost = _cost(kind, host, [row.event for row in rows])
     return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost)
@@ -164,18 +163,17 @@ def _cost(kind: lifecycle.Guest, host: Host, events: list[str]) -> str:
     return "calls in each batch" if by_batch else "nothing in a step"
 
 
-def _refusal(guest: Any, host: Host) -> str:
+def _refusal(guest: Guest, host: Host) -> str:
     """Why `host` refuses `guest`; empty if it does not. The converters decide."""
     try:
         if host == "session":
-            kinds.check_kind(guest)
-            if not kinds.is_hook(guest):
-                called = v1_tensorboard.effective(guest)
-                checks.check_guest(called, has_model=False)
+            guest.check_kind()
+            if guest.kind == "callback":
+                checks.check_guest(v1_tensorboard.effective(guest), has_model=False)
         else:
-            convert.as_callbacks(guest)
+            convert.as_callbacks(guest.item)
         if host == "parameter_server":
-            refusals.check_hook(guest)
+            refusals.check_hook(guest.item)
     except (
         errors.RefusedError,
         errors.UnwritableError,

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from hookbridge import lifecycle
-from hookbridge.adapters.guests import foreign, kinds, watchers
+from hookbridge.adapters.guests import kinds, watchers
+from hookbridge.adapters.guests.foreign import ForeignCallback
+from hookbridge.adapters.guests.record import Guest, Wrapper, record_of
 from hookbridge.patching import InstanceMethods
 from hookbridge.timings import Timings, as_table
 
@@ -54,24 +56,22 @@ class Profile:
 
     def __init__(self, guests: Any) -> None:
         self.timings = Timings()
-        self._guests: list[Any] = []
+        self._guests: list[Guest] = []
         self._covered: list[InstanceMethods] = []
         self._followed: list[Any] = []
         for item in kinds.flatten(guests):
-            guest = kinds.unwrapped(item)
-            if not any(guest is known for known in self._guests):
+            guest = record_of(item)
+            if not any(guest.item is known.item for known in self._guests):
                 self._add(guest)
-            if item is not guest:
+            if isinstance(item, Wrapper):
                 self.wrapped(item)
 
-    def _add(self, guest: Any) -> None:
+    def _add(self, guest: Guest) -> None:
         self._guests.append(guest)
-        names = [kinds.name_of(known) for known in self._guests]
-        name, number = names[-1], names.count(names[-1])
-        kind: lifecycle.Guest = "hook" if kinds.is_hook(guest) else "callback"
-        row = name if number == 1 else f"{name} {number}"
-        self._cover(guest, row, lifecycle.overridden(guest, kind))
-        watchers.watch(guest, self)
+        number = [known.name for known in self._guests].count(guest.name)
+        row = guest.name if number == 1 else f"{guest.name} {number}"
+        self._cover(guest.item, row, lifecycle.overridden(guest.item, guest.kind))
+        watchers.watch(guest.item, self)
 
     def _cover(self, target: Any, row: str, events: tuple[str, ...]) -> None:
         timed = {
@@ -111,14 +111,13 @@ class Profile:
 
     # --- the bridge ----------------------------------------------------------------
 
-    def wrapped(self, wrapper: Any) -> None:
+    def wrapped(self, wrapper: Wrapper) -> None:
         """See `watchers.Watcher`."""
-        if isinstance(wrapper, foreign.ForeignCallback):
+        if isinstance(wrapper, ForeignCallback):
             return  # a proxy: calls reach the guest's methods, which it may replace
         if self._follows(wrapper):
             return
-        kind: lifecycle.Guest = "hook" if kinds.is_hook(wrapper) else "callback"
-        self._cover(wrapper, BRIDGE, lifecycle.overridden(wrapper, kind))
+        self._cover(wrapper, BRIDGE, lifecycle.overridden(wrapper, wrapper.acts_as))
 
     def joined(self, run: Any) -> None:
         """See `watchers.Watcher`: the steps of `fit` go through the run."""
@@ -163,7 +162,7 @@ class Profile:
         while self._covered:
             self._covered.pop().remove()
         for guest in self._guests:
-            watchers.unwatch(guest)
+            watchers.unwatch(guest.item)
         self._followed.clear()
 
     def __enter__(self) -> Profile:

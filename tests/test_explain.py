@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import errors, lifecycle
-from hookbridge.adapters.guests.foreign import is_foreign
+from hookbridge.adapters.guests.record import record_of
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 
@@ -20,7 +20,7 @@ def test_native_and_wrapped_in_both_hosts(keras: Any) -> None:
     stopping = keras.callbacks.EarlyStopping("loss")
     in_fit = hb.explain([hook, stopping], host="fit")
     # A Keras 3 callback is wrapped where the host may be a `fit` of Keras 2.
-    verdict = "wrapped" if is_foreign(stopping) else "native"
+    verdict = "wrapped" if record_of(stopping).is_foreign else "native"
     assert [g.verdict for g in in_fit.guests] == ["wrapped", verdict]
     in_session = hb.explain([hook, stopping], host="session")
     assert [g.verdict for g in in_session.guests] == ["native", "wrapped"]

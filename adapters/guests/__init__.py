@@ -1,6 +1,6 @@
-"""What kind a guest is, where it writes, and which processes call it.
+"""What is known about a guest: its kind, where it writes, which processes call it.
 
-Read `kinds`, `roles`, `skipped`, `in_begin`; then `any_flavour`, `foreign`, `paths`,
-`outside` and `watchers`. `hookbridge.lifecycle.overrides` tells which events a guest
-overrides.
+Read `kinds` and `record`, which every other room reads; then `roles`, `skipped`,
+`foreign`, `in_begin`, `any_flavour`, `paths`, `outside` and `watchers`.
+`hookbridge.lifecycle.overrides` tells which events a guest overrides.
 """

@@ -6,8 +6,8 @@ from typing import Any
 
 import wrapt
 
-from hookbridge import compat, errors
-from hookbridge.adapters.guests import kinds
+from hookbridge import errors
+from hookbridge.adapters.guests.record import Guest, Wrapper
 from hookbridge.lifecycle.overrides import wants_batches
 
 # Class name -> (reason, way out).
@@ -19,13 +19,24 @@ _REFUSED = {
 }
 
 
-class ForeignCallback(kinds.Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
-    """A proxy of the callback, with the methods that only Keras 2 calls."""
+class ForeignCallback(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
+    """A proxy of the callback, with the methods that only Keras 2 calls.
+
+    Args:
+      record: the callback.
+    """
+
+    acts_as = "callback"
+
+    def __init__(self, record: Guest) -> None:
+        super().__init__(record.item)
+        # A `wrapt` proxy keeps its own attributes only under names with `_self_`.
+        self._self_record = record
 
     @property
-    def guest(self) -> Any:
+    def record(self) -> Guest:  # type: ignore[override]
         """The callback."""
-        return self.__wrapped__
+        return self._self_record
 
     def set_model(self, model: Any) -> None:
         """Called by Keras before training.
@@ -33,11 +44,11 @@ class ForeignCallback(kinds.Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,ty
         Raises:
           errors.RefusedError: the callback needs a Keras 3 model; this is another.
         """
-        reason = _REFUSED.get(kinds.stock_name(self.guest))
+        reason = _REFUSED.get(self.record.stock)
         if reason is not None and hasattr(model, "_train_counter"):
             raise errors.RefusedError(
-                f"`{kinds.name_of(self.guest)}` of Keras 3 cannot run in a `fit` of "
-                f"Keras 2: {reason[0]}. Instead, {reason[1]}.",
+                f"`{self.record.name}` of Keras 3 cannot run in a `fit` of Keras 2: "
+                f"{reason[0]}. Instead, {reason[1]}.",
                 see="callback in a session",
             )
         self.guest.set_model(model)
@@ -50,16 +61,3 @@ class ForeignCallback(kinds.Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,ty
 
     def _implements_predict_batch_hooks(self) -> bool:
         return wants_batches(self.guest, "predict")
-
-
-def is_foreign(callback: Any) -> bool:
-    """Whether a `fit` of a Keras in this process cannot call the callback as it is."""
-    return kinds.flavour_of(callback) == "keras3" and any(
-        not compat.is_keras3(k) and not isinstance(callback, k.callbacks.Callback)
-        for k in compat.keras_flavours()
-    )
-
-
-def for_every_keras(callback: Any) -> Any:
-    """The callback, wrapped if some Keras in this process could not call it."""
-    return ForeignCallback(callback) if is_foreign(callback) else callback

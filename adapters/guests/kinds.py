@@ -1,4 +1,4 @@
-"""What an item is: a hook, a callback (of which Keras), or neither."""
+"""Whether an item is a hook, a callback (of which Keras), or neither."""
 
 from __future__ import annotations
 
@@ -40,6 +40,14 @@ def is_callback(item: Any) -> bool:
     return isinstance(item, bases) or _has_all(item, CALLBACK_METHODS)
 
 
+def has_hook_methods(item: Any) -> bool:
+    """Whether an object derives from `SessionRunHook` or has its five methods."""
+    import tensorflow as tf
+
+    base = tf.compat.v1.train.SessionRunHook
+    return isinstance(item, base) or _has_all(item, HOOK_METHODS)
+
+
 def is_hook(item: Any) -> bool:
     """Whether `item` is a `SessionRunHook` instance.
 
@@ -47,11 +55,9 @@ def is_hook(item: Any) -> bool:
     """
     import tensorflow as tf
 
-    if inspect.isclass(item):
+    if inspect.isclass(item) or not has_hook_methods(item):
         return False
-    return isinstance(item, tf.compat.v1.train.SessionRunHook) or (
-        _has_all(item, HOOK_METHODS) and not is_callback(item)
-    )
+    return isinstance(item, tf.compat.v1.train.SessionRunHook) or not is_callback(item)
 
 
 def is_callback_list(item: Any) -> bool:
@@ -87,44 +93,6 @@ def stock_name(callback: Any) -> str:
         if is_of_keras(base) and base.__name__ != "Callback":
             return base.__name__
     return ""
-
-
-def check_kind(guest: Any) -> None:
-    """Refuses a guest that is a hook and a callback at once.
-
-    Raises:
-      errors.RefusedError: it is both; each host would call only one half of it.
-    """
-    import tensorflow as tf
-
-    base = tf.compat.v1.train.SessionRunHook
-    hooks = isinstance(guest, base) or _has_all(guest, HOOK_METHODS)
-    if hooks and is_callback(guest):
-        name = name_of(guest)
-        raise errors.RefusedError(
-            f"`{name}` is a `SessionRunHook` and a Keras `Callback` at once; expected "
-            "one of the two, since a loop calls a guest as one of them. Make two "
-            "classes of it, whose objects share what both need, and give both: "
-            f"`[{name}Hook(shared), {name}Callback(shared)]`.",
-            see="a hook and a callback at once",
-        )
-
-
-class Wrapper:
-    """Base class of the objects that take the place of a guest in a host."""
-
-    @property
-    def guest(self) -> Any:
-        """The guest: what the attribute `callback` or `hook` holds."""
-        held = vars(self)
-        return held["callback"] if "callback" in held else held["hook"]
-
-
-def unwrapped(item: Any) -> Any:
-    """The guest that a user gave, without its wrappers."""
-    while isinstance(item, Wrapper):
-        item = item.guest
-    return item
 
 
 def flatten(items: Any) -> list[Any]:

@@ -8,6 +8,9 @@ from typing import Any
 from hookbridge import arguments, errors
 from hookbridge.adapters.guests import kinds
 
+# The callbacks that save models.
+SAVE_MODELS = ("ModelCheckpoint", "SidecarEvaluatorModelExport")
+
 
 def written_paths(callback: Any, name: str) -> list[tuple[str, bool]]:
     """The paths that a stock callback will write: `(path, is a directory)`.
@@ -19,7 +22,7 @@ def written_paths(callback: Any, name: str) -> list[tuple[str, bool]]:
     Raises:
       errors.UnwritableError: a directory that the callback does not make is missing.
     """
-    if name in ("ModelCheckpoint", "SidecarEvaluatorModelExport"):
+    if name in SAVE_MODELS:
         return [(str(callback.filepath), False)]
     if name == "TensorBoard":
         return [(str(callback.log_dir), True)]

@@ -37,7 +37,7 @@ _ONCE_BATCH = ("on_test_batch_begin", "on_test_batch_end")
 _MARK = "_hookbridge_role"
 
 
-def default_role(guest: Any) -> Role:
+def default_role(guest: Any, *, is_hook: bool) -> Role:
     """Where a guest runs without `set_role`.
 
     A hook runs in every process that it is given to, as in TensorFlow. These run on the
@@ -48,8 +48,9 @@ def default_role(guest: Any) -> Role:
 
     Args:
       guest: a hook, or a callback of any flavour.
+      is_hook: which of the two.
     """
-    if kinds.is_hook(guest):
+    if is_hook:
         return "all"
     for base in type(guest).__mro__:
         if base.__name__ in _WRITERS and kinds.is_of_keras(base):
@@ -97,22 +98,6 @@ def given_role(guest: Any) -> Role | None:
     return role
 
 
-def role_of(guest: Any) -> Role:
-    """The role that `set_role` gave, or else the default."""
-    return given_role(guest) or default_role(guest)
-
-
-def role_in_fit(guest: Any) -> Role:
-    """Where `fit`, `evaluate` and `predict` call a guest.
-
-    Keras itself has no rule about a chief: each process that calls `fit` calls all its
-    callbacks, unless `set_role` says otherwise. Nothing is split: each process runs
-    the whole `fit` with its validation.
-    """
-    role = given_role(guest)
-    return "all" if role is None or role == "split" else role
-
-
 def check_role(role: Any) -> Role:
     """Returns `role` if it is a role.
 
@@ -148,12 +133,12 @@ def delivers(role: Role, event: str) -> bool:
     return task_of() != "worker"
 
 
-def say_skipped(guest: Any, role: Role) -> None:
-    """Logs that this process does not call a guest."""
+def say_skipped(name: str, role: Role) -> None:
+    """Logs that this process does not call a guest of this name and role."""
     logging.info(
         "hookbridge: `%s` has the role %r (%s); this process is the %s and skips it. "
         '`hb.set_role(guest, "all")` makes it run here too.',
-        kinds.name_of(guest),
+        name,
         role,
         MEANING[role],
         task_of(),

@@ -1,4 +1,4 @@
-"""Tells a watcher, such as a profile, how a guest is used.
+"""Notifies observers, such as a profile, when a guest is wrapped or joins a run.
 
 The converters report each wrapper, and the wrappers report each run that they join.
 Without a watcher, a report costs one look at an attribute.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests.record import Wrapper
 
 _MARK = "_hookbridge_watcher"
 
@@ -16,7 +16,7 @@ _MARK = "_hookbridge_watcher"
 class Watcher(Protocol):
     """Gets the reports about a guest."""
 
-    def wrapped(self, wrapper: Any) -> None:
+    def wrapped(self, wrapper: Wrapper) -> None:
         """A guest has been wrapped for the other loop."""
 
     def joined(self, run: Any) -> None:
@@ -37,9 +37,10 @@ def unwatch(guest: Any) -> None:
 
 def tell_wrapped(item: Any) -> None:
     """Reports the wrapper that a converter has made, if it has made one."""
-    watcher = getattr(kinds.unwrapped(item), _MARK, None)
-    if watcher is not None and isinstance(item, kinds.Wrapper):
-        watcher.wrapped(item)
+    if isinstance(item, Wrapper):
+        watcher = getattr(item.guest, _MARK, None)
+        if watcher is not None:
+            watcher.wrapped(item)
 
 
 def tell_joined(guest: Any, run: Any) -> None:

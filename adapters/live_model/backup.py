@@ -15,20 +15,19 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.session_graph import variables as session_variables
 
 _GROUP = "hookbridge_session"
 _SUFFIX = ".weights.h5"
 
 
-def paths(callbacks: Iterable[Any]) -> frozenset[str]:
+def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
     """The weights files of the Keras 3 `BackupAndRestore`s among the callbacks."""
     return frozenset(
-        str(callback._weights_path)
-        for callback in callbacks
-        if kinds.stock_name(callback) == "BackupAndRestore"
-        and hasattr(callback, "_weights_path")
+        str(guest.item._weights_path)
+        for guest in callbacks
+        if guest.stock == "BackupAndRestore" and hasattr(guest.item, "_weights_path")
     )
 
 

@@ -8,21 +8,22 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.foreign import ForeignCallback
+from hookbridge.adapters.guests.record import LOSS_ONLY, Guest
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.run import ParameterServerRun
 from hookbridge.adapters.parameter_server.values import to_python
 from hookbridge.lifecycle.overrides import BATCH_EVENTS, wants_batches
 
 
-def is_batch_level(callback: Any) -> bool:
+def is_batch_level(guest: Guest) -> bool:
     """Whether plain Keras refuses the callback under `ParameterServerStrategy`.
 
     Keras refuses callbacks with batch methods that take converted logs.
     """
-    if getattr(callback, "_supports_tf_logs", False):
+    if getattr(guest.item, "_supports_tf_logs", False):
         # `TerminateOnNaN` claims to take unconverted logs, but reads them as a dict.
-        return any(cls.__name__ == "TerminateOnNaN" for cls in type(callback).__mro__)
-    return any(wants_batches(callback, mode) for mode in BATCH_EVENTS)
+        return guest.stock == LOSS_ONLY
+    return any(wants_batches(guest.item, mode) for mode in BATCH_EVENTS)
 
 
 class DeferredCallback(ForeignCallback):
@@ -34,13 +35,12 @@ class DeferredCallback(ForeignCallback):
     other strategies every call is passed on unchanged.
 
     Args:
-      callback: the callback.
+      record: the callback.
       max_lag: see `as_callbacks`.
     """
 
-    def __init__(self, callback: Any, *, max_lag: int | None = None) -> None:
-        super().__init__(callback)
-        # A `wrapt` proxy keeps its own attributes only under names with `_self_`.
+    def __init__(self, record: Guest, *, max_lag: int | None = None) -> None:
+        super().__init__(record)
         self._self_max_lag = max_lag
         self._self_run: ParameterServerRun | None = None
 

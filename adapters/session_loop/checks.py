@@ -8,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors, extras
-from hookbridge.adapters.guests import kinds, paths
+from hookbridge.adapters.guests import paths
+from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop import monitors
@@ -36,15 +37,14 @@ _NEVER: dict[str, tuple[str, str]] = {
 _RATE_SETTERS = ("LearningRateScheduler", "ReduceLROnPlateau")
 
 
-def _refuse(callback: Any, reason: str, way_out: str) -> errors.RefusedError:
+def _refuse(guest: Guest, reason: str, way_out: str) -> errors.RefusedError:
     return errors.RefusedError(
-        f"`{kinds.name_of(callback)}` cannot run in a session loop: {reason}. "
-        f"Instead, {way_out}.",
+        f"`{guest.name}` cannot run in a session loop: {reason}. Instead, {way_out}.",
         see="callback in a session",
     )
 
 
-def check_guest(callback: Any, *, has_model: bool) -> None:
+def check_guest(guest: Guest, *, has_model: bool) -> None:
     """Refuses a callback that no session can host, before any graph exists.
 
     It writes nothing to the disk; `check_paths` does.
@@ -54,66 +54,62 @@ def check_guest(callback: Any, *, has_model: bool) -> None:
       errors.UnwritableError: a directory that it writes to does not exist.
       errors.MissingExtraError: `TensorBoard` without the package `tensorboard`.
     """
-    name = kinds.stock_name(callback)
+    callback, name = guest.item, guest.stock
     if name in _NEVER:
-        raise _refuse(callback, *_NEVER[name])
+        raise _refuse(guest, *_NEVER[name])
     if name == "TensorBoard":
         extras.check(
             "tensorboard",
             "`TensorBoard`",
             way_out="TensorFlow 2.20 and later do not bring it.",
         )
-    if (
-        name in ("ModelCheckpoint", "SidecarEvaluatorModelExport")
-        and not has_model
-        and not getattr(callback, "save_weights_only", False)
-    ):
+    if guest.saves_model and not has_model:
         raise _refuse(
-            callback,
+            guest,
             "it saves the whole Keras model, and this graph has none "
             "(`model=` is not given)",
             "construct it with `save_weights_only=True`, or give the tf.keras or "
             "tf_keras model of the graph as `as_hooks(..., model=model)`",
         )
     if name == "ModelCheckpoint" and not has_model:
-        _check_options(callback)
+        _check_options(guest)
     if name == "TensorBoard" and getattr(callback, "embeddings_metadata", None):
         if not has_model:
             raise _refuse(
-                callback,
+                guest,
                 "`embeddings_metadata` belongs to Embedding layers, and this graph has "
                 "no Keras model",
                 "leave it out, or give `as_hooks(..., model=model)`",
             )
-        if kinds.flavour_of(callback) == "keras3":
+        if guest.flavour == "keras3":
             raise _refuse(
-                callback,
+                guest,
                 "it looks for Embedding layers of Keras 3 to write its "
                 "`embeddings_metadata` for, and a graph has those of `tf_keras`",
                 "use `tf_keras.callbacks.TensorBoard`, or leave it out",
             )
-    paths.written_paths(callback, name)
+    _ = guest.writes  # raises if a directory is missing
 
 
-def check_paths(callback: Any) -> None:
+def check_paths(guest: Guest) -> None:
     """Refuses a callback whose files cannot be written; tries this on the disk.
 
     Raises:
       errors.UnwritableError: for such a callback.
     """
-    for path, is_folder in paths.written_paths(callback, kinds.stock_name(callback)):
-        paths.check_writable(callback, path, is_folder=is_folder)
+    for path, is_folder in guest.writes:
+        paths.check_writable(guest.item, path, is_folder=is_folder)
 
 
-def _check_options(callback: Any) -> None:
+def _check_options(guest: Guest) -> None:
     """Refuses options that the weights files of a bare graph cannot follow."""
     # Keras ignores the options for HDF5 files.
-    if weight_files.is_h5(str(callback.filepath)):
+    if weight_files.is_h5(str(guest.item.filepath)):
         return
-    found = weight_files.unsupported(getattr(callback, "_options", None))
+    found = weight_files.unsupported(getattr(guest.item, "_options", None))
     if found:
         raise _refuse(
-            callback,
+            guest,
             f"its options have `{found}`, and the weights of a bare graph are one file "
             "that this process writes",
             "leave it out, or give the tf.keras or tf_keras model of the graph as "
@@ -121,7 +117,7 @@ def _check_options(callback: Any) -> None:
         )
 
 
-def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
+def check_variables(callbacks: Sequence[Guest], variables: Iterable[Any]) -> None:
     """Refuses callbacks on a graph whose variables `tf.distribute` mirrors.
 
     Raises:
@@ -143,29 +139,30 @@ def check_variables(callbacks: Sequence[Any], variables: Iterable[Any]) -> None:
             )
 
 
-def _needs_epochs(callback: Any) -> bool:
+def _needs_epochs(guest: Guest) -> bool:
     """Whether a callback acts by epoch and does not set `epochs_are_optional`."""
-    if getattr(callback, "epochs_are_optional", False):
+    called = guest.called
+    if getattr(called, "epochs_are_optional", False):
         return False
-    return overrides(callback, "on_epoch_begin") or overrides(callback, "on_epoch_end")
+    return overrides(called, "on_epoch_begin") or overrides(called, "on_epoch_end")
 
 
-def needs_epochs_only(callback: Any) -> bool:
+def needs_epochs_only(guest: Guest) -> bool:
     """Whether a callback would be useless without epochs in any kind of session."""
     other = [
         f"on_{mode}_{part}"
         for mode in ("test", "predict")
         for part in ("begin", "batch_begin", "batch_end", "end")
     ]
-    return _needs_epochs(callback) and not any(
-        overrides(callback, event) for event in other
+    return _needs_epochs(guest) and not any(
+        overrides(guest.called, event) for event in other
     )
 
 
-def epochs_undefined(callback: Any) -> errors.EpochsUndefinedError:
+def epochs_undefined(guest: Guest) -> errors.EpochsUndefinedError:
     """The error for a callback that needs epochs where there are none."""
     return errors.EpochsUndefinedError(
-        f"`{kinds.name_of(callback)}` acts by epoch, and a session loop has none of "
+        f"`{guest.name}` acts by epoch, and a session loop has none of "
         "its own. Say how many training steps make one: "
         "`as_hooks(..., steps_per_epoch=<examples // batch size>)`.",
         see="epochs in a session",
@@ -173,7 +170,7 @@ def epochs_undefined(callback: Any) -> errors.EpochsUndefinedError:
 
 
 def check_training(
-    callback: Any,
+    guest: Guest,
     config: SessionConfig,
     *,
     produced: monitors.Produced,
@@ -183,7 +180,7 @@ def check_training(
     """Refuses a callback that this training graph cannot host.
 
     Args:
-      callback: the guest.
+      guest: the callback.
       config: what `as_hooks` was given.
       produced: what the loop puts into `logs`.
       rates: the learning rates of the graph.
@@ -196,31 +193,27 @@ def check_training(
       errors.RefusedError: it sets a learning rate that it cannot set in this graph, or
         it saves a whole model that cannot be cloned.
     """
-    if config.steps_per_epoch is None and _needs_epochs(callback):
-        raise epochs_undefined(callback)
-    monitors.check_monitor(callback, config, produced)
-    if (
-        kinds.stock_name(callback) in ("ModelCheckpoint", "SidecarEvaluatorModelExport")
-        and not callback.save_weights_only
-        and (why := not_cloned())
-    ):
+    if config.steps_per_epoch is None and _needs_epochs(guest):
+        raise epochs_undefined(guest)
+    monitors.check_monitor(guest, config, produced)
+    if guest.saves_model and (why := not_cloned()):
         raise _refuse(
-            callback,
+            guest,
             "it saves the whole Keras model, and the model of this graph cannot be "
             f"cloned from its configuration ({why})",
             "give the model a `get_config()` from which `from_config` makes it anew, "
             "or construct the callback with `save_weights_only=True`",
         )
-    if kinds.stock_name(callback) in _RATE_SETTERS:
-        _check_rate(callback, rates)
+    if guest.stock in _RATE_SETTERS:
+        _check_rate(guest, rates)
 
 
-def _check_rate(callback: Any, rates: Sequence[LearningRate]) -> None:
+def _check_rate(guest: Guest, rates: Sequence[LearningRate]) -> None:
     """Refuses a callback that sets the learning rate where it cannot be set."""
     if len(rates) != 1:
         found = ", ".join(f'"{r.tensor.name}"' for r in rates) or "none"
         raise _refuse(
-            callback,
+            guest,
             "it sets the learning rate, and hookbridge cannot tell which tensor of "
             f"the graph that is (found: {found})",
             "name it: `as_hooks(..., learning_rate=<tensor, variable or name>)`",
@@ -228,7 +221,7 @@ def _check_rate(callback: Any, rates: Sequence[LearningRate]) -> None:
     tensor = rates[0].tensor
     if tensor.op.type == "Placeholder":
         raise _refuse(
-            callback,
+            guest,
             f'it reads the learning rate before it sets it, and "{tensor.name}" is a '
             "placeholder that has no value outside a step",
             "make it a `tf.compat.v1.placeholder_with_default` and leave it out of the "
@@ -236,7 +229,7 @@ def _check_rate(callback: Any, rates: Sequence[LearningRate]) -> None:
         )
     if rates[0].kind == "fed" and not tensor.graph.is_feedable(tensor):
         raise _refuse(
-            callback,
+            guest,
             f'it sets the learning rate, and "{tensor.name}" is a constant '
             "that TensorFlow has already folded into other ops",
             "build the optimizer with a variable or a "

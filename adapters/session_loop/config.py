@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests.kinds import Flavour
+from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import backup, clone
 from hookbridge.arguments import positive, string_mapping, without_arguments
 
@@ -24,12 +25,12 @@ class SessionConfig:
       errors.RefusedError: `model` is a Keras 3 model.
 
     Attributes:
-      callbacks: the objects whose methods are called, in order.
+      callbacks: the guests, in order.
       logs: a dict; empty if None was given.
       params: a dict; empty if None was given.
     """
 
-    callbacks: Sequence[Any] = ()
+    callbacks: Sequence[Guest] = ()
     steps_per_epoch: int | None = None
     epochs: int | None = None
     model: Any = None
@@ -72,9 +73,9 @@ class SessionConfig:
         return self.epochs * self.steps_per_epoch
 
     @functools.cached_property
-    def flavours(self) -> frozenset[kinds.Flavour]:
+    def flavours(self) -> frozenset[Flavour]:
         """The Keras versions that the callbacks were written for."""
-        return frozenset(map(kinds.flavour_of, self.callbacks))
+        return frozenset(c.flavour for c in self.callbacks if c.flavour is not None)
 
     @functools.cached_property
     def backups(self) -> frozenset[str]:
@@ -103,9 +104,9 @@ class SessionConfig:
             break
         return model
 
-    def params_for(self, callback: Any) -> dict[str, Any]:
+    def params_for(self, guest: Guest) -> dict[str, Any]:
         """`callback.params`; each callback gets a separate dict."""
-        is_bar = type(callback).__name__ == "ProgbarLogger"
+        is_bar = guest.name == "ProgbarLogger"
         params = {
             # Whoever adds a progress bar wants it to print.
             "verbose": int(is_bar),
@@ -116,7 +117,7 @@ class SessionConfig:
         if params["epochs"] is None and is_bar:
             # The bar tests `epochs > 1`, which fails for None; 1 prints no numbers.
             params["epochs"] = 1
-        if type(callback).__name__ == "BaseLogger":
+        if guest.name == "BaseLogger":
             # Keras averages the metrics itself since TF 2, but `BaseLogger` fails
             # without a list of metrics to average.
             params.setdefault("metrics", [])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests import kinds, roles
+from hookbridge.adapters.guests import roles
 from hookbridge.adapters.session_graph import variables
 from hookbridge.adapters.session_graph.steps import StepGraph
-from hookbridge.adapters.session_loop import checks, v1_tensorboard
+from hookbridge.adapters.session_loop import checks
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.evaluation import EvaluationRun, PredictionRun
 from hookbridge.adapters.session_loop.run import SessionRun
@@ -31,21 +30,15 @@ class CallbackGroup:
     """
 
     def __init__(self, config: SessionConfig) -> None:
-        callbacks = [v1_tensorboard.effective(c) for c in config.callbacks]
-        self.config = replace(config, callbacks=tuple(callbacks))
-        self._called = dict(zip(map(id, config.callbacks), callbacks, strict=True))
+        self.config = config
         self.run: SessionRun | None = None
         self._skipped: set[str] = set()
         as_validation(config.validation)
-        for callback in callbacks:
-            checks.check_guest(callback, has_model=config.model is not None)
-            checks.check_paths(callback)
-            if config.steps_per_epoch is None and checks.needs_epochs_only(callback):
-                raise checks.epochs_undefined(callback)
-
-    def called_for(self, callback: Any) -> Any:
-        """The object whose methods are called for a callback of this group."""
-        return self._called[id(callback)]
+        for guest in config.callbacks:
+            checks.check_guest(guest, has_model=config.model is not None)
+            checks.check_paths(guest)
+            if config.steps_per_epoch is None and checks.needs_epochs_only(guest):
+                raise checks.epochs_undefined(guest)
 
     def begin(self, member: Any) -> SessionRun:
         """`begin` of a member: joins the session's run or starts a new one."""
@@ -66,10 +59,10 @@ class CallbackGroup:
         """Whether a member's callback is called on this worker."""
         if roles.runs_here(member.role):
             return True
-        name = kinds.name_of(member.callback)
+        name = member.record.name
         if name not in self._skipped:
             self._skipped.add(name)
-            roles.say_skipped(member.callback, member.role)
+            roles.say_skipped(name, member.role)
         return False
 
     def _new_run(self, graph: Any) -> SessionRun:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests.record import LOSS_ONLY, Guest
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.lifecycle.overrides import overrides
 from hookbridge.names import nearest
 
 # Entries that stock callbacks add to `logs` themselves.
 _ADDED_KEYS = ("lr", "learning_rate")
-# This callback looks at the loss of each batch; it has no `monitor`.
-_LOSS_ONLY = "TerminateOnNaN"
 
 
 class Produced(NamedTuple):
@@ -34,32 +33,20 @@ class Produced(NamedTuple):
     val_metrics: Sequence[str] | None = None
 
 
-def monitored(callbacks: Iterable[Any]) -> list[str]:
+def monitored(callbacks: Iterable[Guest]) -> list[str]:
     """The training metrics that callbacks monitor, without `val_*`."""
-    names = [getattr(c, "monitor", None) for c in callbacks]
+    names = [getattr(c.item, "monitor", None) for c in callbacks]
     return [n for n in names if isinstance(n, str) and not n.startswith("val_")]
 
 
-def _uses_monitor(callback: Any) -> str | None:
-    monitor = getattr(callback, "monitor", None)
-    name = kinds.stock_name(callback)
-    if name == _LOSS_ONLY:
-        return "loss"
-    if not isinstance(monitor, str) or not name:
-        return None
-    if name == "ModelCheckpoint" and not callback.save_best_only:
-        return None  # Keras does not use its `monitor` then
-    return monitor
-
-
-def check_monitor(callback: Any, config: SessionConfig, produced: Produced) -> None:
+def check_monitor(guest: Guest, config: SessionConfig, produced: Produced) -> None:
     """Refuses a callback that monitors what the loop does not produce.
 
     Raises:
       errors.UnknownMetricError: for such a callback, unless `missing_metric="warn"`.
     """
-    monitor = _uses_monitor(callback)
-    if monitor is None or _may_be_added(callback, monitor, config):
+    monitor = guest.monitor
+    if monitor is None or _may_be_added(guest, monitor, config):
         return
     known = list(produced.metrics)
     if produced.validates:
@@ -68,26 +55,27 @@ def check_monitor(callback: Any, config: SessionConfig, produced: Produced) -> N
         elif monitor.startswith("val_"):
             return  # checked after the first validation
     if monitor not in known:
-        _missing(config, unknown_metric(callback, monitor, known, produced.validates))
+        _missing(config, unknown_metric(guest, monitor, known, produced.validates))
 
 
-def _may_be_added(callback: Any, monitor: str, config: SessionConfig) -> bool:
+def _may_be_added(guest: Guest, monitor: str, config: SessionConfig) -> bool:
     """Whether a callback that comes earlier may put the key into `logs`."""
     if monitor in _ADDED_KEYS:
         return True
-    watches_batches = kinds.stock_name(callback) == _LOSS_ONLY
-    event = "on_train_batch_end" if watches_batches else "on_epoch_end"
+    event = "on_train_batch_end" if guest.stock == LOSS_ONLY else "on_epoch_end"
     for other in config.callbacks:
-        if other is callback:
+        if other is guest:
             return False
-        stock = kinds.stock_name(other) if kinds.is_of_keras(type(other)) else ""
-        if (not stock or stock == "LambdaCallback") and overrides(other, event):
+        is_users = not kinds.is_of_keras(type(other.item))
+        if (is_users or other.stock == "LambdaCallback") and overrides(
+            other.called, event
+        ):
             return True
     return False
 
 
 def unknown_metric(
-    callback: Any, monitor: str, known: Sequence[str], validation: bool
+    guest: Guest, monitor: str, known: Sequence[str], validation: bool
 ) -> errors.UnknownMetricError:
     """The error for a monitor that does not exist; lists those that do."""
     near = nearest(monitor, known)
@@ -97,10 +85,10 @@ def unknown_metric(
         else f'Add it: `as_hooks(..., logs={{"{monitor.removeprefix("val_")}": '
         "<tensor or name>})`"
     )
-    if kinds.stock_name(callback) != _LOSS_ONLY:
+    if guest.stock != LOSS_ONLY:
         way_out += ", or monitor one of those"
     return errors.UnknownMetricError(
-        f'`{kinds.name_of(callback)}` monitors "{monitor}", which this loop does not '
+        f'`{guest.name}` monitors "{monitor}", which this loop does not '
         f"produce. It produces: {', '.join(known) or 'nothing'}"
         + (f' (nearest: "{near[0]}")' if near else "")
         + f". {way_out}; or train on with a warning, as Keras does: "
@@ -133,12 +121,12 @@ def check_val_monitors(config: SessionConfig, metrics: Sequence[str]) -> None:
       errors.UnknownMetricError: for such a callback, unless `missing_metric="warn"`.
     """
     known = [f"val_{m}" for m in metrics]
-    for callback in config.callbacks:
-        monitor = _uses_monitor(callback)
+    for guest in config.callbacks:
+        monitor = guest.monitor
         if (
             monitor is not None
             and monitor.startswith("val_")
             and monitor not in known
-            and not _may_be_added(callback, monitor, config)
+            and not _may_be_added(guest, monitor, config)
         ):
-            _missing(config, unknown_metric(callback, monitor, known, True))
+            _missing(config, unknown_metric(guest, monitor, known, True))

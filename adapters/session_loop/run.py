@@ -8,6 +8,7 @@ from typing import Any
 
 from hookbridge import compat
 from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.model import LiveModel
@@ -76,12 +77,12 @@ class SessionRun:
             return
         self._active.append(member)
         self.called.append(member.called)
-        self.check(member.called)
+        self.check(member.record)
         lender = lender_of(member.called) if self.borrows else None
         borrowed = BorrowedCallback(member.called, lender) if lender else None
         with compat.private("eager_mode")():
             member.called.set_model(self.model)
-            member.called.set_params(self.config.params_for(member.called))
+            member.called.set_params(self.config.params_for(member.record))
         self.model.live_link.push()  # refuses what cannot wait for the session
         if borrowed is not None:
             borrowed.taken()
@@ -92,7 +93,7 @@ class SessionRun:
         for borrowed in self._borrowed:
             borrowed.stop_training()
 
-    def check(self, callback: Any) -> None:
+    def check(self, guest: Guest) -> None:
         """Refuses a callback that this run cannot carry."""
 
     def enter(self, member: Any, session: Any, coord: Any) -> None:

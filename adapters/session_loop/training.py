@@ -8,6 +8,7 @@ from typing import Any
 from absl import logging
 
 from hookbridge.adapters.guests.outside import OutsideVariables
+from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import rates
 from hookbridge.adapters.session_graph import estimator_stack, learning_rate
 from hookbridge.adapters.session_graph import logs as log_sources
@@ -87,9 +88,9 @@ class TrainRun(SessionRun):
         self._state = StateKeeper(self, self._epochs)
         self._outside: OutsideVariables | None = None
 
-    def check(self, callback: Any) -> None:
+    def check(self, guest: Guest) -> None:
         callback_checks.check_training(
-            callback,
+            guest,
             self.config,
             produced=monitors.Produced(
                 self.metrics,

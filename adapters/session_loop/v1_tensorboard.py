@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
 
 from hookbridge import compat, errors
-from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests.record import Guest
 
 _V1 = "callbacks_v1"
 
 
-def effective(callback: Any) -> Any:
-    """The object whose methods are called for a guest: nearly always the guest.
+def effective(guest: Guest) -> Guest:
+    """The guest with the object whose methods are called: nearly always itself.
 
     While a graph is the default one, `tf.keras.callbacks.TensorBoard(...)` makes an
     object of `tf.compat.v1.keras`. That object would build its ops in the finalized
@@ -21,13 +21,14 @@ def effective(callback: Any) -> Any:
     Raises:
       errors.RefusedError: it is of a subclass, whose methods cannot be moved.
     """
+    callback = guest.item
     kind = type(callback)
     v1 = [b for b in kind.__mro__ if b.__module__.endswith(_V1)]
-    if not v1:
-        return callback
+    if not v1 or guest.called is not callback:
+        return guest
     if kind is not v1[0]:
         raise errors.RefusedError(
-            f"`{guests.name_of(callback)}` cannot run in a session loop: it was "
+            f"`{guest.name}` cannot run in a session loop: it was "
             "constructed while a graph was the default one, and Keras then derives it "
             "from the TensorBoard of `tf.compat.v1.keras`, which builds ops in the "
             "session while training runs. Construct it outside `graph.as_default()`.",
@@ -39,7 +40,7 @@ def effective(callback: Any) -> Any:
         if b.__name__ == "TensorBoard" and not b.__module__.endswith(_V1)
     )
     with compat.private("eager_mode")():
-        return current(
+        called = current(
             log_dir=callback.log_dir,
             histogram_freq=callback.histogram_freq,
             write_graph=callback.write_graph,
@@ -53,3 +54,4 @@ def effective(callback: Any) -> Any:
             embeddings_layer_names=callback.embeddings_layer_names,
             embeddings_data=callback.embeddings_data is not None,
         )
+    return dataclasses.replace(guest, called=called)

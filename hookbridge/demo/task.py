@@ -20,7 +20,8 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import lifecycle
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.kinds import is_hook, name_of
+from hookbridge.adapters.guests.kinds import name_of
+from hookbridge.adapters.guests.record import record_of
 from hookbridge.callbacks.progress import Progress
 from hookbridge.cluster import ClusterConfig
 from hookbridge.demo import data as data_lib
@@ -36,7 +37,7 @@ from hookbridge.demo.progress_callback import EpochLines
 from hookbridge.demo.report import TIMELINES, to_json
 from hookbridge.demo.settings import DemoSettings
 from hookbridge.demo.story import complaints, shortened
-from hookbridge.lifecycle import Guest, Host
+from hookbridge.lifecycle import Host
 from hookbridge.profiling import Profile
 from hookbridge.report.timeline import Timeline
 from hookbridge.testing import EventLog, differences, spy
@@ -206,8 +207,8 @@ class DemoTask:
 
     def _seen(self, guest: Any, steps: int) -> dict[str, Any]:
         """What a guest saw in this process, and where that differs from the mapping."""
-        kind: Guest = "hook" if is_hook(guest) else "callback"
-        role, events = roles.role_of(guest), self._log.of(name_of(guest))
+        record = record_of(guest)
+        kind, role, events = record.kind, record.role, self._log.of(record.name)
         # The coordinator of `fit` runs every guest.
         in_fit = self._loop == "fit"
         runs_here = in_fit or roles.runs_here(role)

@@ -12,7 +12,7 @@ import tensorflow as tf
 from ramps import fit_ramp, ramp_model, session_ramp
 
 import hookbridge as hb
-from hookbridge.adapters.guests.roles import role_of
+from hookbridge.adapters.guests.record import record_of
 
 v1 = tf.compat.v1
 RATES = [0.5, 0.25, 0.25, 0.125, 1.0, 0.0625]
@@ -144,7 +144,7 @@ def test_where_each_of_them_runs(tmp_path: Path) -> None:
         ],
     }
     for role, members in roles.items():
-        assert {role_of(each) for each in members} == {role}
+        assert {record_of(each).role for each in members} == {role}
     for host in ("session", "fit", "parameter_server"):
         report = hb.explain([*roles["worker"], *roles["chief"]], host=host)
         assert not [g for g in report.guests if g.verdict == "refused"]

@@ -9,6 +9,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests.record import records
 from hookbridge.training.user_file import find_guests, load_file
 
 # The file's module has this name: the program may have a module of the file's own name.
@@ -72,10 +73,10 @@ class GuestFile:
             # A list is made when the file runs: the file runs again for new guests.
             self._module = _load(self.path)
         self._used = True
-        made = kinds.flatten(find_guests(self._module, name))
+        made = records(find_guests(self._module, name))
         for guest in made:
-            kinds.check_kind(guest)
-        return made
+            guest.check_kind()
+        return [guest.item for guest in made]
 
 
 def _load(path: str) -> ModuleType:

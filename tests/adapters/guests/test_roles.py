@@ -16,7 +16,8 @@ from callback_loops import STEPS, session_loop
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.skipped import SkippedHook
+from hookbridge.adapters.guests.record import record_of
+from hookbridge.adapters.guests.skipped import SkippedCallback, SkippedHook
 from hookbridge.loops.tasks.local_cluster import free_ports
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
@@ -58,13 +59,17 @@ def test_where_a_role_runs(
     assert roles.runs_here(role) is (name in RUNS[role])
 
 
+def role_of(guest: Any) -> roles.Role:
+    return record_of(guest).role
+
+
 def test_defaults(keras: Any, tmp_path: Path) -> None:
     c = keras.callbacks
-    assert roles.role_of(tf.compat.v1.train.StopAtStepHook(3)) == "all"
-    assert roles.role_of(c.CSVLogger(str(tmp_path / "x.csv"))) == "chief"
-    assert roles.role_of(c.EarlyStopping("val_loss")) == "chief"
-    assert roles.role_of(c.EarlyStopping("loss")) == "split"
-    assert roles.role_of(c.LambdaCallback()) == "split"
+    assert role_of(tf.compat.v1.train.StopAtStepHook(3)) == "all"
+    assert role_of(c.CSVLogger(str(tmp_path / "x.csv"))) == "chief"
+    assert role_of(c.EarlyStopping("val_loss")) == "chief"
+    assert role_of(c.EarlyStopping("loss")) == "split"
+    assert role_of(c.LambdaCallback()) == "split"
 
 
 def test_a_role_is_set_on_the_guest_itself(keras: Any) -> None:
@@ -73,7 +78,7 @@ def test_a_role_is_set_on_the_guest_itself(keras: Any) -> None:
     (hook,) = hb.as_hooks(callback, steps_per_epoch=STEPS)
     assert hook.role == "chief"
     hook.role = "all"  # that hook only
-    assert roles.role_of(callback) == "chief"
+    assert role_of(callback) == "chief"
 
 
 @pytest.mark.parametrize("name", sorted(PLACES))
@@ -141,6 +146,31 @@ def test_in_fit_too(keras: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model.fit(x, x[:, :1], verbose=0, callbacks=hb.as_callbacks(hooks))
     assert log.counts("all")["end"] == 1
     assert not log.of("chief")
+
+
+def test_a_guest_has_one_stand_in_at_most(
+    keras: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where steps are scheduled elsewhere and the role excludes the process."""
+    place("worker", monkeypatch)
+    log = EventLog()
+    guests = [RecordingHook(log, "hook"), RecordingCallback(log, "callback")]
+    skipped = hb.as_callbacks([hb.set_role(g, "chief") for g in guests], max_lag=3)
+    for guest, each in zip(guests, skipped, strict=True):
+        assert isinstance(each, SkippedCallback) and each.guest is guest
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = tf.zeros((4, 2))
+    functions = []
+
+    class Notes(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            functions.append(self.model.train_function)
+
+    model.fit(x, x[:, :1], verbose=0, callbacks=[Notes()])
+    model.fit(x, x[:, :1], verbose=0, callbacks=[*skipped, Notes()])
+    assert functions[0] is functions[1]  # a hook that is not called costs no step
+    assert not log.of("hook") and not log.of("callback")
 
 
 @pytest.mark.parametrize("name", sorted(PLACES))

@@ -1,0 +1,171 @@
+"""What is known about one item of a user's list: asked once, read by every room."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar, Literal
+
+from hookbridge import compat, errors
+from hookbridge.adapters.guests import kinds, paths, roles
+
+Kind = Literal["hook", "callback"]
+_ANY: dict[Kind, str] = {
+    "hook": "a `tf.compat.v1.train.SessionRunHook` instance",
+    "callback": "an instance of a Keras callback",
+}
+# This callback looks at the loss of each batch; it has no `monitor`.
+LOSS_ONLY = "TerminateOnNaN"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Guest:
+    """One hook or callback.
+
+    Attributes:
+      item: the user's object.
+      kind: what it is.
+      name: its class, for messages and reports.
+      flavour: which Keras a callback was written for; None for a hook.
+      stock: the Keras callback class that it is or derives from, or "".
+      called: the object whose methods a session calls for a callback. It is `item`,
+        unless that is a `TensorBoard` of `tf.compat.v1.keras`.
+    """
+
+    item: Any
+    kind: Kind
+    name: str
+    flavour: kinds.Flavour | None
+    stock: str
+    called: Any
+
+    @property
+    def role(self) -> roles.Role:
+        """Which processes of a session cluster call it."""
+        return roles.given_role(self.item) or roles.default_role(
+            self.item, is_hook=self.kind == "hook"
+        )
+
+    @property
+    def role_in_fit(self) -> roles.Role:
+        """Which processes call it in `fit`, `evaluate` and `predict`.
+
+        Keras itself has no rule about a chief: each process that calls `fit` calls all
+        its callbacks, unless `set_role` says otherwise. Nothing is split: each process
+        runs the whole `fit` with its validation.
+        """
+        role = roles.given_role(self.item)
+        return "all" if role is None or role == "split" else role
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether some Keras of this process cannot call the callback as it is."""
+        return self.flavour == "keras3" and any(
+            not compat.is_keras3(k) and not isinstance(self.item, k.callbacks.Callback)
+            for k in compat.keras_flavours()
+        )
+
+    @property
+    def monitor(self) -> str | None:
+        """The entry of `logs` that a Keras callback cannot work without, or None."""
+        if self.stock == LOSS_ONLY:
+            return "loss"
+        monitor = getattr(self.item, "monitor", None)
+        if not isinstance(monitor, str) or not self.stock:
+            return None
+        if self.stock == "ModelCheckpoint" and not self.item.save_best_only:
+            return None  # Keras does not use its `monitor` then
+        return monitor
+
+    @property
+    def saves_model(self) -> bool:
+        """Whether a stock callback saves the whole Keras model."""
+        return self.stock in paths.SAVE_MODELS and not getattr(
+            self.item, "save_weights_only", False
+        )
+
+    @property
+    def writes(self) -> list[tuple[str, bool]]:
+        """The paths that a stock callback will write: `(path, is a directory)`.
+
+        Raises:
+          errors.UnwritableError: a directory that the callback does not make is
+            missing.
+        """
+        return paths.written_paths(self.item, self.stock)
+
+    def check_kind(self) -> None:
+        """Refuses a guest that is a hook and a callback at once.
+
+        Raises:
+          errors.RefusedError: it is both; each host would call only one half of it.
+        """
+        if kinds.has_hook_methods(self.item) and kinds.is_callback(self.item):
+            raise errors.RefusedError(
+                f"`{self.name}` is a `SessionRunHook` and a Keras `Callback` at once; "
+                "expected one of the two, since a loop calls a guest as one of them. "
+                "Make two classes of it, whose objects share what both need, and give "
+                f"both: `[{self.name}Hook(shared), {self.name}Callback(shared)]`.",
+                see="a hook and a callback at once",
+            )
+
+
+class Wrapper:
+    """Base class of the objects that take the place of a guest in a host.
+
+    Attributes:
+      acts_as: what the host sees.
+      record: the guest.
+    """
+
+    acts_as: ClassVar[Kind]
+    record: Guest
+
+    @property
+    def guest(self) -> Any:
+        """The user's object."""
+        return self.record.item
+
+
+def record_of(item: Any) -> Guest:
+    """The record of a hook, a callback, or the wrapper of one."""
+    if isinstance(item, Guest):
+        return item
+    if isinstance(item, Wrapper):
+        return item.record
+    is_hook = kinds.is_hook(item)
+    return Guest(
+        item,
+        "hook" if is_hook else "callback",
+        kinds.name_of(item),
+        None if is_hook else kinds.flavour_of(item),
+        "" if is_hook else kinds.stock_name(item),
+        item,
+    )
+
+
+def records(items: Any) -> list[Guest]:
+    """The record of each guest in a (nested) list.
+
+    Raises:
+      errors.NotAGuestError: something in `items` is neither hook nor callback.
+    """
+    return [record_of(item) for item in kinds.flatten(items)]
+
+
+def expected(kind: Kind, item: Any) -> Guest:
+    """The record of an item that has to be of a kind.
+
+    Raises:
+      errors.NotAGuestError: it is not.
+    """
+    is_kind = kinds.is_hook if kind == "hook" else kinds.is_callback
+    if not isinstance(item, (Guest, Wrapper)) and not is_kind(item):
+        raise errors.NotAGuestError(
+            f"Received {item!r} of type `{type(item).__name__}`; expected {_ANY[kind]}."
+        )
+    return record_of(item)
+
+
+def unwrapped(item: Any) -> Any:
+    """The guest that a user gave, without its wrapper."""
+    return item.guest if isinstance(item, Wrapper) else item
