@@ -8,7 +8,7 @@ from hookbridge.adapters.live_model import backup, weight_files
 from hookbridge.adapters.live_model.clone import Clone, need
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
-from hookbridge.adapters.session_graph import variables
+from hookbridge.adapters.session_graph import saved, variables
 
 
 class ModelFiles:
@@ -75,9 +75,7 @@ class ModelFiles:
         path = str(filepath)
         h5 = weight_files.as_h5(path, given.pop("save_format", None))
         weight_files.check_options("save_weights", given.pop("options", None), given)
-        names = [v.op.name for v in live.all]
-        named = dict(zip(names, live.read(live.all), strict=True))
-        weight_files.save(path, named, overwrite, h5=h5)
+        weight_files.save(path, live.entries(), overwrite, h5=h5)
 
     def load_weights(
         self,
@@ -107,11 +105,9 @@ class ModelFiles:
                 )
         weight_files.check_options("load_weights", options, others)
         lenient = bool(by_name or skip_mismatch)
-        names = [v.op.name for v in live.all]
-        found = weight_files.load(str(filepath), names, lenient=lenient)
-        pairs = [
-            (v, found[n]) for v, n in zip(live.all, names, strict=True) if n in found
-        ]
+        entries = saved.entries_of(live.all)
+        found = weight_files.load(str(filepath), entries, lenient=lenient)
+        pairs = [(v, found[e]) for e, v in entries.items() if e in found]
         if skip_mismatch:
             pairs = [(v, x) for v, x in pairs if v.shape.is_compatible_with(x.shape)]
         live.write([v for v, _ in pairs], [x for _, x in pairs])

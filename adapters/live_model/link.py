@@ -11,6 +11,7 @@ from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.eager_classes import EagerClasses
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
 from hookbridge.adapters.live_model.weights import LiveWeights
+from hookbridge.adapters.session_graph.saved import Entry
 
 
 class Link:
@@ -84,6 +85,10 @@ class Link:
         """Writes the values that callbacks have set to the session."""
         self.rates.push()
         self._weights.mirrors.push()
+
+    def entries(self) -> dict[Entry, Any]:
+        """The session's weights, as a checkpoint has them."""
+        return self._weights.entries()
 
     @property
     def trained(self) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import h5py
@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.live_model import keras_layout
-from hookbridge.adapters.session_graph import variables
+from hookbridge.adapters.session_graph import saved
+from hookbridge.adapters.session_graph.saved import Entry
 
 _H5 = (".h5", ".keras", ".hdf5")
 
@@ -81,7 +82,7 @@ def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
 
 
 def save(
-    path: str, weights: Mapping[str, Any], overwrite: bool = True, *, h5: bool
+    path: str, weights: Mapping[Entry, Any], overwrite: bool = True, *, h5: bool
 ) -> None:
     """Writes weights by name.
 
@@ -93,7 +94,7 @@ def save(
 
     Args:
       path: file or checkpoint prefix; its folder is made if it is missing.
-      weights: `{variable name without ":0": array}`.
+      weights: the arrays.
       overwrite: whether a file that exists may be replaced.
       h5: whether it is an HDF5 file; a TF1 checkpoint otherwise.
 
@@ -110,37 +111,45 @@ def save(
     if folder:
         os.makedirs(folder, exist_ok=True)
     if h5:
-        _save_h5(path, weights)
+        _save_h5(path, {entry.variable: value for entry, value in weights.items()})
     else:
-        variables.write_checkpoint(path, weights)
+        saved.write(path, weights)
         tf.compat.v1.train.update_checkpoint_state(folder or ".", path)
 
 
-def load(path: str, names: Sequence[str], *, lenient: bool = False) -> dict[str, Any]:
+def load(
+    path: str, entries: Collection[Entry], *, lenient: bool = False
+) -> dict[Entry, Any]:
     """Reads weights by name.
 
     Args:
       path: what `save` was given.
-      names: variable names without ":0".
-      lenient: whether names may be missing in the file.
+      entries: the weights.
+      lenient: whether some may be missing in the file.
 
     Returns:
-      `{name: array}`.
+      The arrays.
 
     Raises:
       errors.InvalidArgumentError: a name is missing in the file.
     """
     # As in Keras 2, the files on disk tell the format of a name without an ending.
     h5 = is_h5(path) or (os.path.isfile(path) and not os.path.exists(f"{path}.index"))
-    found = _load_h5(path) if h5 else variables.read_checkpoint(path)
-    missing = [n for n in names if n not in found]
+    arrays = _load_h5(path) if h5 else {}
+    found = (
+        {e: arrays[e.variable] for e in entries if e.variable in arrays}
+        if h5
+        else saved.read(path, entries)
+    )
+    missing = [e.variable for e in entries if e not in found]
     if missing and not lenient:
+        present = arrays if h5 else dict(tf.train.list_variables(path))
         raise errors.InvalidArgumentError(
             f"`{path}` has no weights for {', '.join(missing)}; it has "
-            f"{', '.join(sorted(found)) or 'none'}. Load a file that was saved from "
+            f"{', '.join(sorted(present)) or 'none'}. Load a file that was saved from "
             "a graph with the same variable names."
         )
-    return {n: found[n] for n in names if n in found}
+    return found
 
 
 def _save_h5(path: str, weights: Mapping[str, Any]) -> None:

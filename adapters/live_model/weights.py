@@ -8,6 +8,7 @@ from typing import Any
 
 from hookbridge import compat, errors
 from hookbridge.adapters.live_model import mirrors
+from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_graph import variables as session_variables
 
 
@@ -125,6 +126,12 @@ class LiveWeights:
         """Values of graph variables as numpy arrays."""
         self.mirrors.push()  # what callbacks assigned earlier in this event
         return session_variables.read(self.session(), variables)
+
+    def entries(self) -> dict[saved.Entry, Any]:
+        """All values, as a checkpoint has them."""
+        return dict(
+            zip(map(saved.entry_of, self.all), self.read(self.all), strict=True)
+        )
 
     def write(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
         """Assigns numpy arrays to graph variables.

@@ -1,17 +1,17 @@
-"""Reads and writes variables and checkpoints without adding ops to the graph."""
+"""Reads and writes variables without adding ops to the graph."""
 
 from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.cluster import task_of
 
@@ -131,35 +131,3 @@ def unique(variables: Iterable[Any]) -> list[Any]:
     for variable in variables:
         kept.setdefault(id(variable), variable)
     return list(kept.values())
-
-
-def write_checkpoint(prefix: str, values: Mapping[str, Any]) -> str:
-    """Writes arrays as an ordinary TF1 checkpoint.
-
-    A `tf.compat.v1.train.Saver` with variables of these names restores it.
-
-    Args:
-      prefix: path without the `.index` and `.data` suffixes.
-      values: `{variable name without ":0": array}`.
-
-    Returns:
-      The prefix.
-    """
-    names = sorted(values)
-    with compat.private("eager_mode")(), tf.device("/cpu:0"):
-        tf.raw_ops.SaveV2(
-            prefix=tf.constant(prefix),
-            tensor_names=tf.constant(names),
-            shape_and_slices=tf.constant([""] * len(names)),
-            tensors=[tf.constant(np.asarray(values[name])) for name in names],
-        )
-    return prefix
-
-
-def read_checkpoint(prefix: str) -> dict[str, Any]:
-    """Reads every tensor of a checkpoint as `{name: array}`."""
-    reader = tf.train.load_checkpoint(prefix)
-    return {
-        name: reader.get_tensor(name)
-        for name in sorted(reader.get_variable_to_shape_map())
-    }

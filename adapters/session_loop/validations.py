@@ -13,9 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters.session_graph import estimator_stack, variables
+from hookbridge.adapters.session_graph import estimator_stack, saved
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
-from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.arguments import shown, without_arguments
 from hookbridge.validation import Validation, ValidationReport
 
@@ -79,7 +78,14 @@ class EstimatorValidation:
         folder = tempfile.mkdtemp(prefix="hookbridge_validation_")
         try:
             prefix = os.path.join(folder, "model.ckpt")
-            path = _save(session, prefix, self._saver)
+            # Written by an eager op: the graph is finalized, and the loop's own saver
+            # would count the file among those it keeps.
+            entries = (
+                saved.entries_of_graph(session.graph)
+                if self._saver is None
+                else saved.entries_of_saver(self._saver, session.graph)
+            )
+            path = saved.write(prefix, session.run(entries))
             reporter = _BatchReporter(report)
             result: Mapping[str, float] = self._estimator.evaluate(
                 self._spec.input_fn,
@@ -93,44 +99,6 @@ class EstimatorValidation:
             return {key: result[key] for key in [*order, *result]}
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _save(session: Any, prefix: str, saver: Any) -> str:
-    """Writes the session's saveable variables as a TF1 checkpoint.
-
-    The values are fetched and written by an eager op: the graph is finalized, and
-    the loop's own saver would count the file among those it keeps.
-
-    Args:
-      session: the raw session.
-      prefix: path of the checkpoint.
-      saver: the checkpoint gets this saver's names for the values; None stands for
-        the variables' own names.
-
-    Returns:
-      The prefix.
-    """
-    if saver is None:
-        saved = variables.saved_variables(session.graph)
-        named = {v.op.name: v for v in saved}
-    else:
-        named = _saved_by(saver, session.graph)
-    return variables.write_checkpoint(prefix, session.run(named))
-
-
-def _saved_by(saver: Any, graph: Any) -> dict[str, Any]:
-    """`{name in the checkpoint: tensor}` of what a saver writes.
-
-    A saver may have names of its own: in an object-based checkpoint of Keras they are
-    paths in the model.
-    """
-    save = graph.as_graph_element(saver.saver_def.save_tensor_name).op
-    found: dict[str, Any] = {}
-    for op in graph_ops.ancestors([save]):
-        if op.type == "SaveV2":
-            names = graph_ops.constant_value(op.inputs[1])
-            found.update(zip((n.decode() for n in names), op.inputs[3:], strict=True))
-    return found
 
 
 def checked(result: Any) -> Mapping[str, float]:

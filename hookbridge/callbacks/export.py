@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
-from hookbridge.adapters.session_graph.variables import write_checkpoint
+from hookbridge.adapters.session_graph import saved
 from hookbridge.callbacks import upload
 
 
@@ -46,29 +46,35 @@ def _here(model: Any) -> Any:
     return copy
 
 
-def values_of(model: Any) -> dict[str, Any]:
-    """`{variable name: array}` of a model's weights."""
+def values_of(model: Any) -> dict[saved.Entry, Any]:
+    """The weights of a model, as a checkpoint has them."""
+    link = getattr(model, "live_link", None)
+    if link is not None:
+        entries: dict[saved.Entry, Any] = link.entries()
+        return entries
     return {
-        weight.name.partition(":")[0]: value
+        _whole(weight.name.partition(":")[0]): value
         for weight, value in zip(model.weights, model.get_weights(), strict=True)
     }
+
+
+def _whole(name: str) -> saved.Entry:
+    return saved.Entry(name, "", name)
 
 
 def model_function(
     model_fn: Any,
     serving_input_fn: Any,
     params: Mapping[str, Any] | None,
-    values: Mapping[str, Any],
+    values: Mapping[saved.Entry, Any],
     path: str,
 ) -> None:
     """Writes an Estimator's model with given values of its variables."""
     from hookbridge import estimator as estimator_lib
 
     with tempfile.TemporaryDirectory(prefix="hookbridge_export_") as folder:
-        checkpoint = write_checkpoint(
-            f"{folder}/model.ckpt-0",
-            {**values, tf.compat.v1.GraphKeys.GLOBAL_STEP: 0},
-        )
+        step = _whole(tf.compat.v1.GraphKeys.GLOBAL_STEP)
+        checkpoint = saved.write(f"{folder}/model.ckpt-0", {**values, step: 0})
         estimator = estimator_lib.Estimator(model_fn, folder, params=params)
         exported = estimator.export_saved_model(
             f"{folder}/export", serving_input_fn, checkpoint_path=checkpoint

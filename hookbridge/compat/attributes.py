@@ -61,6 +61,7 @@ ATTRIBUTES = (
         "graph variable",
         _as_graph_element="whether a session can fetch what a hook holds",
         _graph_element="the name by which hooks fetch it",
+        _save_slice_info="where a checkpoint has a part of a partitioned variable",
     ),
     *_rows(
         "ParameterServerStrategy", _cluster_coordinator="the coordinator of its steps"

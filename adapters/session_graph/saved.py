@@ -1,0 +1,109 @@
+"""The entries of a TF1 checkpoint, written and read as a `Saver` of the graph would."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge import compat
+from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph import variables as graph_variables
+
+
+class Entry(NamedTuple):
+    """One array of a checkpoint, or a slice of one.
+
+    A partitioned variable `w` is several variables in its graph (`w/part_0`,
+    `w/part_1`) and one array `w` in its checkpoints.
+
+    Attributes:
+      name: the array's name in the checkpoint.
+      slice: which part of the array it is, as TensorFlow writes it: `"4 1 0,2:0,1"` is
+        rows 0 and 1 of 4 rows and 1 column. Empty for all of it.
+      variable: the name of the variable in its graph, without ":0".
+    """
+
+    name: str
+    slice: str
+    variable: str
+
+    def of(self, array: Any) -> Any:
+        """This entry's part of the whole array."""
+        for axis, part in enumerate(self.slice.rpartition(" ")[2].split(":")):
+            if "," in part:
+                begin, length = map(int, part.split(","))
+                array = np.take(array, range(begin, begin + length), axis)
+        return array
+
+
+def entry_of(variable: Any) -> Entry:
+    """Where a `Saver` keeps a variable of a graph."""
+    own, info = variable.op.name, variable._save_slice_info
+    return Entry(info.full_name, info.spec, own) if info else Entry(own, "", own)
+
+
+def entries_of(variables: Iterable[Any]) -> dict[Entry, Any]:
+    """`{entry: variable}`."""
+    return {entry_of(variable): variable for variable in variables}
+
+
+def entries_of_graph(graph: Any) -> dict[Entry, Any]:
+    """`{entry: what to fetch}` of what the default `Saver` of a graph writes."""
+    found = entries_of(graph_variables.saved_variables(graph))
+    # Such as tables that training changes.
+    for saveable in graph.get_collection(tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS):
+        for spec in saveable.specs:
+            found[Entry(spec.name, spec.slice_spec, spec.name)] = spec.tensor
+    return found
+
+
+def entries_of_saver(saver: Any, graph: Any) -> dict[Entry, Any]:
+    """`{entry: what to fetch}` of what a saver writes.
+
+    A saver may have names of its own: in an object-based checkpoint of Keras they are
+    paths in the model.
+    """
+    save = graph.as_graph_element(saver.saver_def.save_tensor_name).op
+    found: dict[Entry, Any] = {}
+    for op in graph_ops.ancestors([save]):
+        if op.type == "SaveV2":
+            texts = (graph_ops.constant_value(i) for i in op.inputs[1:3])
+            names, slices = ([t.decode() for t in text] for text in texts)
+            for name, part, tensor in zip(names, slices, op.inputs[3:], strict=True):
+                found[Entry(name, part, name)] = tensor
+    return found
+
+
+def write(prefix: str, values: Mapping[Entry, Any]) -> str:
+    """Writes arrays as an ordinary TF1 checkpoint, which a `Saver` restores.
+
+    Args:
+      prefix: path without the `.index` and `.data` suffixes.
+      values: the arrays.
+
+    Returns:
+      The prefix.
+    """
+    entries = sorted(values)
+    with compat.private("eager_mode")(), tf.device("/cpu:0"):
+        tf.raw_ops.SaveV2(
+            prefix=tf.constant(prefix),
+            tensor_names=tf.constant([entry.name for entry in entries]),
+            shape_and_slices=tf.constant([entry.slice for entry in entries]),
+            tensors=[tf.constant(np.asarray(values[entry])) for entry in entries],
+        )
+    return prefix
+
+
+def read(prefix: str, entries: Collection[Entry]) -> dict[Entry, Any]:
+    """The arrays of those entries that a checkpoint has."""
+    reader = tf.train.load_checkpoint(prefix)
+    arrays = {
+        name: reader.get_tensor(name)
+        for name in sorted({entry.name for entry in entries})
+        if reader.has_tensor(name)
+    }
+    return {e: e.of(arrays[e.name]) for e in entries if e.name in arrays}

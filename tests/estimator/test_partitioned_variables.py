@@ -1,0 +1,163 @@
+"""Checkpoints that callbacks cause have the names that a `Saver` gives variables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge.adapters.session_graph import saved
+
+v1 = tf.compat.v1
+STEPS = 2
+AGES = [[20.0], [40.0]]
+CANNED = [
+    f"{kind}{job}"
+    for kind in ("Baseline", "Linear", "DNN", "DNNLinearCombined")
+    for job in ("Classifier", "Regressor", "Estimator")
+]
+
+
+def rows() -> Any:
+    data = ({"age": AGES}, [[0], [1]])
+    return tf.data.Dataset.from_tensors(data).repeat()
+
+
+def canned(namespace: str, name: str, folder: Path) -> Any:
+    e = hb.estimator.v1 if namespace == "v1" else hb.estimator
+    columns = [tf.feature_column.numeric_column("age")]
+    options: dict[str, Any] = {"model_dir": str(folder)}
+    if "Estimator" in name:
+        head = e.BinaryClassHead if namespace == "v2" else v1_binary_head
+        options["head"] = head()
+    if name.startswith("Linear"):
+        options["feature_columns"] = columns
+    elif name.startswith("DNNLinear"):
+        options["linear_feature_columns"] = options["dnn_feature_columns"] = columns
+        options["dnn_hidden_units"] = [4]
+    elif name.startswith("DNN"):
+        options.update(feature_columns=columns, hidden_units=[4])
+    if namespace == "v1" and "Estimator" not in name and "Baseline" not in name:
+        key = "partitioner" if name.startswith("Linear") else "input_layer_partitioner"
+        options[key] = v1.fixed_size_partitioner(1)
+    return getattr(e, name)(**options)
+
+
+def v1_binary_head() -> Any:
+    """The binary head of the old Estimators, which has no public name."""
+    from tensorflow_estimator.python.estimator.canned import head
+
+    return head._binary_logistic_head_with_sigmoid_cross_entropy_loss()
+
+
+def partitioned(folder: Path, parts: int = 2) -> Any:
+    """An Estimator whose weight `w` is kept in parts, with a table in its graph."""
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        weight = v1.get_variable(
+            "w", [4, 1], partitioner=v1.fixed_size_partitioner(parts)
+        )
+        matrix = tf.convert_to_tensor(weight)
+        error = tf.concat([features["age"]] * 4, 1) @ matrix - tf.cast(labels, "float")
+        loss = tf.reduce_mean(error**2)
+        step = v1.train.get_global_step()
+        train_op = v1.train.GradientDescentOptimizer(1e-5).minimize(loss, step)
+        return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return hb.estimator.Estimator(model_fn, str(folder))
+
+
+def validated(estimator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The last epoch's `val_*` in a training, and what the Estimator finds after it."""
+    history = tf.keras.callbacks.History()
+    spec = hb.estimator.EvalSpec(rows, steps=1)
+    hooks = hb.as_hooks(history, steps_per_epoch=STEPS, validation=(estimator, spec))
+    estimator.train(rows, steps=2 * STEPS, hooks=hooks)
+    found = {k: v[-1] for k, v in history.history.items() if k.startswith("val_")}
+    native = estimator.evaluate(rows, steps=1)
+    del native["global_step"]
+    return found, {f"val_{key}": float(value) for key, value in native.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CANNED)
+@pytest.mark.parametrize("namespace", ["v1", "v2"])
+def test_validation_by_every_canned_estimator(
+    namespace: str, name: str, tmp_path: Path
+) -> None:
+    found, native = validated(canned(namespace, name, tmp_path))
+    assert found == pytest.approx(native, rel=1e-5)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_validation_with_a_variable_in_parts(parts: int, tmp_path: Path) -> None:
+    found, native = validated(partitioned(tmp_path, parts))
+    assert "val_loss" in found
+    assert found == pytest.approx(native, rel=1e-5)
+
+
+def test_weights_in_parts_are_saved_as_a_saver_does(keras: Any, tmp_path: Path) -> None:
+    """A file of one partitioning loads into a graph with another."""
+    path = str(tmp_path / "weights")
+    kept: list[Any] = []
+
+    class Saves(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+        def on_train_end(self, logs: Any = None) -> None:
+            self.model.save_weights(path)
+            kept.extend(self.model.get_weights())
+
+    class Loads(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+        def on_train_begin(self, logs: Any = None) -> None:
+            self.model.load_weights(path)
+            loaded.extend(self.model.get_weights())
+
+    loaded: list[Any] = []
+    estimator = partitioned(tmp_path / "two")
+    estimator.train(rows, steps=STEPS, hooks=hb.as_hooks(Saves()))
+    assert [w.shape for w in kept] == [(2, 1), (2, 1)]
+    written = tf.train.load_checkpoint(path)
+    native = tf.train.load_checkpoint(tf.train.latest_checkpoint(tmp_path / "two"))
+    np.testing.assert_array_equal(written.get_tensor("w"), native.get_tensor("w"))
+    other = partitioned(tmp_path / "four", 4)
+    other.train(rows, steps=STEPS, hooks=hb.as_hooks(Loads()))
+    np.testing.assert_array_equal(np.concatenate(loaded), np.concatenate(kept))
+
+
+def test_tables_are_saved_as_a_saver_does(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        v1.get_variable("w", [4, 1], partitioner=v1.fixed_size_partitioner(2))
+        table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+        v1.add_to_collection(v1.GraphKeys.SAVEABLE_OBJECTS, _saveable(table))
+        fill = table.insert(["a"], tf.constant([7], tf.int64))
+        saver = v1.train.Saver()
+        by_default = saved.entries_of_graph(graph)
+        by_saver = saved.entries_of_saver(saver, graph)
+        with v1.Session() as session:
+            session.run([v1.global_variables_initializer(), fill])
+            native = saver.save(session, str(tmp_path / "native"))
+            ours = [
+                saved.write(str(tmp_path / name), session.run(entries))
+                for name, entries in (("graph", by_default), ("saver", by_saver))
+            ]
+    expected = contents(native)
+    assert len(expected) == 3
+    for path in ours:
+        found = contents(path)
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_array_equal(found[name], value)
+
+
+def _saveable(table: Any) -> Any:
+    from tensorflow.python.ops.lookup_ops import MutableHashTable
+
+    return MutableHashTable._Saveable(table, table.name)
+
+
+def contents(path: str) -> dict[str, Any]:
+    reader = tf.train.load_checkpoint(path)
+    return {name: reader.get_tensor(name) for name, _ in tf.train.list_variables(path)}
