@@ -23,6 +23,7 @@ PACKAGES = [
     "hookbridge",
     "hookbridge.adapters",
     "hookbridge.adapters.fit_loop",
+    "hookbridge.adapters.hooked_loop",
     "hookbridge.adapters.graph_fit",
     "hookbridge.adapters.guests",
     "hookbridge.adapters.live_model",

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from hookbridge.adapters import callback_to_hook, hook_to_callback
-from hookbridge.adapters.fit_loop import states as fit_states
 from hookbridge.adapters.guests import kinds, roles, skipped, watchers
 from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, record_of, unwrapped
+from hookbridge.adapters.hooked_loop import states as fit_states
 from hookbridge.adapters.parameter_server import callback as ps
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop import last_step as last_epoch

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop import refusals
-from hookbridge.adapters.fit_loop.run import FitRun
-from hookbridge.adapters.fit_loop.silence import Silence
-from hookbridge.adapters.graph_fit import host
-from hookbridge.adapters.graph_fit.run import GraphFitRun
+from hookbridge.adapters.fit_loop.host import FitHost
+from hookbridge.adapters.graph_fit import refusals as graph_refusals
+from hookbridge.adapters.graph_fit.host import GraphHost
 from hookbridge.adapters.guests import any_flavour, watchers
 from hookbridge.adapters.guests.record import Wrapper, expected
+from hookbridge.adapters.hooked_loop import refusals
+from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.silence import Silence
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
-from hookbridge.adapters.parameter_server.run import ParameterServerRun
+from hookbridge.adapters.parameter_server.host import ParameterServerHost
 from hookbridge.arguments import positive
 
 
@@ -83,16 +86,19 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
                 "own.",
                 see="live session",
             )
-        if host.is_graph_model(model):
-            host.check_model(model, self.hook)
-            self._run = GraphFitRun.join(model, self.hook, self.states)
-            return
-        if not ps_refusals.uses_parameter_servers(model):
-            self._run = FitRun.join(model, self.hook, self.states)
-            return
-        ps_refusals.check_member(model, self.hook)
-        self._run = ParameterServerRun.join(model, self.hook, self.states)
-        self._run.add_member(self.max_lag)
+        self._run = HookedLoop.join(model, self._host_of(model))
+        self._run.hooks += [h for h in (self.hook, self.states) if h is not None]
+        if isinstance(self._run.host, ParameterServerHost):
+            self._run.host.add_member(self.max_lag)
+
+    def _host_of(self, model: Any) -> Callable[[Any], Host]:
+        if graph_refusals.is_graph_model(model):
+            graph_refusals.check_model(model, self.hook)
+            return GraphHost
+        if ps_refusals.uses_parameter_servers(model):
+            ps_refusals.check_member(model, self.hook)
+            return ParameterServerHost
+        return FitHost
 
     def _check(self, *, has_stepped: bool = False) -> None:
         if self._silence is not None:
@@ -109,10 +115,11 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
                 run.end(self.states)
 
     def _begin(self, mode: str) -> None:
-        """Tells a run in a v1 graph which loop begins: it cannot know otherwise."""
-        begin = getattr(self._run, "begin", None)
-        if begin is not None:
-            begin(mode)
+        if self._run is not None:
+            self._run.host.begin(mode)
+
+    def _is_mode(self, mode: str) -> bool:
+        return self._run is not None and self._run.host.mode == mode
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Keras begins `evaluate`, or validation in `fit`."""
@@ -145,13 +152,13 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
     def on_test_end(self, logs: Any = None) -> None:
         """Calls the hook's `end` in `evaluate`, not after validation in `fit`."""
         self._check(has_stepped=bool(logs))
-        if self._run is not None and self._run.is_mode("test"):
+        if self._is_mode("test"):
             self._end()
 
     def on_predict_end(self, logs: Any = None) -> None:
         """Calls the hook's `end`."""
         self._check(has_stepped=True)
-        if self._run is not None and self._run.is_mode("predict"):
+        if self._is_mode("predict"):
             self._end()
 
     def __repr__(self) -> str:

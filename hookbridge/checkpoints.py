@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop import states as fit_states
+from hookbridge.adapters.hooked_loop import states as fit_states
 from hookbridge.adapters.live_session import global_step
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.variables import ModelVariable

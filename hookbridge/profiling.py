@@ -121,18 +121,17 @@ class Profile:
 
     def joined(self, run: Any) -> None:
         """See `watchers.Watcher`: the steps of `fit` go through the run."""
-        call = getattr(run, "call", None)
-        # Without `call`, the steps of `fit` are runs of a session.
-        if self._follows(run) or call is None:
+        call = run.call
+        if self._follows(run):
             return
         timed = self._timed(call, BRIDGE, "step", id(run))
 
         @functools.wraps(call)
         def first(*args: Any) -> Any:
             methods.remove()
-            step = run.hosting.step
-            if not hasattr(step, "run"):
-                return call(*args)  # it schedules steps for other processes
+            step = run.host.native_step
+            if step is None:  # a run of a session, or a step of another process
+                return call(*args)
             self._cover_step(step)
             self._set(run, call=timed)
             return timed(*args)

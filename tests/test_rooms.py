@@ -17,11 +17,11 @@ import pytest
 _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.loops")
 # Files that themselves set an attribute (no method) on another object -> which, or why.
 _ATTRIBUTES = {
-    "adapters/fit_loop/hosting.py": "`train_function`, where Keras files its function",
-    "adapters/fit_loop/run.py": "`stop_training`",
+    "adapters/fit_loop/placement.py": "`train_function`, where Keras files functions",
+    "adapters/fit_loop/host.py": "`stop_training`",
     "adapters/fit_loop/step.py": "puts `train_function` back",
     "adapters/fit_loop/tapped_function.py": "puts `train_function` back",
-    "adapters/graph_fit/run.py": "a field of our own `KerasSession`",
+    "adapters/graph_fit/host.py": "a field of our own `KerasSession`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
     "adapters/guests/watchers.py": "the mark of a guest that is profiled",
     "adapters/live_model/watched.py": "who listens to a variable",

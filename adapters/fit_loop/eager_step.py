@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.fit_loop.modes import PREDICT, Mode
+from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
 from hookbridge.adapters.live_session.names import OUTPUTS, StepNames
 
 # The prefix of the names of outputs that the model does not name.

@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from hookbridge.adapters.fit_loop.states import FitStates
+from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.lifecycle.overrides import overrides
 
 _NAME = re.compile(r"[A-Za-z0-9.][\w./>-]*:\d+")

@@ -13,7 +13,6 @@ import tensorflow as tf
 from hookbridge import compat
 from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.keras_function import SameIterator
-from hookbridge.adapters.fit_loop.modes import TRAIN, Mode
 from hookbridge.adapters.fit_loop.spies import GRADIENTS
 from hookbridge.adapters.fit_loop.step_feeds import (
     NO_FEEDS,
@@ -25,6 +24,7 @@ from hookbridge.adapters.fit_loop.tapped_function import (
     tapped_function,
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split
+from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
 from hookbridge.adapters.live_session.names import OUTPUTS
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.variables import as_int

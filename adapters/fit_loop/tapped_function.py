@@ -16,9 +16,9 @@ from typing import Any
 from hookbridge import errors, patching
 from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.keras_function import SameIterator, traceable
-from hookbridge.adapters.fit_loop.modes import Mode
 from hookbridge.adapters.fit_loop.step_feeds import StepFeeds, rate_applied
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
+from hookbridge.adapters.hooked_loop.modes import Mode
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.resources import compiled
 from hookbridge.adapters.live_session.split_program import SplitProgram

@@ -18,8 +18,8 @@ import tensorflow as tf
 
 from hookbridge import patching
 from hookbridge.adapters.fit_loop.eager_step import OUTPUT, output_names
-from hookbridge.adapters.fit_loop.modes import PREDICT, Mode
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
+from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
 from hookbridge.adapters.live_session.names import OUTPUTS, StepNames
 
 _TAPPED = "hookbridge_tapped"

@@ -1,5 +1,6 @@
-"""Hooks driven by `fit`, `evaluate` and `predict` of a model in a v1 graph.
+"""`fit`, `evaluate` and `predict` of a model in a v1 graph as a host of hooks.
 
-Read in this order: `host` (which models), `run`, `functions`, `monitored`, `session`,
-`step`, `names`, `optimizer`, `global_step`, `start`, `hook_variables`, `averages`.
+Read in this order: `refusals` (which models), `host`, `functions`, `stage` (what hooks
+see), `session`, `step`, `names`, `optimizer`, `global_step`, `start`, `hook_variables`,
+`averages`.
 """

@@ -1,41 +1,123 @@
-"""Which models train in a v1 graph, and which of them cannot have hooks."""
+"""`fit`, `evaluate` and `predict` of a model in a v1 graph as the host of hooks.
+
+Hooks get Keras's own session. Each execution of Keras's function is one run.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from hookbridge import errors
-from hookbridge.adapters.guests import kinds as guests
+import tensorflow as tf
+
+from hookbridge.adapters.graph_fit import averages, optimizer
+from hookbridge.adapters.graph_fit.functions import LoopFunction
+from hookbridge.adapters.graph_fit.session import KerasSession
+from hookbridge.adapters.graph_fit.stage import GraphStage
+from hookbridge.adapters.graph_fit.step import StepCall
+from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.patching import assign
+
+v1 = tf.compat.v1
 
 
-def is_graph_model(model: Any) -> bool:
-    """Whether Keras trains a model by session runs.
+class GraphHost(Host):
+    """One `fit`, `evaluate` or `predict` in a v1 graph.
 
-    It does so after `disable_v2_behavior()` or `disable_eager_execution()`, and for
-    a model that was built under a `tf.Graph`.
+    Args:
+      model: the Keras model.
     """
-    return hasattr(model, "_make_train_function")
 
+    def __init__(self, model: Any) -> None:
+        self._graph = GraphStage(model)
+        super().__init__(model, self._graph)
+        self._function: LoopFunction | None = None
+        self._step: StepCall
+        self._request: tuple[Any, Any, Any]
+        self._last: list[Any] = []
 
-def check_model(model: Any, hook: Any) -> None:
-    """Refuses a model whose steps are not runs of one session.
+    def begin(self, mode: str) -> None:
+        """See `Host`."""
+        if self.mode is None:
+            self.loop.note_begin(mode)
+            self._function = LoopFunction(self.model, mode, self._session_of)
+            self._function.install()
 
-    Raises:
-      errors.RefusedError: for such a model.
-    """
-    is_copy = type(model).__name__ == "DistributedCallbackModel"
-    if is_copy or model._distribution_strategy:
-        raise errors.RefusedError(
-            f"`{guests.name_of(hook)}` cannot run in `Model.fit` of `{model.name}`: "
-            "the model is built in a v1 graph and trains under a `tf.distribute` "
-            "strategy, which makes copies of it. Leave the strategy out, leave v2 "
-            "behaviour on, or keep the session loop.",
-            see="v1 graph in fit",
-        )
-    if model.run_eagerly:
-        raise errors.RefusedError(
-            f"`{guests.name_of(hook)}` cannot run in `Model.fit` of `{model.name}`: "
-            "the model is built in a v1 graph and runs eagerly. Compile it with "
-            "`run_eagerly=False`.",
-            see="v1 graph in fit",
-        )
+    def _session_of(self, function: Any, session: Any) -> KerasSession:
+        """The session that makes the callable of Keras's function."""
+        mine = self._graph.session_over(session)
+
+        def make_step(options: Any) -> Callable[..., Any]:
+            rate = optimizer.learning_rate(self.model)
+            step = StepCall(session, options, self._fetches_of(function), rate)
+
+            def call(*values: Any, run_metadata: Any = None) -> Any:
+                return self.loop.call(step, values, function.run_options, run_metadata)
+
+            return call
+
+        mine.make_step = make_step
+        return mine
+
+    def _fetches_of(self, function: Any) -> Any:
+        """What a session loop would fetch."""
+        model = self.model
+        names = model.output_names if self.mode == "predict" else model.metrics_names
+        return dict(zip(names, function.outputs, strict=False))
+
+    def prepare(self, args: tuple[Any, ...]) -> None:
+        """See `Host`."""
+        self._step, values, options, metadata = args
+        self._step.data_ended = False
+        self._graph.session.step = self._step
+        if options is not None:  # hooks' options are merged into it
+            copied = v1.RunOptions()
+            copied.CopyFrom(options)
+            options = copied
+        self._request = (self._step.feed_dict(values), options, metadata)
+
+    def open(self) -> int:
+        """See `Host`."""
+        assert self.mode is not None
+        return self._graph.open(self.mode, self._step.fetches)
+
+    def run(self, monitored: Any) -> Any:
+        """See `Host`."""
+        try:
+            self._last = monitored.run(self._step.fetches, *self._request)
+        finally:
+            self.data_ended = self._step.data_ended
+        return self._last
+
+    def stop(self) -> None:
+        """See `Host`."""
+        assign(self.model, stop_training=True)
+        averages.end_with_this_batch()
+
+    def stopped_by(self, error: BaseException) -> Any:
+        """See `Host`."""
+        outputs = self._step.take_outputs()
+        if outputs is not None:
+            return outputs  # the step was made: `after_run` raised
+        if self.mode == "predict":
+            raise error
+        # Keras cannot leave its loop before a step without outputs of that step.
+        return self._last or [0.0] * len(self.model.metrics_names)
+
+    def step_aside(self) -> None:
+        """See `Host`."""
+        if self._function is not None:
+            self._function.remove()
+        self._graph.step_aside()
+
+    def come_back(self) -> None:
+        """See `Host`."""
+        if self._function is not None:
+            self._function.install()
+        self._graph.come_back()
+
+    def leave(self) -> None:
+        """See `Host`."""
+        if not self.loop.is_aside:
+            self.step_aside()
+        self._graph.leave()

@@ -1,7 +1,7 @@
 """Hooks and batch-level callbacks in a `fit` under `ParameterServerStrategy`.
 
 Steps are scheduled ahead; their events are delivered late and in order. Read in this
-order: `run`, `delivery` (which event comes when), `scheduled`, `step` and `values` (a
+order: `host`, `delivery` (which event comes when), `scheduled`, `step` and `values` (a
 scheduled step and its results), `session`, `stops`, `preemption`; then `callback` (for
 callbacks that plain Keras refuses here), `refusals`, `cached_reads` and `exit`.
 """

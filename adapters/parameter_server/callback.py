@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.record import LOSS_ONLY, Guest
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.parameter_server import refusals
-from hookbridge.adapters.parameter_server.run import ParameterServerRun
+from hookbridge.adapters.parameter_server.host import ParameterServerHost
 from hookbridge.adapters.parameter_server.values import to_python
 from hookbridge.lifecycle.overrides import BATCH_EVENTS, wants_batches
 
@@ -42,12 +43,12 @@ class DeferredCallback(ForeignCallback):
     def __init__(self, record: Guest, *, max_lag: int | None = None) -> None:
         super().__init__(record)
         self._self_max_lag = max_lag
-        self._self_run: ParameterServerRun | None = None
+        self._self_host: Any = None
 
     @property
     def _supports_tf_logs(self) -> bool:
         """Keras 2: whether the callback gets unconverted logs."""
-        return self._self_run is not None or bool(
+        return self._self_host is not None or bool(
             getattr(self.guest, "_supports_tf_logs", False)
         )
 
@@ -59,25 +60,25 @@ class DeferredCallback(ForeignCallback):
         """
         if model is not None and refusals.uses_parameter_servers(model):
             refusals.check_member(model, self.guest)
-            self._self_run = ParameterServerRun.join(model)
-            self._self_run.add_member(self._self_max_lag)
+            self._self_host = HookedLoop.join(model, ParameterServerHost).host
+            self._self_host.add_member(self._self_max_lag)
         super().set_model(model)
 
     def _before_batch(self, method: str, batch: int, logs: Any) -> None:
         event = functools.partial(getattr(self.guest, method), batch, logs)
-        if self._self_run is None:
+        if self._self_host is None:
             event()
         else:
-            self._self_run.delivery.before_batch(event)
+            self._self_host.delivery.before_batch(event)
 
     def _after_batch(self, method: str, batch: int, logs: Any) -> None:
-        event, run = getattr(self.guest, method), self._self_run
-        if run is None:
+        event, host = getattr(self.guest, method), self._self_host
+        if host is None:
             event(batch, logs)
         elif isinstance(logs, tf.distribute.experimental.coordinator.RemoteValue):
-            run.delivery.after_batch(logs, functools.partial(event, batch))
+            host.delivery.after_batch(logs, functools.partial(event, batch))
         else:
-            run.delivery.flush()
+            host.delivery.flush()
             event(batch, to_python(logs))
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
@@ -112,7 +113,8 @@ class DeferredCallback(ForeignCallback):
     def on_test_end(self, logs: Any = None) -> None:
         """Passed on, after all batches of the evaluation."""
         self.guest.on_test_end(self._settled(logs))
-        if self._self_run is not None and not self._self_run.is_mode("train"):
+        host = self._self_host
+        if host is not None and host.mode != "train":
             self._leave()
 
     def on_predict_end(self, logs: Any = None) -> None:
@@ -122,12 +124,12 @@ class DeferredCallback(ForeignCallback):
 
     def _settled(self, logs: Any) -> Any:
         """Delivers all events held back, then returns the logs as Python numbers."""
-        if self._self_run is None:
+        if self._self_host is None:
             return logs
-        self._self_run.delivery.flush()
+        self._self_host.delivery.flush()
         return to_python(logs)
 
     def _leave(self) -> None:
-        run, self._self_run = self._self_run, None
-        if run is not None:
-            run.member_ended()
+        host, self._self_host = self._self_host, None
+        if host is not None:
+            host.member_ended()

@@ -7,8 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters.fit_loop import refusals
 from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.hooked_loop import refusals
 
 _KERAS_3 = (
     "Keras 3 cannot train under `ParameterServerStrategy`. Make the model with "

@@ -7,12 +7,11 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
+from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.parameter_server.preemption import patient_join
 from hookbridge.adapters.parameter_server.stops import ClusterFailure
 from hookbridge.adapters.parameter_server.values import StepValue
 from hookbridge.patching import InstanceMethods
-
-END_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
 
 
 class ScheduledSteps:

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.fit_loop.monitored import HookWithoutEnd
+from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
 
 v1 = tf.compat.v1
 

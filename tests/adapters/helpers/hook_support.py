@@ -320,7 +320,7 @@ def table() -> str:
 
 def reasons() -> str:
     """Why hooks are refused, in Markdown, in the words of the errors."""
-    from hookbridge.adapters.fit_loop import refusals
+    from hookbridge.adapters.hooked_loop import refusals
 
     lines = []
     for row in ROWS:

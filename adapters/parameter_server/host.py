@@ -1,4 +1,4 @@
-"""One `fit` under `ParameterServerStrategy` with hooks and batch-level callbacks.
+"""`fit` under `ParameterServerStrategy` as the host of hooks and callbacks.
 
 Steps are scheduled and nobody waits for them. When the values of a step have arrived,
 guests get all events of the step in the usual order (`before_run`, `after_run`, the
@@ -14,9 +14,12 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.modes import TRAIN, Mode
-from hookbridge.adapters.fit_loop.run import FitRun
+from hookbridge.adapters.fit_loop.live import Live
+from hookbridge.adapters.fit_loop.placement import Placement
 from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
+from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
+from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.live_session.split_program import SplitProgram
@@ -24,7 +27,7 @@ from hookbridge.adapters.parameter_server import cached_reads
 from hookbridge.adapters.parameter_server.delivery import Delivery, connected_workers
 from hookbridge.adapters.parameter_server.exit import end_with_threads
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
-from hookbridge.adapters.parameter_server.scheduled import END_OF_DATA, ScheduledSteps
+from hookbridge.adapters.parameter_server.scheduled import ScheduledSteps
 from hookbridge.adapters.parameter_server.session import ClusterSession
 from hookbridge.adapters.parameter_server.step import ScheduledStep
 from hookbridge.adapters.parameter_server.stops import (
@@ -40,18 +43,22 @@ from hookbridge.structures import RecentlyUsed
 v1 = tf.compat.v1
 
 
-class ParameterServerRun(FitRun):
-    """The state of one `fit` under `ParameterServerStrategy`.
+class ParameterServerHost(Host):
+    """One `fit` under `ParameterServerStrategy`.
 
     Args:
-      model: the Keras model whose loop is the host.
+      model: the Keras model.
 
     Attributes:
       delivery: the events that guests have not got yet.
     """
 
     def __init__(self, model: Any) -> None:
-        super().__init__(model)
+        self._live = Live(model, self._make_session)
+        super().__init__(model, self._live)
+        self._args: tuple[Any, ...] = ()
+        self._outputs: Any = None
+        self._has_outputs = False
         self._members = 0
         # A step scheduled earlier whose events are being delivered now, or None.
         self._present: StepValue | None = None
@@ -61,6 +68,12 @@ class ParameterServerRun(FitRun):
         self.delivery = Delivery(self._guard, self._load, connected_workers())
         end_with_threads(model.distribute_strategy)
 
+    def attach(self, loop: Any) -> None:
+        """See `Host`."""
+        super().attach(loop)
+        self._place = Placement(self.model, loop, self._make_step)
+        self._place.install()
+
     def add_member(self, max_lag: int | None) -> None:
         """Counts a callback of this fit and notes its wish for `max_lag`."""
         self._members += 1
@@ -69,83 +82,110 @@ class ParameterServerRun(FitRun):
     def member_ended(self) -> None:
         """A callback had its `on_train_end`; the last one ends a run without hooks."""
         self._members -= 1
-        if self._members == 0 and not self.hooks and not self.is_over:
-            self.hosting.leave()
+        if self._members == 0 and not self.loop.hooks:
+            self.loop.leave()
 
-    def left(self) -> None:
-        super().left()
-        self._scheduled.leave()
-        self.delivery.forget()
-        self._present = None
-        if self._cached is not None:
-            self._cached.remove()
-
-    def make_step(self, mode: Mode, make: Callable[..., Any]) -> Any:
-        """See `Hosted`.
-
-        Raises:
-          errors.RefusedError: there are hooks, and the loop is not `fit`.
-        """
+    def _make_step(self, mode: Mode, make: Callable[..., Any]) -> Any:
         if mode is TRAIN:
-            return ScheduledStep(self._model, make)
-        if self.hooks:
+            return ScheduledStep(self.model, make)
+        hooks = self.loop.hooks
+        if hooks:
             loop = "evaluate" if mode.name == "test" else mode.name
             raise errors.RefusedError(
                 f"Hooks cannot run in `{loop}` under `ParameterServerStrategy`: "
-                f"{', '.join(type(h).__name__ for h in self.hooks)}. They can in "
+                f"{', '.join(type(h).__name__ for h in hooks)}. They can in "
                 "`fit`; for the other loops restore a checkpoint into a model made "
                 "outside the strategy.",
                 see="parameter servers",
             )
         return None
 
+    def _make_session(self, live: Live) -> LiveSession:
+        step = live.global_step
+        assert step is not None
+        ahead = 0 if live.session is None else self._ahead
+        self._scheduled.count = step.value + ahead
+        return ClusterSession(
+            live.graph, step, self._run_step, live.last_values, self._consistent
+        )
+
     # -- steps -----------------------------------------------------------------
 
-    def call(self, *args: Any) -> Any:
-        """What Keras calls for every step."""
+    def call(self, args: tuple[Any, ...]) -> Any:
+        """See `Host`."""
+        loop = self.loop
         try:
-            if self.hooks and (self._monitored is None or not self.delivery.max_lag):
+            if loop.hooks and (not loop.has_begun or not self.delivery.max_lag):
                 # Hooks come first: the step is scheduled with what they fetch.
                 self.delivery.flush()
-                outputs = super().call(*args)
+                outputs = loop.step(args)
             else:
                 outputs = self._call_ahead(args)
         except ClusterFailure as e:
             raise e.error from None
         if PREEMPTED.is_set():
-            assign(self._model, stop_training=True)
+            self.stop()
+        return outputs
+
+    def prepare(self, args: tuple[Any, ...]) -> None:
+        """See `Host`."""
+        self._live.outside = v1.get_default_graph()
+        self._args = args
+
+    def open(self) -> int:
+        """See `Host`."""
+        self._place.step.discover(*self._args)
+        return self._live.open(self._place.step.names)
+
+    def members(self, hooks: Sequence[Any]) -> list[Any]:
+        """See `Host`."""
+        return [
+            *(ShieldedHook(hook, self._tell_lost) for hook in hooks),
+            LateStop(lambda: self._ahead, self._ask_stop),
+        ]
+
+    def run(self, monitored: Any) -> Any:
+        """See `Host`."""
+        monitored.run(self._live.graph.loop_fetches)
+        self._has_outputs = True
+        return self._take_outputs()
+
+    def _take_outputs(self) -> Any:
+        outputs, self._outputs = self._outputs, None
         return outputs
 
     def _call_ahead(self, args: tuple[Any, ...]) -> Any:
         """Schedules a step whose events are delivered later."""
-        self._args, self._data_ended = args, False
-        self._keras_graph = v1.get_default_graph()
+        self.prepare(args)
+        self.data_ended = False
+        loop = self.loop
         try:
             value = self._schedule(NO_FEEDS, ())
         except END_OF_DATA:
             self.delivery.flush()
             raise
         except BaseException:
-            self.fail()
+            loop.fail()
             raise
-        outputs, self._outputs = self._outputs, None
-        if self.hooks:
+        outputs = self._take_outputs()
+        if loop.hooks:
             self.delivery.add(value, lambda: self._replay(value))
-        saves = any(saves_after(hook, self._scheduled.count) for hook in self.hooks)
+        saves = any(saves_after(hook, self._scheduled.count) for hook in loop.hooks)
         self.delivery.deliver(0 if saves else None)
         return outputs
 
     def _schedule(self, into_step: StepFeeds, feeds: Sequence[Any]) -> StepValue:
-        tapped = {} if self._graph is None else self._graph.tapped
+        live = self._live
+        tapped = {} if live.global_step is None else live.graph.tapped
         keys = tuple(sorted(set(tapped.values())))
         try:
-            with self._keras_graph.as_default(), self._eager_mode():
-                value: StepValue = self.hosting.step.schedule(
+            with live.outside.as_default(), live.eager_mode():
+                value: StepValue = self._place.step.schedule(
                     self._args, keys, into_step, feeds
                 )
         except Exception as e:
             failure = self._scheduled.failure(e)
-            self._data_ended = isinstance(failure, END_OF_DATA)
+            self.data_ended = isinstance(failure, END_OF_DATA)
             raise failure from e
         self._scheduled.count += value.steps
         self._outputs = StepLogs(value, self.delivery.before_fetch)
@@ -156,7 +196,7 @@ class ParameterServerRun(FitRun):
         """The tensors of a step; None if the data ended before it."""
         found = self._scheduled.load(value)
         if found is None:
-            self._data_ended = True
+            self.data_ended = True
             return None
         self.delivery.last_logs, tapped = found
         return tapped
@@ -165,33 +205,30 @@ class ParameterServerRun(FitRun):
         """Gives the hooks the events of a step that was scheduled earlier."""
         if self._load(value) is None:
             return
-        assert self._graph is not None
         self._present = value
         try:
-            with self._graph.as_default():
-                self._monitored.run(self._graph.loop_fetches)
+            if self.loop.replay():
+                self._ask_stop()
         finally:
             self._present = None
-        if self._monitored.should_stop():
-            self.delivery.stop_asked = True
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        assert self.global_step and isinstance(self._session, ClusterSession)
-        into_step = self._into_step(program) if program.feeds else NO_FEEDS
+        live = self._live
+        assert live.global_step is not None
+        into_step = live.into_step(program) if program.feeds else NO_FEEDS
         split: SplitProgram | None = self._split.get(id(program))
         if split is None:
             split = SplitProgram(program)  # holds the program, so its id is not reused
             self._split.add(id(program), split)
         known: list[Any] = []
         if split.has_before:
-            with self._session.outside():
+            with live.session.outside():
                 known = split.before(feeds)
         value = self._present
         if value is None:
             if into_step != NO_FEEDS:
-                self.delivery.wish_lag(
-                    0
-                )  # what is fed has to be known ahead of each step
+                # What is fed has to be known ahead of each step.
+                self.delivery.wish_lag(0)
             value = self._schedule(into_step, feeds)
         elif into_step != NO_FEEDS:
             raise errors.LiveSessionError(_LATE_FEED, see="parameter servers")
@@ -200,10 +237,9 @@ class ParameterServerRun(FitRun):
             raise tf.errors.OutOfRangeError(None, None, "End of sequence")
         if not value.is_counted:  # a recovering session delivers the step twice
             value.is_counted = True
-            self.global_step.add(value.steps)
-        assert self._graph is not None
-        keys = self._graph.tapped
-        self._last_values.update({n: tapped[k] for n, k in keys.items() if k in tapped})
+            live.global_step.add(value.steps)
+        keys = live.graph.tapped
+        live.note({n: tapped[k] for n, k in keys.items() if k in tapped})
         try:
             of_step = {n: tapped[keys[n]] for n in program.closure.step_tensors}
         except KeyError as e:
@@ -212,23 +248,23 @@ class ParameterServerRun(FitRun):
             ) from e
         if not split.has_after:
             return split.known(known, of_step)
-        with self._session.outside():
+        with live.session.outside():
             return split.after(known, of_step)
 
     @property
     def _ahead(self) -> int:
         """The number of scheduled steps whose events hooks have not got yet."""
-        told = 0 if self.global_step is None else self.global_step.value
-        return self._scheduled.count - told
+        step = self._live.global_step
+        return self._scheduled.count - (0 if step is None else step.value)
 
     @contextlib.contextmanager
     def _consistent(self) -> Iterator[None]:
-        step, ahead = self.global_step, self._ahead
+        step, ahead = self._live.global_step, self._ahead
         assert step is not None
         try:
             self._scheduled.wait()
         except END_OF_DATA:
-            self._data_ended = True
+            self.data_ended = True
             raise
         step.value += ahead
         try:
@@ -236,31 +272,25 @@ class ParameterServerRun(FitRun):
         finally:
             step.value -= ahead
 
-    # -- the session -----------------------------------------------------------
+    # -- ends ------------------------------------------------------------------
 
-    def _session_hooks(self) -> list[Any]:
-        return [
-            *(ShieldedHook(hook, self._tell_lost) for hook in self.hooks),
-            LateStop(lambda: self._ahead, self._ask_stop),
-        ]
+    def stop(self) -> None:
+        """See `Host`."""
+        assign(self.model, stop_training=True)
 
-    def _create_session(self) -> LiveSession:
-        assert self._graph is not None and self.global_step is not None
-        self._scheduled.count = self.global_step.value + (
-            0 if self._session is None else self._ahead
-        )
-        self._session = ClusterSession(
-            self._graph,
-            self.global_step,
-            self._run_step,
-            self._last_values,
-            self._consistent,
-        )
-        return self._session
+    def stopped_by(self, error: BaseException) -> Any:
+        """See `Host`."""
+        outputs = self._take_outputs()
+        if outputs is None and not self._has_outputs:
+            # Without logs, Keras 2 blames the input pipeline.
+            return self.model.get_metrics_result()
+        if outputs is None:
+            raise error
+        return outputs
 
     def _tell_lost(self, error: BaseException) -> bool:
         """Notes an error that a hook raised; returns whether it is the cluster's."""
-        known = getattr(self._session, "cluster_errors", ())
+        known = getattr(self._live.session, "cluster_errors", ())
         found = any(e is error for e in known)
         self._scheduled.is_broken |= found
         return found
@@ -269,38 +299,58 @@ class ParameterServerRun(FitRun):
         self.delivery.stop_asked = True
 
     def _guard(self, deliver: Callable[[], None]) -> None:
-        """Runs a delivery; errors of guests have the same effects as in `call`."""
+        """Runs a delivery; errors of guests have the same effects as in a step."""
         try:
             deliver()
         except ClusterFailure as e:
-            self.fail()
+            self.loop.fail()
             raise e.error from None
         except END_OF_DATA as e:
             if type(e) not in END_OF_DATA:
-                self.fail()
+                self.loop.fail()
                 raise
-            self.delivery.stop_asked = True
+            self._ask_stop()
         except BaseException:
-            self.fail()
+            self.loop.fail()
             raise
         if self.delivery.stop_asked:
-            assign(self._model, stop_training=True)
+            self.stop()
 
-    def end(self, hook: Any) -> None:
+    def flush(self) -> None:
+        """See `Host`."""
         self.delivery.flush()
-        super().end(hook)
 
-    def fail(self) -> None:
-        if self.is_over:
-            return
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[None]:
+        """See `Host`."""
         if not self._scheduled.is_broken:
             # No step of this run may go on after the run.
             with contextlib.suppress(Exception):
-                self._model._cluster_coordinator.join()
-            super().fail()
+                self.model._cluster_coordinator.join()
+            yield
             return
         with contextlib.suppress(tf.errors.OpError):
-            super().fail()
+            yield
+
+    # -- the model -------------------------------------------------------------
+
+    def step_aside(self) -> None:
+        """See `Host`."""
+        self._place.step_aside()
+
+    def come_back(self) -> None:
+        """See `Host`."""
+        self._place.come_back()
+
+    def leave(self) -> None:
+        """See `Host`."""
+        self._place.leave()
+        self._args = ()
+        self._scheduled.leave()
+        self.delivery.forget()
+        self._present = None
+        if self._cached is not None:
+            self._cached.remove()
 
 
 _LATE_FEED = (

@@ -1,17 +1,18 @@
-"""What `MonitoredSession` is given to drive hooks under `fit`."""
+"""What `MonitoredSession` is given to drive hooks in a native loop."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop import refusals
 from hookbridge.adapters.guests.in_begin import InBegin
-from hookbridge.adapters.live_session.session import LiveSession
+from hookbridge.adapters.hooked_loop import refusals
+
+# What a native loop takes for the end of its data.
+END_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
 
 
 class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -47,52 +48,19 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
     """Gives `MonitoredSession` its sessions; called again in recovery.
 
     Args:
-      create: makes a session.
-      scaffold: prepares it, in the order of TensorFlow's `SessionManager`.
+      create: makes a session and prepares it: `(scaffold, is_first) -> session`.
+      scaffold: the scaffold of a hook, or None.
     """
 
-    def __init__(self, create: Callable[[], LiveSession], scaffold: Any) -> None:
+    def __init__(self, create: Callable[[Any, bool], Any], scaffold: Any) -> None:
         self._create = create
         self._scaffold = scaffold
-        self._given: tuple[Any, Any] | None = None
+        self._is_first = True
 
-    def create_session(self) -> LiveSession:
-        scaffold = self._scaffold
-        is_first = self._given is None
-        if self._given is None:
-            # Only the user's own ops. The ops that `finalize` makes have nothing to
-            # report, since Keras has initialised the model.
-            self._given = (scaffold.ready_for_local_init_op, scaffold.ready_op)
-        with tf.compat.v1.get_default_graph().finalizing(scaffold):
-            scaffold.finalize()
-        session = self._create()
-        # Variables of the model keep their values; those that hooks made in `begin`
-        # are initialised.
-        session.run(scaffold.init_op, feed_dict=scaffold.init_feed_dict)
-        if is_first and scaffold.init_fn is not None:
-            # A recovered session goes on with the model as it is.
-            scaffold.init_fn(session)
-        ready_for_local, ready = self._given
-        self._check(session, ready_for_local)
-        session.run(
-            scaffold.local_init_op,
-            feed_dict=getattr(scaffold, "local_init_feed_dict", None),
-        )
-        self._check(session, ready)
-        return session
-
-    def _check(self, session: LiveSession, ready_op: Any) -> None:
-        if ready_op is None:
-            return
-        value = session.run(ready_op)
-        # As in `SessionManager`: no value (of an op), a number or no names mean ready.
-        if value is None or value.dtype == np.int32 or not value.size:
-            return
-        names = ", ".join(tf.compat.as_text(name) for name in np.ravel(value))
-        raise RuntimeError(
-            f"Init operations did not make model ready. Variables not initialized: "
-            f"{names}"
-        )
+    def create_session(self) -> Any:
+        """A prepared session."""
+        is_first, self._is_first = self._is_first, False
+        return self._create(self._scaffold, is_first)
 
 
 def not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:

@@ -1,0 +1,155 @@
+"""`fit`, `evaluate` and `predict` of a Keras model as the host of hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.fit_loop import likely
+from hookbridge.adapters.fit_loop.live import Live
+from hookbridge.adapters.fit_loop.placement import Placement
+from hookbridge.adapters.fit_loop.step import KeptFunction, StepFunction
+from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS
+from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN, Mode
+from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
+from hookbridge.adapters.live_session import variables as live_variables
+from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.session import LiveSession
+
+v1 = tf.compat.v1
+
+
+class FitHost(Host):
+    """One `fit`, `evaluate` or `predict` in one process."""
+
+    def __init__(self, model: Any) -> None:
+        self._live = Live(model, self._make_session)
+        super().__init__(model, self._live)
+        self._args: tuple[Any, ...] = ()
+        self._outputs: Any = None
+        self._has_outputs = False
+        self._is_stopped = False
+        # Whether a call makes several steps; the step's own count is read only then.
+        self._counts = False
+
+    def attach(self, loop: Any) -> None:
+        """See `Host`."""
+        super().attach(loop)
+        self._place = Placement(self.model, loop, self._make_step)
+        self._place.install()
+
+    @property
+    def native_step(self) -> Any:  # type: ignore[override]
+        """See `Host`."""
+        return self._place.step
+
+    def _make_step(self, mode: Mode, make: Callable[..., Any]) -> Any:
+        earlier = getattr(self.model, mode.function)
+        if isinstance(earlier, KeptFunction):
+            return earlier.step
+        hooks = self.loop.hooks
+        names = likely.tensor_names(hooks)
+        if mode is not PREDICT and any(map(likely.may_fetch_loss, hooks)):
+            names |= {"loss:0"}
+        return StepFunction(self.model, mode, make, names)
+
+    def _make_session(self, live: Live) -> LiveSession:
+        assert live.global_step is not None
+        return LiveSession(
+            live.graph,
+            live.global_step,
+            self._run_step,
+            live.last_values,
+            self._place.step.functions,
+        )
+
+    # -- steps -----------------------------------------------------------------------
+
+    def prepare(self, args: tuple[Any, ...]) -> None:
+        """See `Host`."""
+        if self._is_stopped:
+            # Keras 2 has no other way to end `evaluate` and `predict`.
+            raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
+        self._live.outside = v1.get_default_graph()
+        self._args = args
+
+    def open(self) -> int:
+        """See `Host`."""
+        self._place.step.discover(*self._args)
+        steps = getattr(self.model, "_steps_per_execution", None)
+        if steps is None:
+            steps = getattr(self.model, "steps_per_execution", 1)
+        several = live_variables.as_int(1 if steps is None else steps) > 1
+        self._counts = several and self._place.mode is TRAIN
+        return self._live.open(self._place.step.names)
+
+    def run(self, monitored: Any) -> Any:
+        """See `Host`."""
+        monitored.run(self._live.graph.loop_fetches)
+        self._has_outputs = True
+        outputs, self._outputs = self._outputs, None
+        return outputs
+
+    def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
+        live, step = self._live, self._place.step
+        assert live.global_step is not None
+        into_step = live.into_step(program) if program.feeds else NO_FEEDS
+        with live.outside.as_default(), live.eager_mode():
+            before = step.steps_made if self._counts else 0
+            try:
+                fetched: list[Any]
+                outputs, fetched, values = step.run(
+                    self._args, program, feeds, live.graph.tapped, into_step
+                )
+            except END_OF_DATA:
+                self.data_ended = True
+                raise
+            if self._counts:
+                live.global_step.add(step.steps_made - before)
+            elif self._place.mode is TRAIN:
+                live.global_step.add(1)
+        live.note(values)
+        self._outputs = outputs
+        return fetched
+
+    # -- ends ------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """See `Host`."""
+        mode = self._place.mode
+        assert mode is not None
+        if mode is TRAIN or hasattr(self.model, mode.stop):
+            setattr(self.model, mode.stop, True)
+        self._is_stopped = mode is not TRAIN
+
+    def stopped_by(self, error: BaseException) -> Any:
+        """See `Host`; otherwise Keras would end the epoch only."""
+        outputs, self._outputs = self._outputs, None
+        if outputs is not None:
+            return outputs  # `after_run` raised: the step has been made
+        if not self._has_outputs and self._place.mode is not PREDICT:
+            # Without logs, Keras 2 blames the input pipeline.
+            return self.model.get_metrics_result()
+        raise error
+
+    # -- the model -------------------------------------------------------------------
+
+    def step_aside(self) -> None:
+        """See `Host`."""
+        self._live.remember()
+        self._place.step_aside()
+
+    def come_back(self) -> None:
+        """See `Host`."""
+        self._live.recall()
+        self._place.come_back()
+
+    def leave(self) -> None:
+        """See `Host`."""
+        self._place.leave()
+        # An iterator that is left to the garbage collector can hold the process up
+        # for a minute (docs/decisions/0005-iterators-die-young.md).
+        self._args = ()

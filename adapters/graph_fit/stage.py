@@ -1,0 +1,130 @@
+"""What hooks see of a model in a v1 graph: Keras's own graph and session."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.graph_fit import optimizer, start
+from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
+from hookbridge.adapters.graph_fit.hook_variables import HookVariables
+from hookbridge.adapters.graph_fit.names import GraphNames
+from hookbridge.adapters.graph_fit.session import KerasSession
+
+v1 = tf.compat.v1
+
+
+class GraphStage:
+    """Keras's session, with what hooks need on its graph while a run goes on.
+
+    Args:
+      model: the Keras model.
+
+    Attributes:
+      session: Keras's session, as hooks get it; None before the first step.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.session: Any = None
+        self._is_begun = False
+        self._collections: GraphCollections | None = None
+        self._variables: HookVariables
+        self._names: GraphNames
+
+    def session_over(self, session: Any) -> KerasSession:
+        """The session of hooks over Keras's session, which may be a new one."""
+        mine: KerasSession | None = self.session
+        if mine is None or mine.native is not session:
+            mine = self.session = KerasSession(session)
+        return mine
+
+    def open(self, mode: str, fetches: Mapping[str, Any]) -> int:
+        """Prepares the graph for `begin`; returns the global step.
+
+        Args:
+          mode: `train`, `test` or `predict`.
+          fetches: what a session loop would fetch in each step.
+        """
+        session, graph, model = self.session, self.session.graph, self._model
+        with graph.as_default():
+            self._collections = GraphCollections(graph)
+            self._variables = HookVariables(graph)
+            counter = self._counter = step_of(model, session)
+            if not session.run(v1.is_variable_initialized(counter)):
+                session.run(counter.initializer)
+            self._collections.enter(counter)
+            aliases = {"global_step": v1.convert_to_tensor(counter)}
+            rate = optimizer.rate_tensor(model, counter)
+        if rate is not None:
+            aliases["learning_rate"] = rate
+        if mode == "train":
+            aliases.update(optimizer.gradients(model))
+        if mode != "predict":
+            aliases.update(fetches)
+        self._names = GraphNames(model, graph, aliases)
+        return int(session.run(counter))
+
+    def create_session(self, scaffold: Any, is_first: bool) -> KerasSession:
+        """See `hooked_loop.host.Stage`.
+
+        Variables of the model keep their values; those that hooks made in `begin` get
+        their initial values.
+        """
+        session: KerasSession = self.session
+        if is_first:
+            assert self._collections is not None
+            start.initialise(session, self._variables.again)
+            self._collections.add_saver(self._counter)
+            if scaffold is not None:
+                start.run_scaffold(session, scaffold)
+            session.graph.finalize()
+        return session
+
+    @contextlib.contextmanager
+    def hooks_run(self) -> Iterator[None]:
+        """See `Stage`: the graph is final for hooks, after the first time."""
+        graph = self.session.graph
+        was_final = graph.finalized
+        with (
+            graph.as_default(),
+            self._names.installed(),
+            contextlib.ExitStack() as at_start,
+        ):
+            if self._is_begun:
+                graph.finalize()
+            else:
+                at_start.enter_context(self._variables.made())
+            try:
+                yield
+            finally:
+                self._is_begun = True
+                if not was_final:  # Keras adds to it between steps
+                    graph._unsafe_unfinalize()
+
+    def before_end(self) -> None:
+        """See `Stage`."""
+
+    def after_end(self, hook: Any) -> None:
+        """See `Stage`."""
+
+    def remember(self) -> None:
+        """See `Stage`: the graph keeps the step."""
+
+    def step_aside(self) -> None:
+        """Takes from the graph what hooks look for, until `come_back`."""
+        if self._collections is not None:
+            self._collections.leave()
+
+    def come_back(self) -> None:
+        """Undoes `step_aside`."""
+        if self._collections is not None:
+            self._collections.enter_again()
+
+    def leave(self) -> None:
+        """Removes from the graph's collections what hooks added in `begin`."""
+        if self._collections is not None:
+            self._variables.leave()

@@ -1,0 +1,128 @@
+"""What differs between the native loops in which hooks run."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
+
+
+class Stage(Protocol):
+    """What hooks see: a graph and a session.
+
+    Attributes:
+      session: the session; None before there is one.
+    """
+
+    session: Any
+
+    def create_session(self, scaffold: Any, is_first: bool) -> Any:
+        """Makes and prepares the session; called again in each recovery.
+
+        Args:
+          scaffold: the scaffold of a hook, or None.
+          is_first: whether no session was made before.
+        """
+
+    def hooks_run(self) -> contextlib.AbstractContextManager[Any]:
+        """A context in which methods of hooks are called."""
+
+    def before_end(self) -> None:
+        """Called before the `end` of a hook."""
+
+    def after_end(self, hook: Any) -> None:
+        """Called after the `end` of a hook that did not fail."""
+
+    def remember(self) -> None:
+        """Keeps what the model's next run needs, after a clean finish."""
+
+
+class Host(abc.ABC):
+    """One native loop: how its step is made, and how a stop reaches it.
+
+    A `HookedLoop` calls these methods; the native loop calls `loop.call` in the place
+    of each step. A host is made for one run and not used again.
+
+    Args:
+      model: the Keras model whose loop it is.
+      stage: what hooks see.
+
+    Attributes:
+      model: the Keras model whose loop it is.
+      stage: what hooks see.
+      loop: the hooked loop, from `attach` on.
+      mode: `"train"`, `"test"` or `"predict"`; None before the native loop begins.
+      data_ended: whether the step met the end of the data, so that its error is the
+        native loop's.
+      native_step: an object whose `run` is the native step, for profiles; or None.
+    """
+
+    native_step: Any = None
+
+    def __init__(self, model: Any, stage: Stage) -> None:
+        self.model = model
+        self.stage = stage
+        self.loop: Any = None
+        self.mode: str | None = None
+        self.data_ended = False
+
+    def attach(self, loop: Any) -> None:
+        """Takes the loop; the model may be prepared for it now."""
+        self.loop = loop
+
+    def begin(self, mode: str) -> None:  # noqa: B027 - most hosts see the mode
+        """Called in `on_<mode>_begin` of callbacks."""
+
+    def call(self, args: tuple[Any, ...]) -> Any:
+        """Makes one native step, with the events of hooks around it."""
+        return self.loop.step(args)
+
+    @abc.abstractmethod
+    def prepare(self, args: tuple[Any, ...]) -> None:
+        """Takes what the native loop passes to its step; nothing runs yet."""
+
+    @abc.abstractmethod
+    def open(self) -> int:
+        """Makes the graph on which hooks `begin`; returns the global step."""
+
+    def members(self, hooks: Sequence[Any]) -> list[Any]:
+        """The hooks as `MonitoredSession` gets them."""
+        return [HookWithoutEnd(hook) for hook in hooks]
+
+    @abc.abstractmethod
+    def run(self, monitored: Any) -> Any:
+        """Makes the prepared step in one `run`; returns what the native loop gets."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """Makes this step the last one of the native loop."""
+
+    @abc.abstractmethod
+    def stopped_by(self, error: BaseException) -> Any:
+        """What the native loop gets from a step that a hook has ended by an error.
+
+        Raises:
+          BaseException: `error`, where nothing else ends the native loop.
+        """
+
+    def flush(self) -> None:  # noqa: B027 - most hosts hold nothing back
+        """Delivers events that are held back; called before the first `end`."""
+
+    def failing(self) -> contextlib.AbstractContextManager[Any]:
+        """A context in which the session is closed after a failure."""
+        return contextlib.nullcontext()
+
+    @abc.abstractmethod
+    def step_aside(self) -> None:
+        """A loop inside this one takes the model."""
+
+    @abc.abstractmethod
+    def come_back(self) -> None:
+        """The loop inside has ended; undoes `step_aside`."""
+
+    @abc.abstractmethod
+    def leave(self) -> None:
+        """Gives the model its own methods back and drops what the run held."""

@@ -1,0 +1,234 @@
+"""One run of a native loop with hooks.
+
+TensorFlow's own `MonitoredSession` drives the hooks. So TensorFlow's code decides which
+methods run after which failure, how fetches, feeds and options of several hooks are
+merged, and what happens after an `AbortedError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import compat
+from hookbridge.adapters.hooked_loop import inner_loops, refusals
+from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.adapters.hooked_loop.monitored import (
+    END_OF_DATA,
+    Creator,
+    not_the_end_of_data,
+    scaffold_of,
+)
+from hookbridge.adapters.hooked_loop.states import FitStates
+from hookbridge.patching import InstanceMethods
+
+v1 = tf.compat.v1
+
+_INNERMOST: inner_loops.Innermost[HookedLoop] = inner_loops.Innermost()
+
+
+class HookedLoop:
+    """The state of one run; nothing of it outlives the run.
+
+    Args:
+      host: the native loop.
+
+    Attributes:
+      host: the native loop.
+      hooks: the hooks, in the order of the callback list.
+      is_over: whether the run has ended, cleanly or not.
+      is_aside: whether a loop inside this one has the model.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.hooks: list[Any] = []
+        self.is_over = False
+        self.is_aside = False
+        self.is_in_loop = inner_loops.is_running(host.model)
+        self._monitored: Any = None
+        self._ended = 0
+        _INNERMOST.take(host.model, self)
+        names = inner_loops.STARTERS
+        self._starters = InstanceMethods(
+            host.model, {n: self._starter(n) for n in names if hasattr(host.model, n)}
+        )
+        self._starters.install()
+        host.attach(self)
+
+    @classmethod
+    def join(cls, model: Any, make_host: Callable[[Any], Host]) -> HookedLoop:
+        """The run that waits for the model's next loop; a new one if there is none."""
+        loop = _INNERMOST.of(model)
+        if loop is not None and loop.host.mode is not None:
+            loop.leave()  # its native loop has ended, but nobody called `leave`
+            loop = None
+        return cls(make_host(model)) if loop is None else loop
+
+    def note_begin(self, mode: str) -> None:
+        """The native loop begins: `train`, `test` or `predict`."""
+        self.host.mode = mode
+        self.is_in_loop = inner_loops.is_running(self.host.model)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the run goes on and its hooks have had no event yet."""
+        return self._monitored is None and not self.is_over
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the hooks have begun."""
+        return self._monitored is not None
+
+    # -- steps -----------------------------------------------------------------------
+
+    def call(self, *args: Any) -> Any:
+        """What the native loop calls for every step."""
+        return self.host.call(args)
+
+    def step(self, args: tuple[Any, ...]) -> Any:
+        """Makes a native step as one run of the `MonitoredSession`."""
+        host = self.host
+        host.prepare(args)
+        host.data_ended = False
+        try:
+            if self._monitored is None:
+                self._start()
+            with host.stage.hooks_run():
+                outputs = host.run(self._monitored)
+                if self._monitored.should_stop():
+                    host.stop()
+            return outputs
+        except END_OF_DATA as e:
+            if host.data_ended:
+                raise  # the native loop ends its epoch
+            # The exact type counts, as in a MonitoredSession.
+            if type(e) in END_OF_DATA:
+                host.stop()
+                return host.stopped_by(e)
+            self.fail()
+            raise not_the_end_of_data(e) from e
+        except BaseException:
+            self.fail()
+            raise
+
+    def replay(self) -> bool:
+        """Gives the hooks the events of a step that was made before.
+
+        Returns:
+          Whether a hook has asked for a stop.
+        """
+        with self.host.stage.hooks_run():
+            self.host.run(self._monitored)
+            return bool(self._monitored.should_stop())
+
+    def _start(self) -> None:
+        """Makes the step, then `begin` and `after_create_session`."""
+        host = self.host
+        global_step = host.open()
+        for hook in self.hooks:
+            refusals.check_start(hook, global_step)
+        scaffold = scaffold_of(self.hooks)
+        try:
+            with host.stage.hooks_run():
+                self._monitored = v1.train.MonitoredSession(
+                    session_creator=Creator(host.stage.create_session, scaffold),
+                    hooks=host.members(self.hooks),
+                )
+        except END_OF_DATA as e:
+            raise not_the_end_of_data(e) from e
+
+    # -- ends ------------------------------------------------------------------------
+
+    def end(self, hook: Any) -> None:
+        """The `end` of one hook, after a clean finish."""
+        host = self.host
+        host.flush()
+        if self._monitored is None or self.is_over:
+            return
+        stage = host.stage
+        stage.before_end()
+        try:
+            with stage.hooks_run():
+                hook.end(stage.session)
+        except BaseException:
+            self.fail()
+            raise
+        stage.after_end(hook)
+        self._ended += 1
+        if self._ended == len(self.hooks):
+            self._close()
+
+    def _close(self) -> None:
+        self.host.stage.remember()
+        try:
+            with self.host.stage.hooks_run():
+                self._monitored.close()
+        finally:
+            self.leave()
+
+    def fail(self) -> None:
+        """Closes the session in the handler of an exception, without any `end`."""
+        if self.is_over:
+            return
+        host = self.host
+        try:
+            with host.failing():
+                if self._monitored is not None:
+                    with host.stage.hooks_run():
+                        self._monitored.__exit__(*sys.exc_info())
+                elif host.stage.session is not None:  # `after_create_session` failed
+                    host.stage.session.close()
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Gives the model its own methods back: the run is over."""
+        if self.is_over:
+            return
+        self.is_over = True
+        self._starters.remove()
+        self.host.leave()
+        _INNERMOST.give_back(self.host.model, self)
+        for hook in self.hooks:
+            if isinstance(hook, FitStates):
+                hook.leave()
+
+    # -- loops inside this one -------------------------------------------------------
+
+    def _starter(self, name: str) -> Callable[..., Any]:
+        """A replacement for a model method that starts a loop or a step."""
+        model, original = self.host.model, getattr(self.host.model, name)
+
+        def start(*args: Any, **kwargs: Any) -> Any:
+            is_running = inner_loops.is_running(model)
+            if self.is_in_loop and not is_running:
+                # An exception from elsewhere ended the loop; nobody called `leave`.
+                self.leave()
+            # In a v1 graph, a loop over a generator predicts by `predict_on_batch`.
+            is_own = (
+                self.host.mode is None and not is_running
+            ) or compat.is_called_from("graph_fit_generator")
+            if self.is_over or is_own:
+                return original(*args, **kwargs)
+            with self._aside():
+                return original(*args, **kwargs)
+
+        return start
+
+    @contextlib.contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Leaves the model to a loop inside this one, which may have hooks too."""
+        self.host.step_aside()
+        self._starters.remove()
+        try:
+            with _INNERMOST.aside(self.host.model, self):
+                yield
+        finally:
+            if not self.is_over:
+                self._starters.install()
+                self.host.come_back()
