@@ -1,6 +1,7 @@
 """A model definition file, trained, evaluated and used for predictions in any loop.
 
-Reading order: `settings`, `user_file`, `definition`, `inputs`, `keras_model`; `part`;
+Reading order: `settings`, `user_file`, `definition` (with
+`definition_logs`), `inputs`, `keras_model`; `part`;
 `session_training` with `graph_model` and `graph_optimizer`; `fit_training` with
 `mirrored`; `job`, which chooses between the two; `failures` and `summary`, the
 messages to the user.

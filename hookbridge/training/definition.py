@@ -12,6 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.clone import keras_of
+from hookbridge.training.definition_logs import add_definition_logs
 from hookbridge.training.user_file import find_function, find_guests
 
 # Modes as in `tf.estimator.ModeKeys`.
@@ -175,9 +176,13 @@ class ModelDefinition:
                 continue
             items = find_guests(self.module, name, mode if takes_mode else None)
             try:
-                found += kinds.flatten(items)
+                items = kinds.flatten(items)
             except errors.NotAGuestError as e:
                 raise errors.NotAGuestError(f"{self.where(name)}: {e}") from e
+            for each in filter(kinds.is_callback, items):
+                if name == "callbacks":
+                    add_definition_logs(each)
+            found += items
         return found
 
     def where(self, name: str) -> str:

@@ -61,7 +61,9 @@ class GraphOptimizer:
         # Only an eager optimizer knows the value of its learning rate.
         self._config = dict(definition.optimizer().get_config())
         for name, harmless in _NEW.items():
-            value = self._config.pop(name, None)
+            if name not in self._config:  # as in the older optimizers
+                continue
+            value = self._config.pop(name)
             if harmless is not None and value not in harmless:
                 raise errors.RefusedError(
                     f"{where} has {name}={value!r}, which no optimizer of a graph has; "

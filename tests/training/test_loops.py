@@ -48,14 +48,17 @@ class Notes(tf.keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         note(event="epoch", epoch=epoch, **{{k: float(v) for k, v in logs.items()}})
 
+    def on_train_batch_begin(self, batch, logs=None):
+        note(event="begin", version=batch, batch=logs["batch"], size=logs["size"])
+
     def on_test_begin(self, logs=None):
         note(event="test")
 
+    def on_test_end(self, logs=None):
+        note(event="metrics", **{{k: float(v) for k, v in logs["metrics"].items()}})
+
     def on_predict_batch_end(self, batch, logs=None):
-        outputs = logs["outputs"]
-        if isinstance(outputs, dict):
-            outputs = outputs["predictions"]
-        note(event="predict", shape=list(outputs.shape))
+        note(event="predict", shape=list(logs["predictions"].shape))
 
 
 class Losses(tf.compat.v1.train.SessionRunHook):
@@ -215,6 +218,28 @@ def test_keras_3_with_parameter_servers_is_refused_by_name(
 
 
 @pytest.mark.slow
+def test_an_older_keras_optimizer_trains_alike(
+    noted: Any, fork_server: ForkServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "older.py"
+    text = CHOOSES.format(examples=str(ROOT / "examples"))
+    older = "def optimizer():\n    return tf.keras.optimizers.legacy.SGD(0.1)\n"
+    file.write_text(f"{text}\n\n{older}")
+    found = {}
+    for loop in ("fit", "towers"):
+        done = hookbridge(
+            fork_server,
+            *("train", str(file), f"--loop={loop}", f"--job-dir={tmp_path / loop}"),
+            *(f"--data_dir={noted['fit'][0].parent}/few.csv", "--header_lines=1"),
+            *("--max_steps=5", "--seed=3", "--num_gpus=1"),
+        )
+        assert done.returncode == 0, done.stderr
+        found[loop] = weights(tmp_path / loop, WEIGHTS)
+    for name in WEIGHTS:
+        np.testing.assert_allclose(found["towers"][name], found["fit"][name], atol=2e-5)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS[1:])
 def test_callbacks_see_the_same_logs(noted: Any, loop: str) -> None:
     for event in ("step", "epoch"):
@@ -223,6 +248,21 @@ def test_callbacks_see_the_same_logs(noted: Any, loop: str) -> None:
         for one, two in zip(fit, other, strict=True):
             assert one.keys() <= two.keys()
             assert {k: two[k] for k in one} == pytest.approx(one, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_callbacks_of_a_file_get_the_version_and_the_metrics(
+    noted: Any, loop: str
+) -> None:
+    assert _events(noted, loop, "train", "begin") == [
+        {"version": step, "batch": step % 10, "size": 32} for step in range(20)
+    ]
+    found = _events(noted, loop, "train", "metrics")
+    epochs = _events(noted, loop, "train", "epoch")
+    for one, epoch in zip(found, epochs, strict=True):
+        assert one.keys() == {"loss", "accuracy"}
+        assert one["accuracy"] == pytest.approx(epoch["val_accuracy"], rel=1e-4)
 
 
 @pytest.mark.slow
