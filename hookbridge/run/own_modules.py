@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
 import types
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any
 
+from hookbridge.loops.tasks.local_task import GROUP_STOP
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.guest_classes import Module
 from hookbridge.run import world as worlds
@@ -62,8 +64,12 @@ class Program:
         if not self.entered:
             self.entered = True
             worlds.enter(self.world)
+            # These import TensorFlow, so they must come after `worlds.enter`.
+            if os.environ.get(GROUP_STOP):
+                from hookbridge.run.joining import group_stop
+
+                group_stop.join()
             if self._launch.guests is not None:
-                # This imports TensorFlow, so it must come after `worlds.enter`.
                 from hookbridge.run.joining.install import install as join
 
                 self._party = join(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,23 +15,13 @@ from program_table import RECORDED, REPLICA, printed_losses
 pytestmark = pytest.mark.slow
 
 
-def together() -> str:
-    """The guests that docs/running-tf1.md advises against TensorFlow's endless wait."""
-    page = (ROOT / "docs" / "running-tf1.md").read_text()
-    found = re.search(r"```python\n(# together\.py.*?)```", page, re.DOTALL)
-    assert found is not None
-    return found[1]
-
-
 def test_synchronous_replicas_have_the_losses_of_their_tensorflow(
     tmp_path: Path,
 ) -> None:
     python = [sys.executable, "-m", "hookbridge"]
-    guests = tmp_path / "together.py"
-    guests.write_text(together())
     done = subprocess.run(
         [*python, "cluster", "--tf1-flags", "--num_workers=1", "--",
-         *python, "run", f"--guests={guests}", *REPLICA.command()],
+         *python, "run", *REPLICA.command()],
         cwd=tmp_path,
         env={
             **os.environ,
@@ -55,3 +44,78 @@ def test_synchronous_replicas_have_the_losses_of_their_tensorflow(
     for task in ("chief 0", "worker 0"):
         assert f"[{task}] Training elapsed time" in done.stdout
     assert "[ps 0] job name = ps" in done.stdout
+
+
+# Each of three workers has four towers, and each update takes a gradient of each. In
+# TensorFlow one worker then waits for gradients of others, which have ended.
+TOWERS = """
+import tensorflow as tf
+flags = tf.app.flags
+flags.DEFINE_string("ps_hosts", "", "")
+flags.DEFINE_string("worker_hosts", "", "")
+flags.DEFINE_string("job_name", "", "")
+flags.DEFINE_integer("task_index", 0, "")
+F = flags.FLAGS
+
+def main(_):
+    workers = F.worker_hosts.split(",")
+    own = "/job:worker/task:%d" % F.task_index
+    cluster = tf.train.ClusterSpec({"ps": F.ps_hosts.split(","), "worker": workers})
+    server = tf.train.Server(cluster, job_name=F.job_name, task_index=F.task_index)
+    if F.job_name == "ps":
+        server.join()
+    setter = tf.train.replica_device_setter(worker_device=own, cluster=cluster)
+    with tf.device(setter):
+        step = tf.train.get_or_create_global_step()
+        weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+        optimizer = tf.train.SyncReplicasOptimizer(
+            tf.train.GradientDescentOptimizer(0.1), len(workers), len(workers))
+        towers = []
+        for tower in range(4):
+            with tf.name_scope("tower%d" % tower):
+                loss = (weight - 1.0) ** 2
+                (gradient, _), = optimizer.compute_gradients(loss, [weight])
+                towers.append(gradient)
+        update = optimizer.apply_gradients([(tf.add_n(towers) / 4, weight)], step)
+        hooks = [optimizer.make_session_run_hook(F.task_index == 0),
+                 tf.train.StopAtStepHook(last_step=200)]
+        config = tf.ConfigProto(device_filters=["/job:ps", own])
+        with tf.train.MonitoredTrainingSession(
+                master=server.target, is_chief=F.task_index == 0, hooks=hooks,
+                config=config) as session:
+            while not session.should_stop():
+                session.run(update)
+    print("ended")
+
+tf.app.run()
+"""
+
+
+def test_tasks_of_synchronous_towers_end_together(tmp_path: Path) -> None:
+    program = tmp_path / "towers.py"
+    program.write_text(TOWERS)
+    python = [sys.executable, "-m", "hookbridge"]
+    done = subprocess.run(
+        [*python, "cluster", "--tf1-flags", "--", *python, "run", str(program)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    tasks = ("chief 0", "worker 0", "worker 1")
+    assert sorted(done.stdout.split("\n")[:-1]) == [f"[{t}] ended" for t in tasks]
+
+
+@pytest.mark.parametrize("flag", ["--group_stop", "--no-group-stop"])
+def test_tensorflow_s_own_ending_can_be_had(flag: str) -> None:
+    code = "import os; print(os.environ.get('HOOKBRIDGE_GROUP_STOP'))"
+    done = subprocess.run(
+        [sys.executable, "-m", "hookbridge", "cluster", "--num_workers=0", flag,
+         "--num_ps=0", "--", sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    expected = "1" if flag == "--group_stop" else "None"
+    assert done.stdout == f"[chief 0] {expected}\n"

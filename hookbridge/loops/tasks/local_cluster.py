@@ -19,7 +19,7 @@ from hookbridge.arguments import positive, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
 from hookbridge.loops.tasks.guard import Guard
-from hookbridge.loops.tasks.local_task import LocalTask, Order, Output
+from hookbridge.loops.tasks.local_task import GROUP_STOP, LocalTask, Order, Output
 from hookbridge.loops.tasks.tf1_flags import flags_of
 
 POLL_SECS = 0.05
@@ -39,6 +39,8 @@ class LocalCluster:
       grace_secs: how long a task may take to end after it was told to.
       tf1_flags: whether tasks get their place in the cluster by the flags of TF1
         programs, at the end of their command line, instead of by `TF_CONFIG`.
+      group_stop: whether the tasks of a program of `hookbridge run` end together; else
+        they end as in TensorFlow.
 
     Raises:
       errors.InvalidArgumentError: a number is not a number or out of range, or a flag
@@ -51,6 +53,7 @@ class LocalCluster:
     evaluator: bool = False
     grace_secs: float = 10.0
     tf1_flags: bool = False
+    group_stop: bool = True
 
     def __post_init__(self) -> None:
         """Checks the arguments.
@@ -66,7 +69,7 @@ class LocalCluster:
                     f"Received `{name}={value}`; expected an integer from 0 to "
                     f"{MOST_TASKS}."
                 )
-        for name in ("chief", "evaluator", "tf1_flags"):
+        for name in ("chief", "evaluator", "tf1_flags", "group_stop"):
             if not isinstance(getattr(self, name), bool):
                 raise errors.InvalidArgumentError(
                     f"Received `{name}={getattr(self, name)!r}`; expected a bool."
@@ -93,9 +96,10 @@ class LocalCluster:
 
     def _told(self, config: ClusterConfig, command: Sequence[str]) -> Order:
         """The command of a task, with its place as flags or as `TF_CONFIG`."""
+        together = {GROUP_STOP: "1"} if self.group_stop else {}
         if self.tf1_flags:
-            return Order([*command, *flags_of(config)], None)
-        return Order([*command], config.to_json())
+            return Order([*command, *flags_of(config)], together)
+        return Order([*command], {"TF_CONFIG": config.to_json(), **together})
 
     def run(self, command: Sequence[str]) -> int:
         """Runs `command` once for each task, which is told its place, until all end.

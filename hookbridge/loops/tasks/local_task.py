@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
 from typing import IO, NamedTuple
 
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
+
+# Set in tasks whose programs are to end together; `hookbridge run` reads it.
+GROUP_STOP = "HOOKBRIDGE_GROUP_STOP"
 
 
 class Output:
@@ -56,10 +58,15 @@ class Output:
 
 
 class Order(NamedTuple):
-    """The command of a task, and its `TF_CONFIG`; None if flags tell it its place."""
+    """What a task runs.
+
+    Attributes:
+      command: program and arguments.
+      environment: variables for it alone.
+    """
 
     command: list[str]
-    tf_config: str | None
+    environment: dict[str, str]
 
 
 class LocalTask:
@@ -84,7 +91,7 @@ class LocalTask:
         # it, and Ctrl-C reaches it only once, from the launcher.
         self.process = subprocess.Popen(
             order.command,
-            env=_environment(order.tf_config),
+            env={**_inherited(), **order.environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -129,7 +136,7 @@ def _copy(source: IO[str], name: str, output: Output) -> None:
         output.write(f"[{name}] {line.rstrip()}")
 
 
-def _environment(tf_config: str | None) -> Mapping[str, str]:
-    told = {} if tf_config is None else {"TF_CONFIG": tf_config}
-    others = {name: v for name, v in os.environ.items() if name != "TF_CONFIG"}
-    return {**others, **told, "PYTHONUNBUFFERED": "1"}
+def _inherited() -> dict[str, str]:
+    mine = ("TF_CONFIG", GROUP_STOP)
+    others = {name: v for name, v in os.environ.items() if name not in mine}
+    return {**others, "PYTHONUNBUFFERED": "1"}

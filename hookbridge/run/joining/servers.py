@@ -21,6 +21,8 @@ def follow() -> None:
 
     server = tf.distribute.Server
     init = server.__init__
+    if getattr(init, "__qualname__", "").startswith(follow.__name__):
+        return  # it is followed already
     ours: list[str] = []
 
     def followed(self: Any, *args: Any, **named: Any) -> None:
