@@ -29,7 +29,7 @@ FIELDS = {
     "grace_secs": "Seconds a task may take to end after it was told to.",
     "tf1_flags": "Tell tasks by --ps_hosts, --worker_hosts, --job_name and "
     "--task_index at the end of the command, not by TF_CONFIG; the chief is worker 0.",
-    "group_stop": "Tasks of `hookbridge run PROGRAM` end as in TensorFlow, where one may "
+    "group_stop": "Tasks of `hookbridge run FILE` end as in TensorFlow, where one may "
     "wait for the others for ever.",
 }
 LEAST = {"num_workers": 0, "num_ps": 0, "grace_secs": 0.0}

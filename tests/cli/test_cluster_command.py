@@ -253,7 +253,7 @@ BAD = {
     "no_command": ([], "expected one after `--`"),
     "no_program": (["--", "no-such-program-here"], "cannot be found or run"),
     "nobody": (["--nochief", "--num_workers=0", "--", "true"], "a chief or a worker"),
-    "workers": (["--num_workers=-1", "--", "true"], "--num_workers=-1"),
+    "workers": (["--num_workers=-1", "--", "true"], "--num_workers: received -1"),
 }
 
 
