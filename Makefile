@@ -4,6 +4,7 @@
 #   make demo       train the digits classifier in both loops
 #   make test       lint, docs, then all tests on TF 2.15.1 and on the newest TF
 #   make test-fast  the tests for daily work: newest TF, one Keras, no processes
+#   make fuzz       an hour of random lists of guests in both loops (FUZZ_FLAGS)
 #   make lint       ruff, mypy and the import contracts
 #   make docs       the documentation site, built strictly into build/site
 #   make release    build and check the packages, and try the wheel on both TFs
@@ -12,7 +13,7 @@
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-fast lint docs release clean
+.PHONY: help demo test test-fast fuzz lint docs release clean
 .DEFAULT_GOAL := help
 
 NEWEST := .venv/newest
@@ -21,6 +22,7 @@ PACKAGING := setup.py pyproject.toml
 PIP_FLAGS := --quiet --disable-pip-version-check
 DEMO_FLAGS ?=
 PYTEST_FLAGS ?= -q
+FUZZ_FLAGS ?= --secs=3600
 
 # TF 2.15.1 exists for Python 3.9 to 3.11, the newest TF for 3.10 to 3.13: the
 # first choices cover both ends of what the package supports.
@@ -38,6 +40,11 @@ help:
 
 demo: $(NEWEST)/.installed
 	$(NEWEST)/bin/python -m hookbridge demo $(DEMO_FLAGS)
+
+# Differences are printed as short programs; 30 seconds of the same are in `make test`.
+fuzz: $(NEWEST)/.installed
+	cd tests && PYTHONPATH=..:helpers:adapters/helpers:differential \
+	    ../$(NEWEST)/bin/python differential/fuzz.py $(FUZZ_FLAGS)
 
 lint: $(NEWEST)/.installed
 	$(NEWEST)/bin/ruff check .

@@ -79,6 +79,7 @@ EXTRAS = {
     "test": [
         "pytest>=8",
         "pytest-timeout>=2.3",
+        "hypothesis>=6.100",
         "build>=1.2",
         "setuptools>=70",
         # As in `tensorboard`.

@@ -48,6 +48,7 @@ SECONDS = {
     "tests/chaos": (76, 59),
     "tests/cli": (101, 84),
     "tests/data_rows": (6, 10),
+    "tests/differential": (40, 20),
     "tests/estimator": (154, 132),
     "tests/examples": (9, 9),
     "tests/loops": (4, 5),

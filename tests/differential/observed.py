@@ -1,0 +1,232 @@
+"""What can be seen of a run with guests, natively and through hookbridge, compared."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hook_hosts
+import numpy as np
+import user_guests
+from callback_loops import fit, session_loop
+
+import hookbridge as hb
+
+NUMBERS = (bool, int, float, np.number, np.ndarray)
+# Attributes that a callback of either loop has for itself.
+_OF_THE_HOST = ("params", "model", "validation_data", "supports_tf_logs")
+
+
+def guests_of(codes: Sequence[str], folder: Path, keras: Any) -> list[Any]:
+    """The guests that the expressions make."""
+    folder.mkdir()
+    names = {
+        "folder": folder,
+        "k": keras,
+        "hb": hb,
+        "v1": hook_hosts.v1,
+        "train": hook_hosts.v1.train,
+        "G": user_guests,
+    }
+    return [eval(code, names) for code in codes]
+
+
+def callbacks_seen(
+    codes: Sequence[str], folder: Path, keras: Any, *, natively: bool, **options: Any
+) -> dict[str, Any]:
+    """Callbacks in `Model.fit`, or in a session loop of the same model."""
+    guests = guests_of(codes, folder, keras)
+    seen: dict[str, Any] = {}
+    with _error_in(seen):
+        if natively:
+            loop = fit(keras, guests, **options)
+        else:
+            loop = session_loop(guests, missing_metric="warn", **options)
+        seen |= {"history": loop.history, "weights": loop.weights, "steps": loop.steps}
+    seen["guests"] = [_numbers(guest) for guest in guests]
+    seen["files"] = _files(folder)
+    return seen
+
+
+def hooks_seen(
+    codes: Sequence[str], folder: Path, keras: Any, *, natively: bool
+) -> dict[str, Any]:
+    """Hooks in a `MonitoredTrainingSession`, or in `fit` of the same model."""
+    guests = guests_of(codes, folder, keras)
+    watcher = _Watcher()
+    end = hook_hosts.v1.train.StopAtStepHook(last_step=hook_hosts.STEPS)
+    seen: dict[str, Any] = {}
+    with hook_hosts.tf_log() as lines, _error_in(seen):
+        if natively:
+            hook_hosts.in_session([watcher, *guests, end])
+        else:
+            hook_hosts.in_fit(keras, [watcher, *guests, end])
+    seen["events"], seen["losses"] = watcher.events, watcher.losses
+    seen["lines"] = [_line(line) for line in lines if line.startswith("loss = ")]
+    seen["values"] = [_final_value(guest) for guest in guests]
+    seen["files"] = _files(folder)
+    return seen
+
+
+class _Watcher(hook_hosts.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Writes down events and losses."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.losses: list[float] = []
+
+    def begin(self) -> None:
+        self.events.append("begin")
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self.events.append("after_create_session")
+
+    def before_run(self, run_context: Any) -> Any:
+        self.events.append("before_run")
+        return hook_hosts.v1.train.SessionRunArgs("loss:0")
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.events.append("after_run")
+        self.losses.append(float(run_values.results))
+
+    def end(self, session: Any) -> None:
+        self.events.append("end")
+
+
+def _final_value(guest: Any) -> Any:
+    with contextlib.suppress(AttributeError):
+        return guest.final_ops_values
+    return None
+
+
+@contextlib.contextmanager
+def _error_in(seen: dict[str, Any]) -> Any:
+    """Notes the error of a run; the log of hookbridge stays quiet."""
+    logging.getLogger("absl").setLevel(logging.CRITICAL)
+    seen["error"] = ""
+    try:
+        yield
+    except Exception as e:
+        seen["error"] = f"{type(e).__name__}: {str(e)[:300]}"
+
+
+def _numbers(guest: Any) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in vars(guest).items()
+        if isinstance(value, NUMBERS) and not name.startswith("_")
+        if name not in _OF_THE_HOST
+    }
+
+
+def _line(line: str) -> list[Any]:
+    """The numbers of a line of `LoggingTensorHook`."""
+    return [float(part.partition(" = ")[2]) for part in line.split(", ")]
+
+
+def _files(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.suffix == ".csv":
+            with path.open() as file:
+                rows = list(csv.reader(file))
+            found[name] = [[_as_number(cell) for cell in row] for row in rows]
+        elif path.suffix == ".h5":
+            found[name] = _arrays(path)
+        elif path.suffix == ".index":
+            values = hook_hosts.read_checkpoint(str(path.with_suffix("")))
+            found[name] = dict(sorted(values.items()))
+        elif path.is_dir() and list(path.glob("events.*")):
+            scalars = hook_hosts.read_scalars(path)
+            found[name] = [
+                (step, tag, 0.0 if tag == "global_step/sec" else value)
+                for step, tag, value in scalars
+            ]
+    return found
+
+
+def _as_number(cell: str) -> Any:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+def _arrays(path: Path) -> list[Any]:
+    """The weights in a file, the larger ones first.
+
+    Their places may differ, and Keras 2 adds optimizer and metrics, which a callback in
+    a session saves as `.h5` or in the checkpoint.
+    """
+    arrays: list[Any] = []
+
+    def add(name: str, item: Any) -> None:
+        others = "optimizer" in name or "metric" in name
+        if isinstance(item, h5py.Dataset) and not others:
+            arrays.append(np.asarray(item))
+
+    with h5py.File(path) as file:
+        file.visititems(add)
+    return sorted(arrays, key=lambda array: (array.ndim, array.tolist()), reverse=True)
+
+
+def differences(ours: Any, native: Any, place: str = "") -> list[str]:
+    """The places at which two observations differ, with both values."""
+    if isinstance(native, Mapping) and isinstance(ours, Mapping):
+        if list(ours) != list(native):
+            return [f"{place}: {list(ours)} instead of {list(native)}"]
+        return [
+            difference
+            for key in native
+            for difference in differences(ours[key], native[key], f"{place}.{key}")
+        ]
+    if isinstance(native, (list, tuple)) and isinstance(ours, (list, tuple)):
+        if len(ours) == len(native):
+            return [
+                difference
+                for i, (a, b) in enumerate(zip(ours, native, strict=True))
+                for difference in differences(a, b, f"{place}[{i}]")
+            ]
+    elif isinstance(native, NUMBERS) and isinstance(ours, NUMBERS):
+        if _close(ours, native):
+            return []
+    elif ours == native:
+        return []
+    return [f"{place}: {ours} instead of {native}"]
+
+
+def _close(ours: Any, native: Any) -> bool:
+    if np.shape(ours) != np.shape(native):
+        return False
+    return np.allclose(
+        np.asarray(ours, "float64"),
+        np.asarray(native, "float64"),
+        rtol=1e-4,
+        atol=1e-6,
+        equal_nan=True,
+    )
+
+
+def program(
+    seen: Callable[..., Any], codes: Sequence[str], keras: str, options: Any
+) -> str:
+    """A program that shows both; it finds this module by `PYTHONPATH`."""
+    lines = [
+        f"import pathlib, pprint, tempfile, {keras} as keras",
+        f"from observed import {seen.__name__} as seen, differences",
+        "codes = [",
+        *(f"    {code!r}," for code in codes),
+        "]",
+        f"options = {options!r}",
+        "folder = pathlib.Path(tempfile.mkdtemp())",
+        "ours = seen(codes, folder / 'a', keras, natively=False, **options)",
+        "native = seen(codes, folder / 'b', keras, natively=True, **options)",
+        "pprint.pprint(differences(ours, native))",
+    ]
+    return "\n".join(lines)
