@@ -15,6 +15,7 @@ from types import ModuleType
 from hookbridge import errors, names
 from hookbridge.cli import version
 from hookbridge.cli.parser import Parser
+from hookbridge.cli.streams import open_closed
 
 # Name -> module with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and run(values). It
 # may have NOTE, and RUNS_A_COMMAND: what follows its own flags is a command line.
@@ -52,6 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
       141 if the reader of the output has gone. `cluster` and `run` return the exit
       code of what they ran.
     """
+    open_closed()
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--version"]:
         print(version.text())

@@ -190,6 +190,42 @@ def test_no_task_outlives_its_launcher(name: str, tmp_path: Path) -> None:
     wait_until_nobody_runs(tmp_path)
 
 
+def test_no_task_outlives_its_launcher_and_its_guard(tmp_path: Path) -> None:
+    process = cluster("time.sleep(600)", tmp_path, "--num_workers=1", "--num_ps=0")
+    wait_for(tmp_path, "*.pid", 2)
+    listed = subprocess.run(
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process.pid)],
+        capture_output=True,
+        text=True,
+    )
+    (guard,) = (ln for ln in listed.stdout.splitlines() if "guard.py" in ln)
+    for pid in (int(guard.split()[0]), process.pid):
+        os.kill(pid, signal.SIGKILL)
+    wait_until_nobody_runs(tmp_path)
+    finished(process)
+
+
+def test_a_task_gets_one_sigterm_when_its_launcher_is_killed(tmp_path: Path) -> None:
+    code = """
+import signal
+def save(number, frame):
+    with open(folder / f"{task}.saves", "a") as file: file.write("x")
+signal.signal(signal.SIGTERM, save)
+child = __import__("subprocess").Popen(["sleep", "600"])
+(folder / f"child of {task}.pid").write_text(str(child.pid))
+child.wait()
+time.sleep(1)
+(folder / f"{task}.saved").touch()
+"""
+    process = cluster(code, tmp_path, "--num_workers=0", "--num_ps=0")
+    wait_for(tmp_path, "child*.pid", 1)
+    process.kill()
+    wait_until_nobody_runs(tmp_path)
+    finished(process)
+    assert (tmp_path / "chief 0.saves").read_text() == "x"
+    assert (tmp_path / "chief 0.saved").exists()
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_during_the_clean_up(name: str, tmp_path: Path) -> None:
     code = """
@@ -218,6 +254,8 @@ for _ in range(4000): os.write(1, ("\u00e9" * 50 + "\\n").encode())
 OUTPUTS = {
     "nobody_reads": ("| head -1; exit ${PIPESTATUS[0]}", {}),
     "full_disk": ("> /dev/full", {}),
+    "closed": (">&-", {}),
+    "both_closed": (">&- 2>&-", {}),
     "encoding": ("| cat; exit ${PIPESTATUS[0]}", {"PYTHONIOENCODING": "ascii:strict"}),
 }
 
@@ -244,7 +282,7 @@ def test_output_that_cannot_be_written_stops_no_task(case: str, tmp_path: Path) 
     assert len(list(tmp_path.glob("*.done"))) == 3
     assert_nobody_left(tmp_path, "chief 0", "worker 0", "worker 1")
     dropped = err.count(b"output of the tasks cannot be written")
-    assert dropped == (case != "encoding")
+    assert dropped == (case in ("nobody_reads", "full_disk"))
     if case == "encoding":
         assert out.count(b"\\xe9" * 50) == 3 * 4000
 
@@ -295,3 +333,12 @@ def test_tensorflow_servers_meet_in_the_cluster(tmp_path: Path) -> None:
     assert status == 0, err
     assert sorted(out.splitlines()) == ["[chief 0] twice 42", "[worker 0] twice 42"]
     assert_nobody_left(tmp_path, "chief 0", "worker 0", "ps 0")
+
+
+@pytest.mark.parametrize("command", ["docs index", "doctor setup.py", "--help"])
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
+def test_commands_end_well_without_their_streams(command: str, closed: str) -> None:
+    line = f"{shlex.quote(sys.executable)} -m hookbridge {command} {closed}"
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(["bash", "-c", line], cwd=root, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -4,11 +4,17 @@ The launcher starts this file as a process of its own and writes to its input: `
 a process group that it has started, `-PID` for a group that is empty, `done` at its own
 end. An input that ends without `done` means that the launcher was killed. The file
 imports only the standard library, so that it starts fast.
+
+On Linux the system itself sends SIGTERM to a task whose launcher has died, so that no
+task stays if the guard is killed too. The guard then ends what the tasks have started,
+and tasks that do not end.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import glob
 import os
 import signal
 import subprocess
@@ -16,6 +22,9 @@ import sys
 import time
 
 POLL_SECS = 0.05
+_SIGNAL_OF_PARENTS_DEATH = 1  # PR_SET_PDEATHSIG
+# Found before a fork, after which nothing may be loaded.
+_PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 
@@ -56,6 +65,18 @@ class Guard:
             self._process.stdin.flush()
 
 
+def end_with_launcher(launcher: int) -> None:
+    """Ties the life of this new process to that of its launcher, on Linux.
+
+    Args:
+      launcher: the launcher's process number.
+    """
+    if _PRCTL is not None:
+        _PRCTL(_SIGNAL_OF_PARENTS_DEATH, int(signal.SIGTERM))
+        if os.getppid() != launcher:  # it died before this call
+            os._exit(128 + signal.SIGTERM)
+
+
 def has_members(group: int) -> bool:
     """Whether a process group has any process."""
     with contextlib.suppress(ProcessLookupError):
@@ -84,12 +105,26 @@ def main(grace_secs: float) -> None:
         else:
             groups.add(int(word))
     for group in groups:
-        send(group, signal.SIGTERM)
+        if _PRCTL is None:
+            send(group, signal.SIGTERM)
+        else:
+            # The system has told the task itself. A second SIGTERM would end it before
+            # it has saved.
+            _terminate_children(group)
     deadline = time.monotonic() + grace_secs
     while any(map(has_members, groups)) and time.monotonic() < deadline:
         time.sleep(POLL_SECS)
     for group in groups:
         send(group, signal.SIGKILL)
+
+
+def _terminate_children(group: int) -> None:
+    """Sends SIGTERM to all of a process group but its leader."""
+    for path in glob.glob("/proc/[0-9]*"):
+        pid = int(os.path.basename(path))
+        with contextlib.suppress(OSError):
+            if pid != group and os.getpgid(pid) == group:
+                os.kill(pid, signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ import contextlib
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -19,10 +17,13 @@ from hookbridge.arguments import positive, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
 from hookbridge.loops.tasks.guard import Guard
-from hookbridge.loops.tasks.local_task import GROUP_STOP, LocalTask, Order, Output
+from hookbridge.loops.tasks.local_task import GROUP_STOP, LocalTask, Order, Outputs
 from hookbridge.loops.tasks.tf1_flags import flags_of
 
 POLL_SECS = 0.05
+# How long the output of ended tasks may take: a process that has left its group may
+# hold it open.
+DRAIN_SECS = 1.0
 # Far above what one machine can run; `--num_workers=99999999` is a slip.
 MOST_TASKS = 1000
 
@@ -130,23 +131,20 @@ class LocalCluster:
             )
         tasks: list[LocalTask] = []
         guard = Guard(self.grace_secs)
-        outputs = Output(sys.stdout), Output(sys.stderr)
+        outputs = Outputs()
         with _forwarded_signals(tasks) as received:
             try:
                 # A task is in the list at once, so that a failure here ends it too.
                 for config in self.configs():
                     if not received:
-                        tasks.append(
-                            LocalTask(config, self._told(config, command), outputs)
-                        )
+                        tasks.append(outputs.start(config, self._told(config, command)))
                         guard.watch(tasks[-1].process.pid)
-                return _wait(tasks, received, self.grace_secs, guard)
+                return _wait(tasks, outputs, received, self.grace_secs, guard)
             finally:
                 # After a signal, `_wait` has given the tasks their time already.
-                _end(tasks, 0.0 if received else self.grace_secs)
+                _end(tasks, outputs, 0.0 if received else self.grace_secs)
                 guard.close()
-                for output in outputs:
-                    output.close()
+                outputs.close()
 
 
 def free_ports(count: int) -> list[int]:
@@ -159,7 +157,11 @@ def free_ports(count: int) -> list[int]:
 
 
 def _wait(
-    tasks: list[LocalTask], received: list[int], grace_secs: float, guard: Guard
+    tasks: list[LocalTask],
+    outputs: Outputs,
+    received: list[int],
+    grace_secs: float,
+    guard: Guard,
 ) -> int:
     deadline: float | None = None
     while True:
@@ -180,23 +182,22 @@ def _wait(
             for task, code in zip(tasks, codes, strict=True)
         ):
             return 0
-        time.sleep(POLL_SECS)
+        outputs.wait(POLL_SECS)
 
 
-def _end(tasks: list[LocalTask], grace_secs: float) -> None:
+def _end(tasks: list[LocalTask], outputs: Outputs, grace_secs: float) -> None:
     """Ends tasks that still run: with SIGTERM first, then with SIGKILL."""
     if grace_secs:
         for task in tasks:
             if task.exit_code is None:
                 task.send(signal.SIGTERM)
     deadline = time.monotonic() + grace_secs
-    for task in tasks:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            task.process.wait(max(0.0, deadline - time.monotonic()))
+    while time.monotonic() < deadline and any(t.exit_code is None for t in tasks):
+        outputs.wait(POLL_SECS)
     for task in tasks:
         task.send(signal.SIGKILL)  # also to processes that an ended task left behind
         task.process.wait()
-        task.drain()
+    outputs.drain(tasks, DRAIN_SECS)
 
 
 @contextlib.contextmanager

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import re
+import selectors
 import subprocess
 import sys
-import threading
+import time
+from collections.abc import Iterable
 from typing import IO, NamedTuple
 
 from hookbridge.cluster import ClusterConfig
@@ -14,6 +18,7 @@ from hookbridge.loops.tasks import guard as guard_lib
 
 # Set in tasks whose programs are to end together; `hookbridge run` reads it.
 GROUP_STOP = "HOOKBRIDGE_GROUP_STOP"
+_CHUNK = 1 << 16
 
 
 class Output:
@@ -22,25 +27,26 @@ class Output:
     A task must not wait for ever because nobody reads its lines, or the disk is full.
     """
 
-    _lock = threading.Lock()  # one line at a time, for all tasks and streams
-
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str] | None) -> None:
         self._stream = stream
-        self._failed = False
+        self._failed = stream is None  # it was closed: nobody wants the lines
 
     def write(self, line: str) -> None:
         """Writes a line; characters outside the stream's encoding are escaped."""
+        if self._stream is None:
+            return
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
         text = line.encode(encoding, "backslashreplace").decode(encoding)
-        with self._lock:
-            try:
-                self._stream.write(f"{text}\n")
-                self._stream.flush()
-            except (OSError, ValueError) as e:
-                self._note(e)
+        try:
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
+        except (OSError, ValueError) as e:
+            self._note(e)
 
     def close(self) -> None:
         """Drops text that cannot be written; else the interpreter's end would fail."""
+        if self._stream is None:
+            return
         try:
             self._stream.flush()
         except (OSError, ValueError):
@@ -50,7 +56,7 @@ class Output:
     def _note(self, error: Exception) -> None:
         if not self._failed:
             self._failed = True
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
                 sys.stderr.write(
                     "hookbridge: output of the tasks cannot be written and is "
                     f"dropped: {error}\n"
@@ -70,7 +76,7 @@ class Order(NamedTuple):
 
 
 class LocalTask:
-    """One process of the cluster, and the threads that pass on its output.
+    """One process of the cluster.
 
     Attributes:
       serves: whether it is a parameter server.
@@ -95,17 +101,15 @@ class LocalTask:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
             start_new_session=True,
+            preexec_fn=functools.partial(guard_lib.end_with_launcher, os.getpid()),
         )
         sources = (self.process.stdout, self.process.stderr)
-        self._threads = [
-            threading.Thread(target=_copy, args=(source, name, output), daemon=True)
+        self.streams = [
+            _Stream(source, name, output)
             for source, output in zip(sources, outputs, strict=True)
+            if source is not None
         ]
-        for thread in self._threads:
-            thread.start()
 
     def send(self, number: int) -> None:
         """Sends a signal to the task and all that it started."""
@@ -125,15 +129,73 @@ class LocalTask:
         self.is_empty = not guard_lib.has_members(self.process.pid)
         return self.is_empty
 
-    def drain(self) -> None:
-        """Waits until the task's output has been passed on, at most 1 s per stream."""
-        for thread in self._threads:
-            thread.join(timeout=1.0)
+
+class _Stream:
+    """What a task writes to one stream, passed on line by line."""
+
+    def __init__(self, source: IO[bytes], name: str, output: Output) -> None:
+        os.set_blocking(source.fileno(), False)
+        self.source = source
+        self._name = name
+        self._output = output
+        self._rest = b""
+
+    def pass_on(self) -> bool:
+        """Passes on the lines that are there; returns whether more may come."""
+        try:
+            read = os.read(self.source.fileno(), _CHUNK)
+        except BlockingIOError:
+            return True
+        *lines, self._rest = re.split(rb"\r\n|\r(?!$)|\n", self._rest + read)
+        if not read and self._rest:
+            lines.append(self._rest)
+        for line in lines:
+            text = line.decode(errors="replace").rstrip()
+            self._output.write(f"[{self._name}] {text}")
+        return bool(read)
 
 
-def _copy(source: IO[str], name: str, output: Output) -> None:
-    for line in source:
-        output.write(f"[{name}] {line.rstrip()}")
+class Outputs:
+    """Passes on the output of all tasks, on the thread that waits for them.
+
+    The launcher has no other thread: the system would take the end of each thread for
+    the end of the parent of its tasks (`guard.end_with_launcher`).
+    """
+
+    def __init__(self) -> None:
+        self._to = Output(sys.stdout), Output(sys.stderr)
+        self._selector = selectors.DefaultSelector()
+
+    def start(self, config: ClusterConfig, order: Order) -> LocalTask:
+        """Starts a task."""
+        task = LocalTask(config, order, self._to)
+        for stream in task.streams:
+            self._selector.register(stream.source, selectors.EVENT_READ, stream)
+        return task
+
+    def wait(self, secs: float) -> None:
+        """Passes on what is there, or comes within this time."""
+        if not self._selector.get_map():
+            time.sleep(secs)
+            return
+        for key, _ in self._selector.select(secs):
+            if not key.data.pass_on():
+                self._selector.unregister(key.fileobj)
+
+    def drain(self, tasks: Iterable[LocalTask], secs: float) -> None:
+        """Waits until the output of ended tasks has been passed on."""
+        deadline = time.monotonic() + secs
+        streams = [stream for task in tasks for stream in task.streams]
+        while time.monotonic() < deadline and any(
+            stream.source in self._selector.get_map() for stream in streams
+        ):
+            self.wait(deadline - time.monotonic())
+
+    def close(self) -> None:
+        """Ends what is written to."""
+        self._selector.close()
+        for output in self._to:
+            output.close()
 
 
 def _inherited() -> dict[str, str]:
