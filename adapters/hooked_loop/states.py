@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.live_session.variables import as_int
-from hookbridge.adapters.state.files import CallbackState
+from hookbridge.adapters.state.files import CallbackState, Part, Saved
 from hookbridge.patching import assign
 
 v1 = tf.compat.v1
@@ -35,72 +35,79 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored if the
     model was restored from that hook's directory, as in a session loop. It is written
     before its checkpoint, so that no checkpoint is without state if the process is
-    killed. `before_run` of the next step writes it again: by then the callbacks have
-    had all events of the checkpoint's step.
+    killed. It is written again when the callbacks have had all events of the
+    checkpoint's step: `before_run` of the next step does so, or `end`.
 
     Args:
       hook: the `CheckpointSaverHook`.
       before: the callbacks that come before it in the list.
-      after: those that come after it.
+      after: those that come after it; they begin later.
     """
 
     def __init__(self, hook: Any, before: Sequence[Any], after: Sequence[Any]) -> None:
         self._hook = hook
-        self._parts = (tuple(before), tuple(after))
         self._listener = _Listener(self)
-        self._states: list[CallbackState] = []
+        self._state = CallbackState()
+        self._before, self._after = self._state.add(before), self._state.add(after)
+        self._found: Saved | None = None
+        self._waits = False
         self._saved: tuple[str, int] | None = None
 
     def on_train_begin(self, model: Any) -> None:
         """Called in the hook's place: the callbacks before it have begun."""
-        self._states, self._saved = [], None
-        self._from = self._checkpoint(model)
-        self._add(self._parts[0])
+        self._saved, self._waits = None, True
+        prefix = self._checkpoint(model)
+        self._found = None if prefix is None else self._state.read(prefix)
+        self._begin(self._before)
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
-        assign(self._hook, _listeners=[*self._hook._listeners, self._listener])
+        self._hook._listeners = [*self._hook._listeners, self._listener]
 
     def on_epoch_begin(self) -> None:
         """Called in the hook's place: the callbacks after it have begun too."""
-        if len(self._states) == 1:
-            self._add(self._parts[1])
+        if self._waits:
+            self._waits = False
+            self._begin(self._after)
 
-    def _add(self, callbacks: Sequence[Any]) -> None:
-        state = CallbackState(callbacks, lambda: None, group=len(self._states))
-        self._states.append(state)
-        if self._from is not None:
-            state.restore(self._from[0])
+    def _begin(self, part: Part) -> None:
+        part.begin()
+        if self._found is not None:
+            part.restore(self._found)
 
-    def _checkpoint(self, model: Any) -> tuple[str, int] | None:
+    def _checkpoint(self, model: Any) -> str | None:
         """The checkpoint the model was restored from, if this hook wrote it."""
         prefix, step = _RESTORED.get(model, ("", -1))
         folder = getattr(self._hook, "_checkpoint_dir", None)
         if not prefix or folder is None or _iterations(model) != step:
             return None
         same = os.path.abspath(os.path.dirname(prefix)) == os.path.abspath(folder)
-        return (prefix, step) if same else None
+        return prefix if same else None
 
     def before_run(self, run_context: Any) -> None:
         """Writes again: the callbacks have had all events of the checkpoint's step."""
-        self._write()
+        self.rewrite()
         self._saved = None
+
+    def end(self, session: Any) -> None:
+        """Writes again: there is no further step."""
+        self.rewrite()
 
     def saving(self, step: int) -> None:
         """Called before the hook writes a checkpoint."""
         self._saved = (f"{self._hook._save_path}-{step}", step)
-        self._write()
+        self.rewrite()
 
     def saved(self, step: int) -> None:
         """Called after the hook has written a checkpoint."""
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
-        if path:
+        if path and self._saved != (path, step):
             self._saved = (path, step)
-            self._write()  # there may be no further step
+            self.rewrite()
 
-    def _write(self) -> None:
-        if self._saved is not None:
-            for state in self._states:
-                state.save(*self._saved)
+    def rewrite(self) -> None:
+        """Writes the present state beside the checkpoint of the last step, if any."""
+        if self._saved is not None and not self._waits:
+            self._state.save(*self._saved)
 
     def leave(self) -> None:
         """Takes the listener off the hook."""

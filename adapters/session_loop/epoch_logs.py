@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from hookbridge.adapters.session_graph.fetches import StepFetch
@@ -40,6 +40,11 @@ class EpochLogs:
         # would cost more.
         self._pending: list[Any] = []
         self._fetch: StepFetch | None = None
+
+    @property
+    def keys(self) -> Collection[str]:
+        """The entries whose means are kept."""
+        return self._means.keys()
 
     def begin_epoch(self, session: Any, kept: LoopState | None = None) -> None:
         """Forgets the last epoch.

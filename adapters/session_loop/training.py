@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Any
 
 from absl import logging
@@ -17,13 +18,15 @@ from hookbridge.adapters.session_graph.fetches import FetchPlan, StepFetch
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.adapters.session_loop import checks as callback_checks
-from hookbridge.adapters.session_loop import monitors
+from hookbridge.adapters.session_loop import monitors, values
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import SIZE
 from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.slow import BatchTimer
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
-from hookbridge.adapters.session_state.keeper import StateKeeper
+from hookbridge.adapters.session_loop.validation_run import ValidationRun
+from hookbridge.adapters.session_state import keeper as state_keeper
+from hookbridge.adapters.session_state.loop_state import LoopState
 
 
 class Phase(enum.Enum):
@@ -44,8 +47,6 @@ class TrainRun(SessionRun):
 
     Attributes:
       metrics: the keys of `logs`.
-      checkpoint_dir: the directory of the job's checkpoints, or None if this process
-        cannot know it.
     """
 
     def __init__(
@@ -58,18 +59,20 @@ class TrainRun(SessionRun):
             config.logs, monitors.monitored(config.callbacks), graph
         )
         self._plan = FetchPlan(counter, sources, steps)
-        self._epochs = TrainingEpochs(self, sources)
-        self._clock, self._logs = self._epochs.clock, self._epochs.logs
+        self._validation = ValidationRun(self)
         self.metrics = [s.key for s in sources if s.key != SIZE]
         if "loss" not in self.metrics:
             monitors.warn_without_loss(config)
         self._rates = learning_rate.find(graph, config.learning_rate)
-        validation = self._epochs.validation
-        self.make_model(
-            self.metrics, self._rates, validation.run if validation else None
+        evaluate = self._validation.run if self._validation else None
+        self.make_model(self.metrics, self._rates, evaluate)
+        live_rates = self.model.live_link.rates
+        self._epochs = TrainingEpochs(
+            config.steps_per_epoch, sources, live_rates, self.deliver, self._validated
         )
+        self._clock, self._logs = self._epochs.clock, self._epochs.logs
         # The rates that this group feeds: all overridden ones of the session, or none.
-        self._feeds = self.model.live_link.rates.feeds
+        self._feeds = live_rates.feeds
         # The one learning rate, if the loop may feed it.
         self._fed_rate = learning_rate.placeholder(self._rates)
         self._phase = _LOOK
@@ -81,11 +84,10 @@ class TrainRun(SessionRun):
         self._plain: Step | None = None
         self._batch_begin = self._batch_end = True  # whether any are wanted
         self._without_update = 0  # runs that did not move the global step
-        self._was_at = 0  # the step before a recovery
         self._coord: Any = None
         estimator_stack.collect_saver(graph)
-        self.checkpoint_dir = estimator_stack.checkpoint_dir()
-        self._state = StateKeeper(self, self._epochs)
+        keeper = state_keeper.of(graph, estimator_stack.checkpoint_dir())
+        self._state = keeper.join(self, self.called)
         self._outside: OutsideVariables | None = None
 
     def check(self, guest: Guest) -> None:
@@ -94,8 +96,8 @@ class TrainRun(SessionRun):
             self.config,
             produced=monitors.Produced(
                 self.metrics,
-                bool(self._epochs.validation),
-                self._epochs.validation.metric_names,
+                bool(self._validation),
+                self._validation.metric_names,
             ),
             rates=self._rates,
             not_cloned=self.model.live_link.not_cloned,
@@ -111,26 +113,31 @@ class TrainRun(SessionRun):
         self._feeds = rates.OverriddenRates()
 
     @property
-    def went_back(self) -> bool:
-        """Whether the session is at an earlier step than before its recovery."""
-        return self.step < self._was_at
-
-    @property
     def in_step(self) -> bool:
         """Whether a training step is running whose events are not all delivered."""
         return self._now is not None
+
+    def loop_state(self) -> LoopState:
+        """Where the run is, for the state beside a checkpoint."""
+        return self._epochs.state(self.step, self.session)
+
+    def _validated(self) -> Mapping[str, Any]:
+        """The `val_*` logs at the end of an epoch."""
+        if not self._validation or not self.validates_here():
+            return {}
+        return values.as_val_logs(self._validation.run())
 
     # --- the session --------------------------------------------------------
 
     def created(self, coord: Any) -> None:
         self._coord = coord
-        self._was_at = self.step
+        before = self.step
         self._counter.bind(self.session, self.members[0])
         self._read_step()
         self._phase = _LOOK
         self._now = None  # a step that was lost with its session
         if self.started:
-            self._state.session_is_new()
+            self._go_on(before)
             if self.model.stop_training:
                 coord.request_stop()
             return
@@ -145,11 +152,19 @@ class TrainRun(SessionRun):
         # A stop in `on_train_begin` ends the run after its first step, as in `fit`.
         early = self.model.stop_training
         self._state.begin()
+        self._go_on(self.step)
         epochs = self.config.epochs
         over = epochs is not None and self._clock.number_of(self.step) >= epochs
         if over or (self.model.stop_training and not early):
             # Nothing is left to do, as when `fit` begins after its last epoch.
             coord.request_stop()
+
+    def _go_on(self, before: int) -> None:
+        """Goes on where a new session is; the last one was at the step `before`."""
+        went_back, session = self.step < before, self.session
+        state = self._state.restore(session, self._logs.keys, went_back=went_back)
+        self._epochs.go_on_from(state, self.step, session, went_back=went_back)
+        self._state.ready()
 
     def _note_calls(self) -> None:
         """Notes which batch events the callbacks want."""
@@ -218,27 +233,18 @@ class TrainRun(SessionRun):
             # Runs through the raw session made the last steps of the epoch.
             self._end_epoch()
         if not waits and not self._clock.is_open:
-            self._epochs.begin()
+            self._epochs.begin(self.step, self.session)
 
     def after_step(self, run_context: Any) -> None:
         if self._now is None:
             return
         before = self.step
         if self._now is self._plain and not self._counter.stale:
-            step = before + (self._adds or 0)
-            if step < self._clock.stop and not self.model.stop_training:
-                # Fast path; must match `_finish_step`: no callback wants batches and
-                # the epoch goes on.
-                self.step = step
-                self._clock.batches += 1
-                self._logs.add(self._fetch, self.results)
-                self._phase = _FOLLOW
-                self._now = None
-                self._state.step_is_over()
-                return
-        self.step = self._counter.after(
-            before, self._adds, self._fetch.count(self.results), run_context
-        )
+            self.step = before + (self._adds or 0)
+        else:
+            self.step = self._counter.after(
+                before, self._adds, self._fetch.count(self.results), run_context
+            )
         if self.step == before:
             # Gradients were handed over but not applied yet (SyncReplicasOptimizer).
             self._phase = _WAIT
@@ -252,17 +258,18 @@ class TrainRun(SessionRun):
         if self._fed_rate is not None:
             self._note_feed(run_context)
         self._phase = _LOOK
-        self._clock.batches += 1
+        clock = self._clock
+        clock.batches += 1
         if self._batch_end:
-            batch = max(self._batch, self.step - 1 - self._clock.start)
+            batch = max(self._batch, self.step - 1 - clock.start)
             logs = self._logs.take(self._fetch, self.results)
             self.deliver("on_train_batch_end", batch, dict(logs))
         else:
             self._logs.add(self._fetch, self.results)
-        over = self._clock.is_over(self.step)
+        over = self.step >= clock.stop
         if over and self._adds is not None:
             self.step = self._counter.confirmed(self.step, run_context)
-            over = self._clock.is_over(self.step)
+            over = clock.is_over(self.step)
         if not over and not self.model.stop_training:
             self._phase = _FOLLOW
             return
@@ -270,7 +277,7 @@ class TrainRun(SessionRun):
         self._end_epoch()
         epochs = self.config.epochs
         if self.model.stop_training or (
-            over and epochs is not None and self._clock.number + 1 >= epochs
+            over and epochs is not None and clock.number + 1 >= epochs
         ):
             run_context.request_stop()
 
@@ -283,6 +290,10 @@ class TrainRun(SessionRun):
         if data_ended:
             self._read_step()
         partial = self._clock.is_open and self._clock.batches > 0
+        short = self._clock.falls_short(self.step, self.config.epochs)
+        if (short or partial) and not stopped:
+            # The next run goes on as if this one had not ended.
+            self._state.freeze()
         if partial:
             self._end_epoch()
             if data_ended:
@@ -299,8 +310,7 @@ class TrainRun(SessionRun):
             )
         self.deliver("on_train_end", dict(self._epochs.last_logs))
         self._check_outside()
-        short = self._clock.falls_short(self.step, self.config.epochs)
-        self._state.end(short and not stopped, epoch_ended=partial and data_ended)
+        self._state.end(cut_short=short and not stopped)
 
     def _end_epoch(self) -> None:
         self._epochs.end()

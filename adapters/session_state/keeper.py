@@ -1,57 +1,63 @@
-"""When the state of callbacks is saved and restored in a training run."""
+"""When the state of callbacks is saved and restored in the sessions of a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import weakref
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
-import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.session_graph import variables as session_variables
-from hookbridge.adapters.session_state import saves
-from hookbridge.adapters.session_state.loop_state import LoopState, parse
+from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
+from hookbridge.adapters.session_state.saves import Saves
 from hookbridge.adapters.session_state.worker_checkpoints import WorkerCheckpoints
-from hookbridge.adapters.state.files import CallbackState, Taken
+from hookbridge.adapters.state.files import CallbackState, Part, Saved, note_ended
 from hookbridge.cluster import ClusterConfig, task_of
 
 
 class Kept(Protocol):
-    """What the keeper asks of its training run.
+    """What the state asks of a training run."""
 
-    Attributes:
-      called: the callbacks that are called in this process.
-      checkpoint_dir: the directory of the job's checkpoints, or None if this process
-        cannot know it.
-    """
-
-    graph: Any
-    session: Any
     step: int
-    called: list[Any]
-    checkpoint_dir: str | None
 
     @property
     def in_step(self) -> bool:
         """Whether a training step is running whose events are not all delivered."""
 
-    @property
-    def went_back(self) -> bool:
-        """Whether the session is at an earlier step than before its recovery."""
+    def loop_state(self) -> LoopState:
+        """Where the run is."""
 
 
-class Epochs(Protocol):
-    """What the keeper asks of the epochs of its training run."""
+@dataclasses.dataclass
+class _Checkpoint:
+    """A checkpoint of the present step.
 
-    def document(self) -> dict[str, Any]:
-        """What belongs to a checkpoint beside the callbacks' own state."""
+    Attributes:
+      prefix: its path without suffix.
+      session: the raw session that it was saved in, if it was in this process.
+      again: writes it once more, with the session's present values.
+      writes: how many times callbacks had set variables until then.
+    """
 
-    def go_on_from(self, state: LoopState | None) -> None:
-        """Goes on where the session is, after a restart or a recovery."""
+    prefix: str
+    session: Any = None
+    again: Callable[[], Any] = lambda: None
+    writes: int = 0
+
+    def follow(self, session: Any) -> None:
+        """Writes it once more if callbacks have set variables since."""
+        if self.session is None or self.session is not session:
+            return  # its session was lost
+        writes = session_variables.writes(session)
+        if writes != self.writes:
+            self.writes = writes
+            self.again()
 
 
 class StateKeeper:
-    """Keeps the state of a run's callbacks with the checkpoints of its session.
+    """Keeps the state of the callbacks of a graph with the checkpoints of its savers.
 
     The state is written before its checkpoint, so that no checkpoint is ever without
     one. If a checkpoint is saved within a step, it first gets the state from before the
@@ -59,39 +65,73 @@ class StateKeeper:
     callbacks set variables then (`EarlyStopping` that restores the best weights,
     `ReduceLROnPlateau`), the checkpoint itself is written again too.
 
-    A worker writes its own state beside each checkpoint of the chief.
+    All groups of callbacks (calls of `as_hooks`) share one state. A worker writes its
+    own state beside each checkpoint of the chief.
+
+    Args:
+      graph: the graph.
+      checkpoint_dir: the directory of the job's checkpoints, or None if this process
+        cannot know it.
     """
 
-    def __init__(self, run: Kept, epochs: Epochs) -> None:
-        self._run = run
-        self._epochs = epochs
-        self._saves = saves.of(run.graph)
-        self._state: CallbackState | None = None
-        self._saver: Any = None
+    def __init__(self, graph: Any, checkpoint_dir: str | None) -> None:
+        self._saves = Saves(graph, self)
         self._worker: WorkerCheckpoints | None = None
-        # The session that the callbacks know: a recovery makes another one.
-        self._session: Any = None
-        # Checkpoints whose state has to wait: for the events of their step, or for the
-        # state that a new session goes on from.
-        self._late: list[str] = []
-        # The last checkpoint: how to write it again, its session, the step and the
-        # paths, and how many times variables had been set until then.
-        self._again: Callable[[], Any] | None = None
-        self._of: Any = None
-        self._at = -1
-        self._last: list[str] = []
-        self._writes = 0
-        self._final: Taken | None = None
-
-    def begin(self) -> None:
-        """After `on_train_begin`: restores a saved state and follows the savers."""
-        run = self._run
-        group, self._session = self._saves.join(self), run.session
+        self._is_kept, task = True, ""
         if task_of() == "worker":
-            self._begin_on_worker(group)
-            return
-        savers = run.graph.get_collection(tf.compat.v1.GraphKeys.SAVERS)
-        if not savers:
+            task = f"worker-{ClusterConfig.from_environment().task_index}"
+            self._is_kept = checkpoint_dir is not None
+            if checkpoint_dir is not None:
+                self._worker = WorkerCheckpoints(checkpoint_dir)
+        self._files = CallbackState(task)
+        self._groups: list[GroupState] = []
+        # The session that callbacks know (a recovery makes another one), and what was
+        # found beside the checkpoint that it was restored from.
+        self._session: Any = None
+        self._found: Saved | None = None
+        # Checkpoints whose state has to wait: for the events of their step, or until
+        # all callbacks know the session; and those of the last step that has some.
+        self._late: list[_Checkpoint] = []
+        self._done: tuple[int, list[_Checkpoint]] = (-1, [])
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its session was closed after a clean end."""
+        return self._saves.is_closed
+
+    def join(self, run: Kept, callbacks: Sequence[Any]) -> GroupState:
+        """Adds a group of callbacks, before its session is created.
+
+        Args:
+          run: its training run.
+          callbacks: those that are called here; the run may add some until it begins.
+        """
+        if self._session is not None:
+            self._session = None
+            self._groups.clear()  # they belonged to an earlier session
+        self._groups.append(GroupState(self, run, callbacks))
+        return self._groups[-1]
+
+    # --- restoring ---------------------------------------------------------------
+
+    def restore(self, session: Any, *, went_back: bool) -> Saved | None:
+        """What callbacks have to go on from in a new session, if anything."""
+        if session is not self._session:
+            # A worker that made a new session goes on as it is.
+            goes_on = self._session is not None and self._worker is not None
+            self._session = session
+            for group in self._groups:
+                group.is_ready = False
+            # Those of a session that was never created are there a second time.
+            groups = {tuple(map(id, g.part.callbacks)): g for g in self._groups}
+            self._set_groups(groups.values())
+            reads = self._is_kept and (went_back or not goes_on)
+            self._found = self._read() if reads else None
+        return self._found
+
+    def _read(self) -> Saved | None:
+        worker = self._worker
+        if not self._saves.in_session() and worker is None:
             # A Scaffold adds a saver to the collection only if it makes the saver.
             logging.warning(
                 "hookbridge: the saver of this session's Scaffold is not in the "
@@ -100,130 +140,187 @@ class StateKeeper:
                 "`tf.compat.v1.add_to_collection(tf.compat.v1.GraphKeys.SAVERS, "
                 "saver)`."
             )
-            return
-        self._saver = savers[0]
-        self._state = CallbackState(run.called, self._epochs.document, group)
-        self._restore()
-        # A `CheckpointSaverHook` saves as a session is created. That may have been
-        # before this object joined.
-        first = self._saves.saved_in(run.session)
-        if first is not None and not self._state.exists(first):
-            self._save([first])
+        restored = self._saves.restored_from(self._session)
+        prefix = restored if worker is None else worker.newest()
+        if prefix is None:
+            return None
+        # A worker without a state of its own takes over the chief's.
+        of_chief = worker is not None and not self._files.exists(prefix)
+        return self._files.read(prefix, parse, "" if of_chief else None)
 
-    def _begin_on_worker(self, group: int) -> None:
-        run = self._run
-        if run.checkpoint_dir is None:
-            return
-        task = f"worker-{ClusterConfig.from_environment().task_index}"
-        self._worker = WorkerCheckpoints(run.checkpoint_dir)
-        self._state = CallbackState(run.called, self._epochs.document, group, task)
-        self._restore()
+    def _set_groups(self, groups: Collection[GroupState]) -> None:
+        self._groups = list(groups)
+        self._files.parts = [group.part for group in self._groups]
 
-    def session_is_new(self) -> None:
-        """After a recovery: restores the state of the step the session went back to."""
-        is_behind = self._worker is None or self._run.went_back
-        if self._state is None or not is_behind:
-            self._session = self._run.session
-            self._epochs.go_on_from(None)
-            return
-        late, self._late = self._late, []
-        prefix = self._restore()
-        # A `CheckpointSaverHook` saves as a session is created, before the callbacks
-        # know that session.
-        self._save([p for p in late if p == prefix or self._of is self._session])
+    def look(self) -> None:
+        """A group is ready; once all are, what was saved before gets its state."""
+        if all(group.is_ready for group in self._groups):
+            self._saves.know(self._session)
+            late, self._late = self._late, []
+            self._save([each for each in late if not self._files.exists(each.prefix)])
 
-    def _restore(self) -> str | None:
-        """Restores the state that belongs to the checkpoint of the session."""
-        run, found = self._run, None
-        self._session = run.session
-        self._saves.know(run.session)
-        if self._worker is not None:
-            prefix = self._worker.newest()
-        else:
-            prefix = self._saves.restored_from(run.session)
-            if prefix is None and self._saver.last_checkpoints:
-                prefix = self._saver.last_checkpoints[-1]
-        if self._state is not None and prefix is not None:
-            # A worker without a state of its own takes over the chief's.
-            of_chief = self._worker is not None and not self._state.exists(prefix)
-            of_task = "" if of_chief else None
-            found = self._state.restore(prefix, parse, of_task)
-        self._epochs.go_on_from(None if found is None else found.extra)
-        return prefix
+    # --- saving ------------------------------------------------------------------
+
+    @property
+    def _step(self) -> int:
+        return max(group.run.step for group in self._groups)
+
+    def _must_wait(self, session: Any) -> bool:
+        return session is not self._session or any(
+            group.run.in_step or not group.is_ready for group in self._groups
+        )
 
     def saving(self, session: Any, prefix: str) -> None:
-        """See `saves.Listener`."""
-        if self._state is None or self._worker is not None:
-            return
-        if session is self._session:
-            if self._final is not None:
-                self._state.ended(prefix, self._run.step)
-            self._state.write(prefix, self._final or self._state.taken(self._run.step))
+        """A checkpoint is about to be written, by any saver of the graph."""
+        is_known = session is self._session and all(g.is_ready for g in self._groups)
+        if self._is_kept and self._worker is None and is_known:
+            self._files.save(prefix, self._step)
+            for group in self._groups:
+                if group.is_over:
+                    note_ended(group.part.callbacks, prefix, self._step)
 
     def saved(self, session: Any, prefix: str, again: Callable[[], Any]) -> None:
-        """See `saves.Listener`."""
-        self._again, self._of = again, session
-        self._writes = session_variables.writes(session)
-        if self._final is not None:
+        """A checkpoint was written; see `_Checkpoint`."""
+        if not self._is_kept or self._worker is not None:
             return
-        # The `CheckpointSaverHook` may save before the callbacks had their events of
-        # the same step.
-        if self._run.in_step or session is not self._session:
-            self._late.append(prefix)
+        writes = session_variables.writes(session)
+        checkpoint = _Checkpoint(prefix, session, again, writes)
+        if self._must_wait(session):
+            self._late.append(checkpoint)
         else:
-            self._at, self._last = self._run.step, [prefix]
+            self._note_done([checkpoint])
 
-    def _save(self, prefixes: list[str]) -> None:
-        if self._state is not None and prefixes:
-            self._at, self._last = self._run.step, prefixes
-            for prefix in prefixes:
-                self._state.save(prefix, self._run.step)
+    def _note_done(self, checkpoints: list[_Checkpoint]) -> None:
+        step, others = self._done
+        if step == self._step:
+            prefixes = [each.prefix for each in checkpoints]
+            checkpoints = checkpoints + [o for o in others if o.prefix not in prefixes]
+        self._done = (self._step, checkpoints)
+
+    def _save(self, checkpoints: list[_Checkpoint]) -> None:
+        if checkpoints:
+            for each in checkpoints:
+                self._files.save(each.prefix, self._step)
+            self._note_done(checkpoints)
 
     def step_is_over(self) -> None:
-        """All callbacks had their events of a step."""
+        """All callbacks of a group had their events of a step."""
+        if self._worker is not None and (prefix := self._worker.new()) is not None:
+            self._late.append(_Checkpoint(prefix))
         if self._late:
-            self._save_late()
-        elif self._worker is not None:
-            prefix = self._worker.new()
-            if prefix is not None:
-                self._save([prefix])
+            self._set_groups([group for group in self._groups if group.is_ready])
+            if not self._must_wait(self._session):
+                late, self._late = self._late, []
+                self._save(late)
+                self._follow()
 
-    def end(self, cut_short: bool, *, epoch_ended: bool) -> None:
-        """After `on_train_end`: saves what had to wait.
+    def end(self, group: GroupState, *, cut_short: bool) -> None:
+        """After `on_train_end` of a group: saves what had to wait.
 
         A `CheckpointSaverHook` that comes after the callbacks saves in its own `end`:
-        that checkpoint gets the state that the callbacks have now. The savers are
+        that checkpoint gets the state that the callbacks have then. The savers are
         followed until the session closes.
 
         Args:
+          group: the group.
           cut_short: whether another run goes on from the last checkpoint. It must be
             the same as in an uninterrupted run, so it stays without variables that
             `on_train_end` set.
-          epoch_ended: whether the data, and with it an epoch, ended since the last
-            step.
         """
-        if epoch_ended and self._at == self._run.step:
-            self._late = self._last + self._late
-        if self._late:
-            self._save_late()
-        elif self._at == self._run.step and not cut_short:
-            self._save_what_was_set()
-        if self._state is not None:
-            self._final = self._state.taken(self._run.step)
-            if self._last:
-                self._state.ended(self._last[-1], self._run.step)
-        self._saves.leave_at_close(self._session, self)
+        must_follow = bool(self._late)
+        if not must_follow or not self._must_wait(self._session):
+            step, done = self._done
+            late, self._late = self._late + (done if step == self._step else []), []
+            self._save(late)
+            if late and (must_follow or not cut_short):
+                self._follow()
+        if self._done[1]:
+            prefix = self._done[1][-1].prefix
+            note_ended(group.part.callbacks, prefix, self._step)
+        self._saves.leave_at_close(self._session)
 
-    def _save_late(self) -> None:
-        late, self._late = self._late, []
-        self._save(late)
-        self._save_what_was_set()
+    def _follow(self) -> None:
+        for each in self._done[1]:
+            each.follow(self._session)
 
-    def _save_what_was_set(self) -> None:
-        """Writes the last checkpoint again if variables were set since."""
-        if self._of is not self._run.session:
-            return  # its session was lost, so it cannot be written again
-        count = session_variables.writes(self._of)
-        if self._again is not None and count != self._writes:
-            self._writes = count
-            self._again()
+
+class GroupState:
+    """The part of a `StateKeeper` that one training run uses.
+
+    Args:
+      keeper: of the graph.
+      run: the training run.
+      callbacks: see `StateKeeper.join`.
+
+    Attributes:
+      run: the training run.
+      part: the callbacks.
+      is_ready: whether they go on in the present session.
+      is_over: whether they had `on_train_end`.
+    """
+
+    def __init__(
+        self, keeper: StateKeeper, run: Kept, callbacks: Sequence[Any]
+    ) -> None:
+        self._keeper = keeper
+        self.run = run
+        self.part = Part(callbacks, lambda: run.loop_state().document())
+        self.is_ready = self.is_over = False
+
+    def begin(self) -> None:
+        """After `on_train_begin`."""
+        self.part.begin()
+
+    def restore(
+        self, session: Any, keys: Collection[str], *, went_back: bool
+    ) -> LoopState | None:
+        """Gives the callbacks the state of the step that a new session is at.
+
+        Args:
+          session: the raw session.
+          keys: the means that the run keeps.
+          went_back: whether the session is at an earlier step than the one before.
+
+        Returns:
+          Where the run was, or None if there is no state. `ready` has to follow.
+        """
+        saved = self._keeper.restore(session, went_back=went_back)
+        if saved is None:
+            return None
+        self.part.restore(saved)
+        loops = saved.loops or [parse(None, saved.step)]
+        return best_of(loops, self.run.loop_state().steps_per_epoch, keys)
+
+    def ready(self) -> None:
+        """The run goes on in the new session."""
+        self.is_ready = True
+        self._keeper.look()
+
+    def step_is_over(self) -> None:
+        """The callbacks had their events of a step."""
+        self._keeper.step_is_over()
+
+    def freeze(self) -> None:
+        """The run is cut short: what it delivers from here on is not saved."""
+        self.part.freeze()
+
+    def end(self, *, cut_short: bool) -> None:
+        """After `on_train_end`, see `StateKeeper.end`."""
+        self.is_over = True
+        self._keeper.end(self, cut_short=cut_short)
+
+
+# A keeper lives as long as a run or a saver holds it.
+_OF_GRAPH: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def of(graph: Any, checkpoint_dir: str | None) -> StateKeeper:
+    """The one keeper of a graph; see `StateKeeper`."""
+    reference = _OF_GRAPH.get(graph)
+    found = None if reference is None else reference()
+    if found is None or found.is_closed:
+        found = StateKeeper(graph, checkpoint_dir)
+        _OF_GRAPH[graph] = weakref.ref(found)
+    return found

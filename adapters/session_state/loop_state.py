@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -17,6 +17,7 @@ class LoopState(NamedTuple):
         their variables.
       origin: an epoch and the global step at which it began: epochs are counted from
         there.
+      steps_per_epoch: the length of an epoch, if there are epochs.
     """
 
     step: int
@@ -24,11 +25,14 @@ class LoopState(NamedTuple):
     sums: Mapping[str, tuple[float, float]] | None
     metrics: Mapping[str, Any]
     origin: tuple[int, int]
+    steps_per_epoch: int | None = None
 
     def document(self) -> dict[str, Any]:
         """The form that is saved; `parse` reads it."""
         sums = self.sums
         return {
+            "step": self.step,
+            "steps_per_epoch": self.steps_per_epoch,
             "learning_rates": dict(self.rates),
             "epoch_logs": sums and {key: list(pair) for key, pair in sums.items()},
             "metrics": dict(self.metrics),
@@ -40,26 +44,47 @@ def parse(document: Any, step: int) -> LoopState:
     """The state that `LoopState.document` described.
 
     Args:
-      document: as it was read; a file of an older version may lack parts.
-      step: the global step that it was taken at.
+      document: as it was read; one of an older version or another loop lacks parts.
+      step: the global step of the whole state.
 
     Raises:
       TypeError, ValueError: it is damaged.
     """
     parts = _dict(document)
+    step = int(parts.get("step", step))
     rates, sums = _dict(parts.get("learning_rates")), parts.get("epoch_logs")
     number, start = parts.get("origin") or (0, 0)
     if type(number) is not int or type(start) is not int:
         raise TypeError(f"an epoch's number and step are {number!r} and {start!r}")
     if not (number >= 0 and 0 <= start <= step):
         raise ValueError(f"epoch {number} cannot begin at step {start} of {step}")
+    length = parts.get("steps_per_epoch")
     return LoopState(
         step,
         {str(name): float(rate) for name, rate in rates.items()},
         None if sums is None else {k: _pair(v) for k, v in _dict(sums).items()},
         _dict(parts.get("metrics")),
         (number, start),
+        None if length is None else int(length),
     )
+
+
+def best_of(
+    loops: Sequence[LoopState], steps_per_epoch: int | None, keys: Collection[str]
+) -> LoopState | None:
+    """Which of the saved states a run goes on with; None if there is none.
+
+    Args:
+      loops: one for each group of callbacks, as they were.
+      steps_per_epoch: of the run.
+      keys: the means that the run keeps.
+    """
+
+    def likeness(loop: LoopState) -> tuple[bool, int]:
+        shared = len((loop.sums or {}).keys() & set(keys))
+        return loop.steps_per_epoch == steps_per_epoch, shared
+
+    return max(loops, key=likeness, default=None)
 
 
 def _dict(value: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Follows the savers of a graph: one object for all groups of callbacks."""
+"""Follows the savers of a graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hookbridge.patching import InstanceMethods
 
 
 class Listener(Protocol):
-    """An object that is told of a graph's saves, on the thread that saves."""
+    """The object that is told of a graph's saves, on the thread that saves."""
 
     def saving(self, session: Any, prefix: str) -> None:
         """A checkpoint is about to be written."""
@@ -35,18 +35,23 @@ class Saves:
 
     These are the savers in the collection `SAVERS`. The first of them is used by the
     loop's `CheckpointSaverHook` and by whatever restores the session.
+
+    Args:
+      graph: the graph, not finalized.
+      listener: is told of each save.
+
+    Attributes:
+      is_closed: whether the savers are not followed any more.
     """
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, listener: Listener) -> None:
         self._key = tf.compat.v1.GraphKeys.SAVERS
         self._graph = weakref.ref(graph)
-        self._listeners: list[Listener] = []
-        self._number = 0
+        self._listener = listener
+        self.is_closed = False
         self._savers: list[InstanceMethods] = []
+        self._is_leaving = False
         self._last_restored: weakref.WeakKeyDictionary[Any, str] = (
-            weakref.WeakKeyDictionary()
-        )
-        self._last_saved: weakref.WeakKeyDictionary[Any, str] = (
             weakref.WeakKeyDictionary()
         )
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -83,31 +88,26 @@ class Saves:
             if sess not in self._known and restored != prefix:
                 # A worker that joins later looks for its state beside the new one.
                 storage.carry_over(restored, prefix)
-            for listener in list(self._listeners):
-                listener.saving(sess, prefix)
+            self._listener.saving(sess, prefix)
             path = save(sess, save_path, global_step, *args, **kw)
             if path:
-                self._last_saved[sess] = path
                 again = functools.partial(
                     save, sess, save_path, global_step, *args, **kw
                 )
-                for listener in list(self._listeners):
-                    listener.saved(sess, path, again)
+                self._listener.saved(sess, path, again)
             return path
 
         methods = {"restore": followed_restore, "save": followed_save}
         self._savers.append(InstanceMethods(saver, methods))
         self._savers[-1].install()
 
-    def join(self, listener: Listener) -> int:
-        """Tells `listener` from now on; returns how many have joined before.
+    def in_session(self) -> bool:
+        """Called when there is a session; returns whether there is a saver to follow.
 
-        Called when the session exists, and with it the savers that restore it.
+        The savers that restore the session are there now. Later ones are not followed.
         """
         self._collecting.remove()
-        self._listeners.append(listener)
-        self._number += 1
-        return self._number - 1
+        return bool(self._savers)
 
     def know(self, session: Any) -> None:
         """Notes that callbacks have the state of a raw session, and train in it.
@@ -118,28 +118,23 @@ class Saves:
         """
         self._known.add(session)
 
-    def leave_at_close(self, session: Any, listener: Listener) -> None:
-        """Stops telling `listener` when a raw session is closed."""
+    def leave_at_close(self, session: Any) -> None:
+        """Puts the savers back as they were when a raw session is closed."""
+        if self._is_leaving:
+            return
         close = session.close
 
         @functools.wraps(close)
         def closes() -> None:
             patch.remove()
-            self._listeners.remove(listener)
-            if not self._listeners:
-                self._let_go()
+            for patches in self._savers:
+                patches.remove()
+            self.is_closed = True
             close()
 
+        self._is_leaving = True
         patch = InstanceMethods(session, {"close": closes})
         patch.install()
-
-    def _let_go(self) -> None:
-        """Puts the savers back as they were, and forgets the graph."""
-        for patches in self._savers:
-            patches.remove()
-        graph = self._graph()
-        if graph is not None:
-            _OF_GRAPH.pop(graph, None)
 
     def restored_from(self, session: Any) -> str | None:
         """Path of the checkpoint a session was restored from, or None.
@@ -148,21 +143,6 @@ class Saves:
         directory, not from a file (`checkpoint_filename_with_path`).
         """
         return self._last_restored.get(session)
-
-    def saved_in(self, session: Any) -> str | None:
-        """Path of the checkpoint that was saved last in a session, or None."""
-        return self._last_saved.get(session)
-
-
-_OF_GRAPH: weakref.WeakKeyDictionary[Any, Saves] = weakref.WeakKeyDictionary()
-
-
-def of(graph: Any) -> Saves:
-    """The one follower of a graph's savers."""
-    found = _OF_GRAPH.get(graph)
-    if found is None:
-        found = _OF_GRAPH[graph] = Saves(graph)
-    return found
 
 
 def _number(session: Any, step: Any) -> int:

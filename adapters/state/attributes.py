@@ -32,8 +32,8 @@ _STOCK: dict[str, tuple[str, ...]] = {
 _KINDS: dict[str, type] = {"best_weights": list, "history": dict, "epoch": list}
 _NUMBERS = (int, float, np.number)
 _CONTAINERS = (list, tuple, dict, np.ndarray)
-# Attributes that the loop sets, not the callback.
-_NEVER = frozenset({"model", "_model", "params", "validation_data"})
+# Attributes that the loop or the user sets, not the callback.
+NEVER = frozenset({"model", "_model", "params", "validation_data", "state_key"})
 
 
 def is_stock(callback: Any) -> bool:
@@ -89,7 +89,8 @@ def is_state(callback: Any, name: str, value: Any) -> bool:
         return name in _STOCK.get(type(callback).__name__, ())
     of_class = inspect.getattr_static(type(callback), name, None)
     if (
-        name in _NEVER
+        name in NEVER
+        or name in _configured_by_keras(type(callback))
         or name.startswith("__")
         or callable(of_class)
         or isinstance(of_class, (classmethod, staticmethod))
@@ -103,11 +104,11 @@ def is_state(callback: Any, name: str, value: Any) -> bool:
         if isinstance(now, kind) and isinstance(value, kind):
             return True
     kind_of_callback: Any = type(callback)
-    return name in _assigned(kind_of_callback)
+    return name in assigned(kind_of_callback)
 
 
 @functools.lru_cache(maxsize=256)
-def _assigned(kind: Any) -> frozenset[str]:
+def assigned(kind: Any) -> frozenset[str]:
     """The attributes that methods of a class other than `__init__` assign."""
     codes = []
     for base in kind.__mro__:
@@ -126,6 +127,27 @@ def _assigned(kind: Any) -> frozenset[str]:
             if step.opname == "STORE_ATTR"
         }
     return frozenset(found)
+
+
+@functools.lru_cache(maxsize=256)
+def _configured_by_keras(kind: Any) -> frozenset[str]:
+    """Arguments of a Keras class that it changes later, by itself each time.
+
+    `EarlyStopping` of Keras 3 changes the sign of `min_delta`.
+    """
+    stock = next((base for base in kind.__mro__ if kinds.is_of_keras(base)), None)
+    return parameters(stock) & assigned(stock) if stock is not None else frozenset()
+
+
+@functools.lru_cache(maxsize=256)
+def parameters(kind: Any) -> frozenset[str]:
+    """The parameters of the constructors of a class and of those it derives from."""
+    found: set[str] = set()
+    for base in kind.__mro__:
+        init = vars(base).get("__init__")
+        if inspect.isfunction(init):
+            found |= inspect.signature(init).parameters.keys()
+    return frozenset(found - {"self", "args", "kwargs"})
 
 
 def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 _ARRAY, _TUPLE, _PAIRS = "__array__", "__tuple__", "__pairs__"
 _DTYPE, _DICT, _FACTORY = "__dtype__", "__dict__", "__factory__"
+_LIST, _LONG = "__list__", 1000
 _DICTS: dict[str, Any] = {
     kind.__name__: kind for kind in (Counter, OrderedDict, defaultdict)
 }
@@ -53,6 +54,10 @@ def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
         arrays[key] = value.view(f"u{value.dtype.itemsize}")
         return {_ARRAY: key, _DTYPE: value.dtype.name}
     if isinstance(value, list):
+        if len(value) >= _LONG and {type(v) for v in value} in ({int}, {float}):
+            array = np.asarray(value)
+            if array.dtype.kind in "if":
+                return {_LIST: encode(array, arrays)}
         return [encode(v, arrays, nested=True) for v in value]
     if isinstance(value, tuple) and type(value) is tuple:
         return {_TUPLE: [encode(v, arrays, nested=True) for v in value]}
@@ -108,6 +113,8 @@ def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
         if _ARRAY in value:
             array = np.array(arrays[value[_ARRAY]])
             return array.view(_dtype(value[_DTYPE])) if _DTYPE in value else array
+        if _LIST in value:
+            return decode(value[_LIST], arrays).tolist()
         if _TUPLE in value:
             return tuple(decode(v, arrays) for v in value[_TUPLE])
         if _PAIRS in value:

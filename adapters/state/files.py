@@ -3,94 +3,180 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import os
-import re
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from absl import logging
 
-from hookbridge.adapters.state import arrays as array_files
-from hookbridge.adapters.state import attributes, codec, storage
-
-# In version 1, the name of the arrays' file did not contain their digest.
-VERSION = 2
-# The size limit of a state: these bytes, plus so many times its checkpoint's size.
-_MOST_BYTES = 64 * 2**20
-_TIMES_CHECKPOINT = 4
+from hookbridge.adapters.state import attributes, document, identity, storage
+from hookbridge.adapters.state.document import Document, Entry, Files
+from hookbridge.adapters.state.matching import Matches, match
 
 # Callback -> where its last run in this process ended: the directory and the step.
 _ENDED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
 
 
-class Taken(NamedTuple):
-    """The contents of the files of one state.
+class Part:
+    """Callbacks whose events come together, such as those of one `as_hooks` call.
 
-    Attributes:
-      document: JSON.
-      arrays: an `.npz` file; empty if there are no arrays.
+    Args:
+      callbacks: those that are called in this process; read when the state is.
+      loop: returns what their loop keeps, of types that `codec.encode` takes, or None.
     """
 
-    document: bytes
-    arrays: bytes
+    def __init__(self, callbacks: Sequence[Any], loop: Callable[[], Any]) -> None:
+        self.callbacks = callbacks
+        self.loop = loop
+        # Of a user's callback only attributes that differ from this are saved. The
+        # counters of Keras's own callbacks are always saved.
+        self._base: list[dict[str, Any]] = []
+        self._frozen: tuple[list[Entry], Any] | None = None
+        identity.note(callbacks)
+
+    def begin(self) -> None:
+        """Called after `on_train_begin`: what changes from here on is state."""
+        self._base = [
+            {} if attributes.is_stock(c) else copy.deepcopy(attributes.storable(c))
+            for c in self.callbacks
+        ]
+
+    def freeze(self) -> None:
+        """The state stays as it is: later events are none of an uninterrupted job."""
+        self._frozen = copy.deepcopy(self.state())
+
+    def state(self) -> tuple[list[Entry], Any]:
+        """The present state of the callbacks, and of their loop."""
+        return self._frozen or (self._entries(), self.loop())
+
+    def _entries(self) -> list[Entry]:
+        return [
+            Entry(
+                identity.of(callback),
+                {
+                    name: getattr(callback, name)
+                    for name, now in attributes.storable(callback).items()
+                    if name not in base or not attributes.same(now, base[name])
+                },
+            )
+            for callback, base in zip(self.callbacks, self._base, strict=True)
+        ]
+
+    def restore(self, saved: Saved) -> None:
+        """Gives the callbacks their states; those without one stay as they are."""
+        for callback, base in zip(self.callbacks, self._base, strict=True):
+            entry = saved.entry_of(callback)
+            if entry is None:
+                continue
+            # What is restored is saved again with the next checkpoint.
+            for name in _put(callback, entry, saved):
+                base.pop(name, None)
 
 
-class Restored(NamedTuple):
-    """What `CallbackState.restore` has found.
+class Saved:
+    """The state that was found beside a checkpoint.
+
+    Args:
+      found: the state.
+      callbacks: all that are called in this process.
+      path: the file.
 
     Attributes:
-      step: the global step that the state was taken at. It may differ from the step
-        of the checkpoint: other workers move the global step meanwhile.
-      extra: what `parse` returned.
+      step: see `Document`.
+      loops: see `Document`.
+      path: the file.
+      at: its directory and the step.
     """
 
-    step: int
-    extra: Any
+    def __init__(self, found: Document, callbacks: Sequence[Any], path: str) -> None:
+        self.step, self._entries, self.loops = found
+        self.path = path
+        self.at = (os.path.dirname(path), found.step)
+        self._callbacks = list(callbacks)
+        self._matches: Matches = match(
+            [identity.of(c) for c in callbacks], [e.identity for e in self._entries]
+        )
+
+    def entry_of(self, callback: Any) -> Entry | None:
+        """The state of a callback, or None if it has none here."""
+        for place, each in enumerate(self._callbacks):
+            if each is callback and place in self._matches.pairs:
+                return self._entries[self._matches.pairs[place]]
+        return None
+
+    def report(self, *, is_own: bool) -> None:
+        """Logs which callbacks go on and which begin anew, and why.
+
+        Args:
+          is_own: whether it is of this process. Another one may call callbacks that
+            this one does not have.
+        """
+        pairs, gone, lost = self._matches
+        for reason, places in lost:
+            if not any(self._entries[n].state for n in places):
+                continue  # nothing is lost
+            logging.warning(
+                "hookbridge: %s (in %s). A callback is known by the texts that it is "
+                "constructed with, or by an attribute `state_key` of its own: set one "
+                "that stays the same.",
+                reason,
+                self.path,
+            )
+        left = [str(self._entries[n].identity) for n in gone if self._entries[n].state]
+        if left and is_own:
+            logging.warning(
+                "hookbridge: %s has the state of %s, no longer among the callbacks; it "
+                "is left out.",
+                self.path,
+                ", ".join(dict.fromkeys(left[:20])),
+            )
+        names: tuple[list[str], list[str]] = ([], [])
+        for place, callback in enumerate(self._callbacks):
+            names[place in pairs].append(str(identity.of(callback)))
+        logging.info(
+            "hookbridge: callbacks that go on with the state in %s: %s; that begin "
+            "anew: %s.",
+            self.path,
+            ", ".join(names[True]) or "none",
+            ", ".join(names[False]) or "none",
+        )
 
 
 class CallbackState:
-    """Keeps the state of callbacks together with a session's checkpoints.
+    """Keeps the state of callbacks together with checkpoints.
 
     Beside `model.ckpt-120.index` there is a file `model.ckpt-120.hookbridge.json`. It
-    holds, for each callback, the attributes that changed since `on_train_begin`.
-    Numbers and texts are JSON. Arrays (such as the best weights of `EarlyStopping`) are
-    in an `.npz` file whose name has the digest of its data. So a JSON file and its
-    arrays always belong together, whenever the process is killed.
+    holds, for each callback, who it is and the attributes that changed since
+    `on_train_begin`. Numbers and texts are JSON. Arrays (such as the best weights of
+    `EarlyStopping`) are in an `.npz` file whose name has the digest of its data. So a
+    JSON file and its arrays always belong together, whenever the process is killed.
 
     Args:
-      callbacks: those that are called in this process.
-      extra: a function that returns what else belongs to the state, of types that
-        `codec.encode` takes.
-      group: number of the `as_hooks` call among those of the session.
       task: the name of this process in the files' names, such as "worker-1"; empty
         for the process that writes the checkpoints.
     """
 
-    def __init__(
-        self,
-        callbacks: Sequence[Any],
-        extra: Callable[[], Any],
-        group: int = 0,
-        task: str = "",
-    ) -> None:
-        self._callbacks = list(callbacks)
-        self._extra = extra
-        self._group = group
-        self._name = storage.name_of(group, task)
-        # Of a user's callback only attributes that differ from this are saved. The
-        # counters of Keras's own callbacks are always saved.
-        self._base = [
-            {} if attributes.is_stock(c) else copy.deepcopy(attributes.storable(c))
-            for c in self._callbacks
-        ]
+    def __init__(self, task: str = "") -> None:
+        self._name = storage.name_of(task)
+        self.parts: list[Part] = []
 
-    # --- writing -----------------------------------------------------------------
+    def add(
+        self, callbacks: Sequence[Any], loop: Callable[[], Any] = lambda: None
+    ) -> Part:
+        """Adds callbacks; all are known before the first of them is restored."""
+        self.parts.append(Part(callbacks, loop))
+        return self.parts[-1]
+
+    def taken(self, step: int) -> Files:
+        """The present state at a global step, for `write`."""
+        states = [part.state() for part in self.parts]
+        entries = [entry for of_part, _ in states for entry in of_part]
+        loops = [loop for _, loop in states if loop is not None]
+        return document.to_files(Document(step, entries, loops))
 
     def save(self, prefix: str, step: int) -> None:
-        """Writes the state that belongs to a checkpoint.
+        """Writes the present state beside a checkpoint, which may not exist yet.
 
         Args:
           prefix: path of the checkpoint without suffix.
@@ -98,89 +184,39 @@ class CallbackState:
         """
         self.write(prefix, self.taken(step))
 
-    def taken(self, step: int) -> Taken:
-        """The present state, for `write`.
-
-        Args:
-          step: the global step.
-        """
-        arrays: dict[str, Any] = {}
-        entries = []
-        for callback, base in zip(self._callbacks, self._base, strict=True):
-            state = {}
-            for name, now in attributes.storable(callback).items():
-                if name not in base or not attributes.same(now, base[name]):
-                    state[name] = codec.encode(getattr(callback, name), arrays)
-            entries.append({"class": type(callback).__name__, "state": state})
-        document = {
-            "version": VERSION,
-            "step": step,
-            "callbacks": entries,
-            "loop": codec.encode(self._extra(), arrays),
-        }
-        data = b""
-        if arrays:
-            data = array_files.to_bytes(arrays)
-            document["arrays"] = hashlib.sha256(data).hexdigest()
-        return Taken(json.dumps(document, indent=1).encode(), data)
-
-    def write(self, prefix: str, state: Taken) -> None:
-        """Writes a state beside a checkpoint, which may not exist yet.
-
-        Args:
-          prefix: path of the checkpoint without suffix.
-          state: what `taken` returned.
-        """
+    def write(self, prefix: str, state: Files) -> None:
+        """Writes a state that was `taken`, see `save`."""
         arrays = ""
         if state.arrays:
-            digest = hashlib.sha256(state.arrays).hexdigest()
-            arrays = storage.arrays_path(prefix, self._name, digest)
+            arrays = storage.arrays_path(prefix, self._name, state.digest)
             if not storage.exists(arrays):
                 storage.write(arrays, state.arrays)
-        storage.write(f"{prefix}.{self._name}.json", state.document)
+        storage.write(storage.json_path(prefix, self._name), state.document)
         storage.remove_unused(prefix, self._name, keep=arrays)
-
-    def ended(self, prefix: str, step: int) -> None:
-        """Notes that the callbacks already have the state that their run has saved.
-
-        Args:
-          prefix: path of a checkpoint of the run.
-          step: the global step at which it ended.
-        """
-        for callback in self._callbacks:
-            try:
-                _ENDED[callback] = (os.path.dirname(prefix), step)
-            except TypeError:
-                continue  # it cannot be a key, so it is restored like a new object
-
-    # --- reading -----------------------------------------------------------------
 
     def exists(self, prefix: str) -> bool:
         """Whether a checkpoint has this state."""
-        return storage.exists(f"{prefix}.{self._name}.json")
+        return storage.exists(storage.json_path(prefix, self._name))
 
-    def restore(
+    def read(
         self,
         prefix: str,
-        parse: Callable[[Any, int], Any] = lambda extra, step: None,
+        parse: Callable[[Any, int], Any] = lambda loop, step: loop,
         of_task: str | None = None,
-    ) -> Restored | None:
-        """Restores the state that was saved beside a checkpoint, if there is one.
+    ) -> Saved | None:
+        """Reads the state beside a checkpoint, if there is one, for `Part.restore`.
 
         A file that cannot be used is reported and left alone. Training then goes on
         from the checkpoint, and callbacks begin anew.
 
         Args:
           prefix: path of the checkpoint without suffix.
-          parse: called with what `extra` had returned for the state, and with the
-            state's step. It raises an exception if the file is damaged.
+          parse: called with each of `Document.loops` and the state's step. It raises
+            an exception if the file is damaged.
           of_task: the process whose state is read, if not this one's.
-
-        Returns:
-          What was found, or None.
         """
-        name = self._name if of_task is None else storage.name_of(self._group, of_task)
-        path = f"{prefix}.{name}.json"
+        name = self._name if of_task is None else storage.name_of(of_task)
+        path = storage.json_path(prefix, name)
         if not storage.exists(path):
             if others := storage.others(prefix, name):
                 logging.warning(
@@ -193,15 +229,10 @@ class CallbackState:
                 )
             return None
         try:
-            most = _MOST_BYTES + _TIMES_CHECKPOINT * storage.checkpoint_bytes(prefix)
-            document = json.loads(storage.read(path, most).decode())
-            arrays = _arrays(document, prefix, name, most)
-            step = int(document["step"])
-            states = [
-                (str(e["class"]), _attributes(e["state"], arrays))
-                for e in document["callbacks"]
-            ]
-            found = Restored(step, parse(codec.decode(document["loop"], arrays), step))
+            found = document.read(prefix, name)
+            loops = [parse(loop, found.step) for loop in found.loops]
+            callbacks = [callback for part in self.parts for callback in part.callbacks]
+            saved = Saved(found._replace(loops=loops), callbacks, path)
         except Exception as e:  # a damaged file may raise anything
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
@@ -211,95 +242,53 @@ class CallbackState:
                 e,
             )
             return None
-        at = (os.path.dirname(prefix), step)
-        # Another process may call callbacks that this one does not have.
-        self._apply(states, path, at, is_own=of_task is None)
-        return found
-
-    def _apply(
-        self,
-        states: list[tuple[str, dict[str, Any]]],
-        path: str,
-        at: tuple[str, int],
-        *,
-        is_own: bool,
-    ) -> None:
-        left = list(self._callbacks)
-        for name, state in states:
-            target = next((c for c in left if type(c).__name__ == name), None)
-            if target is None:
-                if state and is_own:
-                    logging.warning(
-                        "hookbridge: %s has the state of a `%s` that is no longer "
-                        "among the callbacks; it is left out.",
-                        path,
-                        name,
-                    )
-                continue
-            left = [c for c in left if c is not target]
-            base = self._base[
-                next(i for i, c in enumerate(self._callbacks) if c is target)
-            ]
-            if _ended_at(target) == at:
-                # The object already has what the file holds, and its
-                # `on_train_begin` may have changed it since. Only Keras's own counters
-                # are restored: they began anew there.
-                counters = attributes.counters_of(target)
-                base_only = [n for n in state if n not in counters]
-                for attribute in base_only:
-                    base.pop(attribute, None)
-                state = {n: v for n, v in state.items() if n in counters}
-            for attribute, value in state.items():
-                try:
-                    attributes.put(target, attribute, value)
-                except Exception as e:  # a property of a user's class may raise
-                    logging.warning(
-                        "hookbridge: `%s.%s` cannot be restored from %s (%s: %s). "
-                        "It begins anew; the other attributes are restored.",
-                        name,
-                        attribute,
-                        path,
-                        type(e).__name__,
-                        e,
-                    )
-                    continue
-                base.pop(attribute, None)  # so that the next checkpoint has it too
+        saved.report(is_own=of_task is None)
+        return saved
 
 
-def _ended_at(callback: Any) -> tuple[str, int] | None:
-    try:
-        return _ENDED.get(callback)
-    except TypeError:
-        return None
+def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
+    """Notes that callbacks already have the state that their run has saved.
 
-
-def _attributes(state: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(state, dict):
-        raise TypeError(f"a state is {state!r}, expected a dict")
-    return {k: codec.decode(v, arrays) for k, v in state.items()}
-
-
-def _arrays(document: Any, prefix: str, name: str, most: int) -> dict[str, Any]:
-    """The arrays that a document refers to.
-
-    Raises:
-      ValueError: the file of arrays does not belong to the document, or the document's
-        version is unknown.
+    Args:
+      callbacks: those of the run.
+      prefix: path of a checkpoint of the run.
+      step: the global step at which it ended.
     """
-    if document["version"] not in (1, VERSION):
-        raise ValueError(f"it has version {document['version']}, expected {VERSION}")
-    keys = codec.array_keys([document["callbacks"], document["loop"]])
-    if not keys:
-        return {}
-    if len(set(keys)) < len(keys):
-        raise ValueError("it refers to one array twice")
-    if document["version"] == 1:
-        data = storage.read(f"{prefix}.{name}.npz", most)
-    else:
-        digest = document["arrays"]
-        if not re.fullmatch("[0-9a-f]{64}", digest):
-            raise ValueError(f"{digest!r} is no digest of its arrays")
-        data = storage.read(storage.arrays_path(prefix, name, digest), most)
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise ValueError("its arrays are those of another state")
-    return array_files.from_bytes(data, keys)
+    for callback in callbacks:
+        try:
+            _ENDED[callback] = (os.path.dirname(prefix), step)
+        except TypeError:
+            continue  # it cannot be a key, so it is restored like a new object
+
+
+def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
+    """Sets the attributes of a callback; returns what its next state needs too."""
+    name, state = entry.identity.kind, entry.state
+    try:
+        has_it = _ENDED.get(callback) == saved.at
+    except TypeError:
+        has_it = False
+    now, before = identity.of(callback).values, entry.identity.values
+    kept = []
+    for attribute, value in state.items():
+        given = now.get(attribute, [])
+        if given != before.get(attribute, given) and not isinstance(given, list):
+            continue  # it was constructed with another value: the user's new choice
+        # An object that has what the file holds may have changed it since, in
+        # `on_train_begin`. Only Keras's own counters began anew there.
+        if not has_it or attribute in attributes.counters_of(callback):
+            try:
+                attributes.put(callback, attribute, value)
+            except Exception as e:  # a property of a user's class may raise
+                logging.warning(
+                    "hookbridge: `%s.%s` cannot be restored from %s (%s: %s). It "
+                    "begins anew; the other attributes are restored.",
+                    name,
+                    attribute,
+                    saved.path,
+                    type(e).__name__,
+                    e,
+                )
+                continue
+        kept.append(attribute)
+    return kept

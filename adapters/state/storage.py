@@ -9,14 +9,18 @@ from typing import Any
 import tensorflow as tf
 
 
-def name_of(group: int, task: str) -> str:
+def name_of(task: str) -> str:
     """The part of the files' names that tells whose state it is.
 
     Args:
-      group: number of the `as_hooks` call among those of the session.
       task: the process; empty for the one that writes the checkpoints.
     """
-    return "hookbridge" + (f".{task}" if task else "") + (f"-{group}" if group else "")
+    return f"hookbridge.{task}" if task else "hookbridge"
+
+
+def json_path(prefix: str, name: str) -> str:
+    """The path of the JSON file of a state."""
+    return f"{prefix}.{name}.json"
 
 
 def arrays_path(prefix: str, name: str, digest: str) -> str:
@@ -37,15 +41,16 @@ def read(path: str, most: int) -> bytes:
     """The contents of a file.
 
     Raises:
-      ValueError: it has more than `most` bytes.
+      ValueError: it has more than `most` bytes, or is no regular file.
     """
+    # To open a FIFO would wait for somebody who writes to it.
+    if "://" not in path and not os.path.isfile(path):
+        raise ValueError(f"{path} is no regular file")
+    size = int(_gfile().stat(path).length)
+    if size > most:
+        raise ValueError(f"{path} has {size} bytes, expected at most {most}")
     with tf.io.gfile.GFile(path, "rb") as file:
-        if file.size() > most:
-            raise ValueError(
-                f"{path} has {file.size()} bytes; beside this checkpoint at most "
-                f"{most} are expected"
-            )
-        return bytes(file.read())
+        return bytes(file.read(size))
 
 
 def write(path: str, data: bytes) -> None:
@@ -78,10 +83,18 @@ def checkpoint_bytes(prefix: str) -> int:
 
 
 def others(prefix: str, name: str) -> list[str]:
-    """The states of the same callbacks beside other checkpoints of the job."""
+    """The states of the same process beside other checkpoints of the job."""
     folder, stem = _stem(prefix)
     mine = re.compile(rf"{re.escape(stem)}-\d+\.{re.escape(name)}\.json")
     return sorted(each for each in _names(folder) if mine.fullmatch(each))
+
+
+def older_groups(prefix: str, name: str) -> list[str]:
+    """Like `name`, for the further files that versions 1 and 2 had beside it."""
+    folder, stem = os.path.split(prefix)
+    mine = re.compile(rf"{re.escape(stem)}\.({re.escape(name)}-(\d+))\.json")
+    found = filter(None, map(mine.fullmatch, _names(folder)))
+    return [each[1] for each in sorted(found, key=lambda each: int(each[2]))]
 
 
 def remove_unused(prefix: str, name: str, keep: str) -> None:
@@ -98,7 +111,7 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
     present = os.path.basename(prefix)
     mine = re.compile(
         rf"({re.escape(stem)}-\d+|{re.escape(present)})\.{re.escape(name)}"
-        r"(\.json|\.npz|-[0-9a-f]{16}\.npz)(\.part)?"
+        r"(-\d+)?(\.json|\.npz|-[0-9a-f]{16}\.npz)(\.part)?"
     )
     names = set(_names(folder))
     for each in names:
@@ -106,7 +119,8 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
         if found is None:
             continue
         if found[1] == present:
-            is_old = each.endswith(".npz") and each != os.path.basename(keep)
+            now = (os.path.basename(keep), f"{present}.{name}.json")
+            is_old = not each.endswith(".part") and each not in now
         else:
             is_old = f"{found[1]}.index" not in names
         if is_old:

@@ -88,7 +88,7 @@ def test_a_checkpoint_in_mid_epoch_has_the_state_of_its_step(
     )
     found = {}
     for step in (3, 4):
-        path = tmp_path / f"model.ckpt-{step}.hookbridge-1.json"
+        path = tmp_path / f"model.ckpt-{step}.hookbridge.json"
         (entry,) = json.loads(path.read_text())["callbacks"]
         found[step] = entry["state"]["batches"]
     assert found == {3: 3, 4: 4}

@@ -32,7 +32,7 @@ class Killed(BaseException):
 class Holds:
     """One process's callback, which holds an array, and its `CallbackState`."""
 
-    def __init__(self, keras: Any) -> None:
+    def __init__(self, keras: Any, task: str = "") -> None:
         class Holder(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
             def __init__(self) -> None:
                 super().__init__()
@@ -42,4 +42,18 @@ class Holds:
                 self.kept = self.kept + 1
 
         self.callback: Any = Holder()
-        self.state = CallbackState([self.callback], lambda: None)
+        self.state = state_of(self.callback, task=task)
+
+    def restore(self, prefix: str, of_task: str | None = None) -> bool:
+        """Restores the callback; returns whether there was a usable state."""
+        found = self.state.read(prefix, of_task=of_task)
+        if found is not None:
+            self.state.parts[0].restore(found)
+        return found is not None
+
+
+def state_of(*callbacks: Any, task: str = "") -> CallbackState:
+    """The state of callbacks whose training has begun."""
+    state = CallbackState(task)
+    state.add(callbacks).begin()
+    return state

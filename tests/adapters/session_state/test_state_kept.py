@@ -20,8 +20,8 @@ def test_state_of_another_step_than_its_checkpoint(keras: Any, tmp_path: Path) -
     session_loop([patient(keras)], max_steps=7, **options(tmp_path))
     path = tmp_path / "model.ckpt-7.hookbridge.json"
     state = document(path)
-    state["step"] = 6
-    state["loop"]["epoch_logs"] = {"loss": [0.0, 0.0], "mae": [0.0, 0.0]}
+    state["loops"][0]["step"] = 6
+    state["loops"][0]["epoch_logs"] = {"loss": [0.0, 0.0], "mae": [0.0, 0.0]}
     path.write_text(json.dumps(state))
     stopping = patient(keras)
     session_loop([stopping], max_steps=1, **options(tmp_path))
@@ -37,8 +37,8 @@ def test_epoch_that_others_have_ended_is_ended_after_a_restart(
     path = tmp_path / f"model.ckpt-{2 * STEPS}.hookbridge.json"
     state = document(path)
     # The state as it was before the events of the epoch's last step.
-    state["step"] = 2 * STEPS - 1
-    state["loop"]["epoch_logs"] = {"loss": [8.0, 2.0], "mae": [1.0, 1.0]}
+    state["loops"][0]["step"] = 2 * STEPS - 1
+    state["loops"][0]["epoch_logs"] = {"loss": [8.0, 2.0], "mae": [1.0, 1.0]}
     state["callbacks"][0]["state"]["wait"] = 5
     path.write_text(json.dumps(state))
     seen: list[Any] = []

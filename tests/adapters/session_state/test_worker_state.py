@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from state_runs import Holds, document, patient
+from state_runs import Holds, document, patient, state_of
 
 import hookbridge as hb
 from hookbridge.adapters.session_state.worker_checkpoints import WorkerCheckpoints
-from hookbridge.adapters.state.files import CallbackState
 
 v1: Any = tf.compat.v1
 
@@ -96,7 +95,7 @@ def test_worker_goes_on_with_its_own_state(
     again = worker_run(keras, tmp_path, 7, 2, second)
     state = document(tmp_path / states[0])
     assert second.wait >= state["callbacks"][1]["state"]["wait"] > 0
-    (rate,) = state["loop"]["learning_rates"].values()
+    (rate,) = state["loops"][0]["learning_rates"].values()
     assert again[0] == pytest.approx(rate) and rate < 0.1
     # Another worker has no state there, and the chief has none to take over.
     monkeypatch.setenv("TF_CONFIG", config("worker", 1))
@@ -107,21 +106,20 @@ def test_worker_without_a_state_of_its_own_takes_the_chiefs(
     keras: Any, tmp_path: Path, said: Any
 ) -> None:
     """The worker was killed after the chief's checkpoint, before it saved its state."""
-    chief, worker = Holds(keras), Holds(keras)
-    mine = CallbackState([worker.callback], lambda: None, task="worker-0")
+    chief, worker = Holds(keras), Holds(keras, "worker-0")
+    mine = worker.state
     mine.save(str(tmp_path / "model.ckpt-1"), 1)
     (tmp_path / "model.ckpt-1.index").touch()
     chief.callback.kept = np.full(3, 5.0)
     chief.state.save(str(tmp_path / "model.ckpt-2"), 2)
     prefix = str(tmp_path / "model.ckpt-2")
     assert not mine.exists(prefix)
-    assert mine.restore(prefix, of_task="") is not None
+    assert worker.restore(prefix, of_task="")
     np.testing.assert_array_equal(worker.callback.kept, np.full(3, 5.0))
     # A worker does not call every callback of the chief.
-    other = CallbackState([], lambda: None, task="worker-1")
-    assert other.restore(prefix, of_task="") is not None
+    assert state_of(task="worker-1").read(prefix, of_task="") is not None
     assert not said("no longer among the callbacks")
-    assert CallbackState([], lambda: None).restore(prefix) is not None
+    assert state_of().read(prefix) is not None
     assert said("no longer among the callbacks")
 
 
@@ -156,8 +154,8 @@ def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
                     session.run(train_op)
 
     job(3)
-    worker = Holds(keras)
-    mine = CallbackState([worker.callback], lambda: None, task="worker-0")
+    worker = Holds(keras, "worker-0")
+    mine = worker.state
     worker.callback.kept = np.full(3, 7.0)
     mine.save(str(tmp_path / "model.ckpt-3"), 3)
     of_worker = {p.name for p in tmp_path.glob("*worker*")}
@@ -172,7 +170,7 @@ def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
     assert of_worker < set(at_once)
     assert "model.ckpt-3.hookbridge.json" in at_once
     worker.callback.kept = None
-    assert mine.restore(str(tmp_path / "model.ckpt-3")) is not None
+    assert worker.restore(str(tmp_path / "model.ckpt-3"))
     np.testing.assert_array_equal(worker.callback.kept, np.full(3, 7.0))
 
 

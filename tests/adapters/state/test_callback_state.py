@@ -107,7 +107,7 @@ def test_file_is_readable_and_goes_with_its_checkpoint(
     assert states == checkpoints
     assert len(states) == 5  # the saver removed the others
     document = json.loads((tmp_path / "model.ckpt-12.hookbridge.json").read_text())
-    assert document["version"] == 2
+    assert document["version"] == 3
     assert document["step"] == 12
     entry = document["callbacks"][0]
     assert entry["class"] == "EarlyStopping"

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from state_runs import Holds, Killed
+from state_runs import Holds, Killed, state_of
 
 from hookbridge.adapters.state import arrays as array_files
 from hookbridge.adapters.state import attributes, storage
-from hookbridge.adapters.state.files import CallbackState
 
 
 def test_killed_between_arrays_and_json(
@@ -35,11 +34,11 @@ def test_killed_between_arrays_and_json(
         patch.setattr(storage, "write", killed)
         one.state.save(prefix, 3)
     two = Holds(keras)
-    assert two.state.restore(prefix) is not None
+    assert two.restore(prefix)
     np.testing.assert_array_equal(two.callback.kept, np.full(3, 1.0))
     one.state.save(prefix, 3)
     three = Holds(keras)
-    three.state.restore(prefix)
+    three.restore(prefix)
     np.testing.assert_array_equal(three.callback.kept, np.full(3, 2.0))
     assert len(list(tmp_path.glob("*.npz"))) == 1  # old arrays are deleted
 
@@ -54,7 +53,7 @@ def test_arrays_of_another_state_are_refused(
     (path,) = tmp_path.glob("*.npz")
     path.write_bytes(array_files.to_bytes({"a0": np.full(3, 9.0)}))
     two = Holds(keras)
-    assert two.state.restore(prefix) is None
+    assert not two.restore(prefix)
     np.testing.assert_array_equal(two.callback.kept, np.zeros(3))
     assert said("its arrays are those of another state")
 
@@ -74,7 +73,7 @@ def test_files_of_version_1_are_read(keras: Any, tmp_path: Path) -> None:
     )
     np.savez(tmp_path / "model.ckpt-3.hookbridge.npz", a0=np.full(3, 4.0))
     one = Holds(keras)
-    assert one.state.restore(prefix) is not None
+    assert one.restore(prefix)
     np.testing.assert_array_equal(one.callback.kept, np.full(3, 4.0))
 
 
@@ -124,7 +123,10 @@ def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
     )
     callback = Runs()
     before = dict(vars(callback))
-    CallbackState([callback], lambda: None).restore(str(tmp_path / "model.ckpt-3"))
+    state = state_of(callback)
+    found = state.read(str(tmp_path / "model.ckpt-3"))
+    assert found is not None
+    state.parts[0].restore(found)
     changed = {k: v for k, v in vars(callback).items() if before.get(k) != v}
     assert changed == {"phase": "decay", "count": 4, "found": 3}
     # Only attributes that would be stored are restored.
@@ -150,13 +152,13 @@ def test_array_file_that_claims_more_than_it_has(tmp_path: Path) -> None:
 def test_state_that_is_far_larger_than_its_checkpoint(
     keras: Any, tmp_path: Path, said: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hookbridge.adapters.state.files._MOST_BYTES", 100)
+    monkeypatch.setattr("hookbridge.adapters.state.document.MOST_JSON_BYTES", 900)
     prefix = str(tmp_path / "model.ckpt-3")
     Holds(keras).state.save(prefix, 3)
     with open(f"{prefix}.hookbridge.json", "a") as file:
-        file.write(" " * 200)
-    assert Holds(keras).state.restore(prefix) is None
-    assert said("at most 100 are expected")
+        file.write(" " * 1000)
+    assert not Holds(keras).restore(prefix)
+    assert said("expected at most 900")
 
 
 def test_part_file_follows_no_link(tmp_path: Path) -> None:

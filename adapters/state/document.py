@@ -1,0 +1,186 @@
+"""The contents of a state's files: JSON, and the arrays that it refers to.
+
+Version 3 has all callbacks of a process in one file, each with its identity. Versions 1
+and 2 had a file for each group of callbacks (`-1`, `-2` in its name) and no identities;
+version 1 had no digest of the arrays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from absl import logging
+
+from hookbridge.adapters.state import arrays as array_files
+from hookbridge.adapters.state import codec, storage
+from hookbridge.adapters.state.identity import Identity
+
+VERSION = 3
+# JSON has counters and short lists, so a larger file is none of ours.
+MOST_JSON_BYTES = 2**24
+# The size limit of the arrays: these bytes, plus so many times the checkpoint's size.
+_MOST_BYTES = 64 * 2**20
+_TIMES_CHECKPOINT = 4
+
+
+class Entry(NamedTuple):
+    """The state of one callback: the values of its attributes, by their names."""
+
+    identity: Identity
+    state: dict[str, Any]
+
+
+class Document(NamedTuple):
+    """The state of all callbacks of a process.
+
+    Attributes:
+      step: the global step that it was taken at. It may differ from the step of the
+        checkpoint: other workers move the global step meanwhile.
+      entries: the callbacks.
+      loops: what the loops keep: a dict for each group of callbacks, or none.
+    """
+
+    step: int
+    entries: Sequence[Entry]
+    loops: Sequence[Any]
+
+
+class Files(NamedTuple):
+    """The contents of the files of one state.
+
+    Attributes:
+      document: JSON.
+      arrays: an `.npz` file; empty if there are no arrays.
+    """
+
+    document: bytes
+    arrays: bytes
+
+    @property
+    def digest(self) -> str:
+        """Of the arrays; empty if there are none."""
+        return hashlib.sha256(self.arrays).hexdigest() if self.arrays else ""
+
+
+def to_files(found: Document) -> Files:
+    """The files that hold a document; `read` reads them."""
+    arrays: dict[str, Any] = {}
+    document: dict[str, Any] = {
+        "version": VERSION,
+        "step": found.step,
+        "callbacks": [
+            {
+                "class": entry.identity.kind,
+                "key": entry.identity.key,
+                "values": dict(entry.identity.values),
+                "state": {k: codec.encode(v, arrays) for k, v in entry.state.items()},
+            }
+            for entry in found.entries
+        ],
+        "loops": [codec.encode(loop, arrays) for loop in found.loops],
+    }
+    files = Files(b"", array_files.to_bytes(arrays) if arrays else b"")
+    document["arrays"] = files.digest
+    text = json.dumps(document, indent=1).encode()
+    while len(text) > MOST_JSON_BYTES:
+        _leave_out_largest(document["callbacks"])
+        text = json.dumps(document, indent=1).encode()
+    return files._replace(document=text)
+
+
+def _leave_out_largest(entries: Sequence[Any]) -> None:
+    sizes = {
+        (place, name): len(json.dumps(value))
+        for place, entry in enumerate(entries)
+        for name, value in entry["state"].items()
+    }
+    place, name = max(sizes, key=lambda key: sizes[key])
+    entry = entries[place]
+    del entry["state"][name]
+    logging.log_every_n_seconds(
+        logging.WARNING,
+        "hookbridge: `%s.%s` has %d bytes as JSON. A state has at most %d, so it is "
+        "left out and begins anew after a restart. A NumPy array may be larger.",
+        600,
+        entry["class"],
+        name,
+        sizes[place, name],
+        MOST_JSON_BYTES,
+    )
+
+
+def read(prefix: str, name: str) -> Document:
+    """Reads the state of a process beside a checkpoint.
+
+    Args:
+      prefix: path of the checkpoint without suffix.
+      name: the part of the files' names that `storage.name_of` returned.
+
+    Raises:
+      Exception: of any kind, if a file is damaged.
+    """
+    document = _json(storage.json_path(prefix, name))
+    if document["version"] == VERSION:
+        return _parsed(document, prefix, name, document["loops"])
+    parts = []
+    for group in (name, *storage.older_groups(prefix, name)):
+        old = _json(storage.json_path(prefix, group))
+        if old["version"] not in (1, 2):
+            raise ValueError(f"it has version {old['version']}, expected {VERSION}")
+        loop = {"step": old["step"], **(old["loop"] or {})}
+        parts.append(_parsed(old, prefix, group, [loop]))
+    entries, loops = (
+        [each for part in parts for each in getattr(part, field)]
+        for field in ("entries", "loops")
+    )
+    return Document(parts[0].step, entries, loops)
+
+
+def _json(path: str) -> Any:
+    return json.loads(storage.read(path, MOST_JSON_BYTES).decode())
+
+
+def _parsed(document: Any, prefix: str, name: str, loops: Any) -> Document:
+    arrays = _arrays(document, prefix, name, [document["callbacks"], loops])
+    decode: Callable[[Any], Any] = lambda value: codec.decode(value, arrays)  # noqa: E731
+    return Document(
+        int(document["step"]),
+        [_entry(each, decode) for each in document["callbacks"]],
+        [decode(loop) for loop in loops],
+    )
+
+
+def _entry(entry: Any, decode: Callable[[Any], Any]) -> Entry:
+    state, values, key = entry["state"], entry.get("values", {}), entry.get("key")
+    if not isinstance(state, dict) or not isinstance(values, dict):
+        raise TypeError(f"a state is {state!r} of {values!r}, expected two dicts")
+    identity = Identity(str(entry["class"]), None if key is None else str(key), values)
+    return Entry(identity, {str(k): decode(v) for k, v in state.items()})
+
+
+def _arrays(document: Any, prefix: str, name: str, parts: Any) -> dict[str, Any]:
+    """The arrays that a document refers to.
+
+    Raises:
+      ValueError: the file of arrays does not belong to the document.
+    """
+    keys = codec.array_keys(parts)
+    if not keys:
+        return {}
+    if len(set(keys)) < len(keys):
+        raise ValueError("it refers to one array twice")
+    most = _MOST_BYTES + _TIMES_CHECKPOINT * storage.checkpoint_bytes(prefix)
+    if document["version"] == 1:
+        data = storage.read(f"{prefix}.{name}.npz", most)
+    else:
+        digest = document["arrays"]
+        if not re.fullmatch("[0-9a-f]{64}", digest):
+            raise ValueError(f"{digest!r} is no digest of its arrays")
+        data = storage.read(storage.arrays_path(prefix, name, digest), most)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ValueError("its arrays are those of another state")
+    return array_files.from_bytes(data, keys)

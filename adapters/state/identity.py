@@ -1,0 +1,136 @@
+"""Who a callback is: what tells it apart from others of its class, in any process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hookbridge import errors
+from hookbridge.adapters.state import attributes
+
+# Texts that are stored and reported as they are. Of other texts, which may be secrets,
+# a digest is stored.
+_OPEN_TEXTS = frozenset({"monitor", "mode", "monitor_op"})
+# Texts without which the numbers of a state mean something else.
+DECISIVE = _OPEN_TEXTS | {"filepath"}
+_MOST_ITEMS = 100
+
+# id of a callback -> a reference to it, and its values when it was first seen.
+_SEEN: dict[int, tuple[Any, Mapping[str, Any]]] = {}
+
+
+class Identity(NamedTuple):
+    """What tells a callback apart from others.
+
+    Attributes:
+      kind: the name of its class.
+      key: its `state_key`, which the user may set; it takes the place of `values`.
+      values: the values that it was constructed with, as JSON. A list holds the digest
+        of something that is neither a number nor a text.
+    """
+
+    kind: str
+    key: str | None
+    values: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        """The name in messages."""
+        if self.key is not None:
+            shown = {"state_key": self.key}
+        else:
+            shown = {k: v for k, v in self.values.items() if k in ("monitor", "mode")}
+        options = ", ".join(f"{k}={v!r}" for k, v in shown.items())
+        return f"`{self.kind}({options})`" if options else f"`{self.kind}`"
+
+    def texts(self) -> dict[str, Any]:
+        """The values that stay the same as long as it is the same callback.
+
+        A number, such as `patience`, may be tuned: the callback remains who it is.
+        """
+        return {k: v for k, v in self.values.items() if isinstance(v, str)}
+
+
+def of(callback: Any) -> Identity:
+    """The identity of a callback, from the first time that it was seen.
+
+    Raises:
+      errors.InvalidArgumentError: its `state_key` is no text.
+    """
+    key = getattr(callback, "state_key", None)
+    if key is not None and not isinstance(key, str):
+        raise errors.InvalidArgumentError(
+            f"`{type(callback).__name__}.state_key` is {key!r}; expected a text that "
+            "no other callback of the class has, the same in every run of the job."
+        )
+    return Identity(type(callback).__name__, key, _first_values(callback))
+
+
+def note(callbacks: Iterable[Any]) -> None:
+    """Notes the values of callbacks before training changes any of them."""
+    for callback in callbacks:
+        of(callback)
+
+
+def _first_values(callback: Any) -> Mapping[str, Any]:
+    reference, values = _SEEN.get(id(callback), (None, {}))
+    if reference is not None and reference() is callback:
+        return values
+    values = _values(callback)
+    try:
+        _SEEN[id(callback)] = (weakref.ref(callback, _forget(id(callback))), values)
+    except TypeError:
+        pass  # a class with slots: nothing to refer to it by
+    return values
+
+
+def _forget(number: int) -> Any:
+    def forget(reference: Any) -> None:
+        if _SEEN.get(number, (None,))[0] is reference:
+            del _SEEN[number]
+
+    return forget
+
+
+def _values(callback: Any) -> dict[str, Any]:
+    """What the constructor has set, of the kinds that two processes can compare."""
+    kind = type(callback)
+    set_later, parameters = attributes.assigned(kind), attributes.parameters(kind)
+    found = {}
+    for name, value in list(getattr(callback, "__dict__", {}).items()):
+        is_given = name.lstrip("_") in parameters
+        if name in attributes.NEVER or (name in set_later and not is_given):
+            continue
+        plain = _comparable(name, value, is_given=is_given)
+        if plain is not None:
+            found[name] = plain
+    return found
+
+
+def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
+    if isinstance(value, (bool, int, float, np.number)):
+        number = value.item() if isinstance(value, np.number) else value
+        return number if isinstance(number, (int, float)) and number == number else None
+    if callable(value) and hasattr(value, "__name__"):
+        text = getattr(value, "__qualname__", value.__name__)
+        return value.__name__ if name in _OPEN_TEXTS else [_digest(text)]
+    if isinstance(value, (str, os.PathLike)):
+        if name in _OPEN_TEXTS:
+            return str(value)
+        digest = _digest(str(os.fspath(value)))
+        # A text that the constructor found out itself, such as the name of the host
+        # or the time, may differ each time.
+        return digest if is_given else [digest]
+    if isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
+        items = [_comparable("", item, is_given=True) for item in value]
+        return None if None in items else [_digest(json.dumps(items))]
+    return None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
