@@ -61,7 +61,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._begin(self._before)
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
-        self._hook._listeners = [*self._hook._listeners, self._listener]
+        assign(self._hook, _listeners=[*self._hook._listeners, self._listener])
 
     def on_epoch_begin(self) -> None:
         """Called in the hook's place: the callbacks after it have begun too."""

@@ -15,6 +15,7 @@ from hookbridge.adapters.session_loop.evaluation import EvaluationRun, Predictio
 from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.training import TrainRun
 from hookbridge.adapters.session_loop.validations import as_validation
+from hookbridge.adapters.state import identity
 
 
 class CallbackGroup:
@@ -34,6 +35,7 @@ class CallbackGroup:
         self.run: SessionRun | None = None
         self._skipped: set[str] = set()
         as_validation(config.validation)
+        identity.note(guest.called for guest in config.callbacks)
         for guest in config.callbacks:
             checks.check_guest(guest, has_model=config.model is not None)
             checks.check_paths(guest)

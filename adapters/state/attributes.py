@@ -87,10 +87,11 @@ def is_state(callback: Any, name: str, value: Any) -> bool:
     """
     if is_stock(callback):
         return name in _STOCK.get(type(callback).__name__, ())
-    of_class = inspect.getattr_static(type(callback), name, None)
+    kind: Any = type(callback)
+    of_class = inspect.getattr_static(kind, name, None)
     if (
         name in NEVER
-        or name in _configured_by_keras(type(callback))
+        or name in _configured_by_keras(kind)
         or name.startswith("__")
         or callable(of_class)
         or isinstance(of_class, (classmethod, staticmethod))
@@ -100,11 +101,9 @@ def is_state(callback: Any, name: str, value: Any) -> bool:
     now = getattr(callback, "__dict__", {}).get(name)
     if isinstance(now, _NUMBERS) and isinstance(value, _NUMBERS):
         return True
-    for kind in _CONTAINERS:
-        if isinstance(now, kind) and isinstance(value, kind):
-            return True
-    kind_of_callback: Any = type(callback)
-    return name in assigned(kind_of_callback)
+    if any(isinstance(now, c) and isinstance(value, c) for c in _CONTAINERS):
+        return True
+    return name in assigned(kind)
 
 
 @functools.lru_cache(maxsize=256)

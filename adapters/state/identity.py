@@ -44,7 +44,8 @@ class Identity(NamedTuple):
         if self.key is not None:
             shown = {"state_key": self.key}
         else:
-            shown = {k: v for k, v in self.values.items() if k in ("monitor", "mode")}
+            items = self.values.items()
+            shown = {k: v for k, v in items if k in ("monitor", "mode") and v != "auto"}
         options = ", ".join(f"{k}={v!r}" for k, v in shown.items())
         return f"`{self.kind}({options})`" if options else f"`{self.kind}`"
 
@@ -99,7 +100,7 @@ def _forget(number: int) -> Any:
 
 def _values(callback: Any) -> dict[str, Any]:
     """What the constructor has set, of the kinds that two processes can compare."""
-    kind = type(callback)
+    kind: Any = type(callback)
     set_later, parameters = attributes.assigned(kind), attributes.parameters(kind)
     found = {}
     for name, value in list(getattr(callback, "__dict__", {}).items()):

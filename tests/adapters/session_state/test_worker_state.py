@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -50,7 +52,7 @@ def worker_run(
         loss = tf.identity(weight * weight, name="loss")
         train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, counter)
         hooks = hb.as_hooks([reduce, stopping, Reads()], steps_per_epoch=2)
-        with MonitoredTrainingSession(str(folder), counter, step, hooks) as session:
+        with worker_session(str(folder), counter, step, hooks) as session:
             for number in range(runs):
                 session.run(train_op)
                 if between is not None:
@@ -58,19 +60,26 @@ def worker_run(
     return rates
 
 
-def MonitoredTrainingSession(
-    checkpoint_dir: str, counter: Any, step: int, hooks: Any
-) -> Any:
-    """Like TensorFlow's on a worker: restores nothing and finds a global step.
+def worker_session(folder: str, counter: Any, step: int, hooks: Any) -> Any:
+    """TensorFlow's session of a worker, except that no chief has to be waited for.
 
-    hookbridge finds `checkpoint_dir` by the name of this function and its argument.
+    It restores nothing and finds a global step.
     """
 
     def init(scaffold: Any, session: Any) -> None:
         session.run(counter.initializer, {counter.initializer.inputs[1]: step})
 
-    scaffold = v1.train.Scaffold(init_fn=init)
-    return v1.train.MonitoredSession(v1.train.ChiefSessionCreator(scaffold), hooks)
+    def creator(scaffold: Any, **others: Any) -> Any:
+        return v1.train.ChiefSessionCreator(scaffold)
+
+    module = sys.modules[v1.train.MonitoredSession.__module__]
+    with mock.patch.object(module, "WorkerSessionCreator", creator):
+        return v1.train.MonitoredTrainingSession(
+            is_chief=False,
+            checkpoint_dir=folder,
+            scaffold=v1.train.Scaffold(init_fn=init),
+            hooks=hooks,
+        )
 
 
 def test_worker_goes_on_with_its_own_state(
