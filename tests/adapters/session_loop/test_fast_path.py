@@ -18,7 +18,7 @@ def test_steps_that_nobody_looks_at_count_alike(
 ) -> None:
     """Random sequences of runs: restarts in mid-epoch, stops, all epochs done."""
     choice = random.Random(seed)
-    runs = [
+    runs: list[dict[str, Any]] = [
         {
             "max_steps": choice.randint(1, 2 * STEPS),
             "save_every": choice.randint(1, STEPS),
