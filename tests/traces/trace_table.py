@@ -52,12 +52,16 @@ def text() -> str:
         different=len(c.with_verdict(c.DIFFERENT)),
         meaningless=len(c.with_verdict(c.NO_MEANING)),
     )
-    rows = ["| scenario | class | tested in | |", "|---|---|---|---|"]
-    rows += [_row(name) for name in RECORDED]
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name in RECORDED:
+        groups.setdefault(_place(name), []).append(f"`{name}`")
+    rows = ["| class | tested in | why | scenarios |", "|---|---|---|---|"]
+    rows += [f"| {' | '.join(k)} | {', '.join(names)} |" for k, names in groups.items()]
     return head + "\n".join(rows) + "\n"
 
 
-def _row(name: str) -> str:
+def _place(name: str) -> tuple[str, str, str]:
+    """Class of a scenario, where it is tested, and the remark."""
     kind, where, remark = c.verdict(name), "fit", ""
     if kind == c.NO_MEANING:
         where, remark = "", c.MEANINGLESS[name]
@@ -69,7 +73,7 @@ def _row(name: str) -> str:
         where, remark = "live session", c.SESSION_ONLY[name]
     elif name in c.same_in_session():
         where = "fit \u2020"
-    return f"| `{name}` | {kind} | {where} | {remark} |"
+    return kind, where, remark
 
 
 if __name__ == "__main__":

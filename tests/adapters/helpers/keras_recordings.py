@@ -150,8 +150,8 @@ def expected(scenario: str, flavour: str) -> Events:
 
 
 def table() -> str:
-    """The rows of the documentation."""
-    rows = ["| scenario | in a session loop | |", "|---|---|---|"]
+    """The rows of the documentation: scenarios with the same remark share a row."""
+    groups: dict[tuple[str, str], list[str]] = {}
     for scenario in SCENARIOS:
         difference = DIFFERENCES.get(scenario)
         remarks = [LOOPS[scenario]] if scenario in LOOPS else []
@@ -161,7 +161,12 @@ def table() -> str:
             if len(difference.flavours) < len(RECORDED):
                 kind = f"same; different from {', '.join(difference.flavours)}"
             remarks.append(difference.because)
-        rows.append(f"| `{scenario}` | {kind} | {'; '.join(remarks)} |")
+        groups.setdefault((kind, "; ".join(remarks)), []).append(f"`{scenario}`")
+    plain = groups.pop(("same", ""))
+    rows = [f"{len(plain)} are the same without a remark. The others:", ""]
+    rows += ["| scenario | in a session loop | |", "|---|---|---|"]
+    for (kind, remark), names in groups.items():
+        rows.append(f"| {', '.join(names)} | {kind} | {remark} |")
     return BEGIN + "\n" + "\n".join(rows) + "\n\n" + END
 
 

@@ -24,8 +24,8 @@ def main() -> None:
         rows = support.table_of(keras, outcomes)
         title = rows.partition("\n")[0]
         page = support.TABLE.read_text("utf-8")
-        old = re.compile(rf"^{re.escape(title)}\n\n(\|.*\n)+", re.MULTILINE)
-        page, count = old.subn(lambda _: rows + "\n", page)  # noqa: B023 - called here
+        old = re.compile(rf"^{re.escape(title)}\n\n(-.*\n)+", re.MULTILINE)
+        page, count = old.subn(lambda _: rows, page)  # noqa: B023 - called here
         assert count == 1, f"no table under {title!r}"
         support.TABLE.write_text(page, "utf-8")
 
