@@ -86,7 +86,6 @@ def run(values: Values) -> int:
             try:
                 files.write(done)
                 counts["written"] += 1
-                files.write_parity_test(done)
             except errors.UnwritableError as e:
                 counts["unwritten"] += 1
                 failures.append(f"  {e}")

@@ -151,7 +151,6 @@ def test_natively_too(
     assert "as_hooks(" in ran.rewritten.source
     is_pure = name == "pure_hooks"
     assert ("keras.callbacks.Callback" in ran.rewritten.source) is is_pure
-    assert bool(ran.rewritten.parity_test) is is_pure
 
 
 @pytest.mark.parametrize("name", AT_HAND)
@@ -164,28 +163,6 @@ def test_a_keras_model_at_hand_trains_in_fit(
     assert ran.told == recorded[name]["told"]
     (loss,) = map(float, recorded[name]["evaluated"])
     assert f"loss: {loss:.4f}" in ran.output or f"loss: {loss:.4e}" in ran.output
-
-
-def test_the_parity_test_of_a_class_passes(
-    runs: dict[str, Future[Ran]], tmp_path: Path, fork_server: ForkServer
-) -> None:
-    text = runs["pure_hooks native"].result().rewritten.parity_test
-    test = tmp_path / "test_parity_pure_hooks.py"
-    test.write_text(text, "utf-8")
-    # The test has to notice a callback that does something else.
-    both = text.count("self.seen += 1")
-    assert both == 2
-    head, _, tail = text.rpartition("self.seen += 1")
-    changed = tmp_path / "test_parity_changed.py"
-    changed.write_text(f"{head}self.seen += 2{tail}", "utf-8")
-    options = ["-q", "-rpf", "-p", "no:cacheprovider"]
-    done = fork_server.run(
-        "-m", "pytest", *options, test.name, changed.name, folder=tmp_path
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "2 failed, 2 passed" in done.stdout, done.stdout
-    assert done.stdout.count(f"\nPASSED {test.name}::") == 2
-    assert done.stdout.count(f"\nFAILED {changed.name}::") == 2
 
 
 @pytest.fixture(scope="module")

@@ -363,7 +363,6 @@ def test_a_class_that_another_file_uses_stays_a_hook(tmp_path: Path) -> None:
     done = natively(tmp_path)
     assert "callbacks.Callback" not in done.source
     assert "hb.as_callbacks([Counts()])" in done.source
-    assert not done.parity_test
     assert f"{LEFT}A hook of pure Python" in done.source
     assert "another file uses `Counts`" in done.source
     (tmp_path / "counts.py").write_text(done.source)

@@ -2,5 +2,5 @@
 
 Reading order: `kinds` (what an expression is), `places` (where guests go), then one
 rule in each file: `guest_lists`, `keras_fit`, `added_guests`, and with `--native`
-`native_hooks` and `native_classes` (with `hook_methods` and `parity`).
+`native_classes` (with `hook_methods`).
 """

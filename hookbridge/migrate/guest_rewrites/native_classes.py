@@ -13,8 +13,7 @@ A class is, if it makes no ops, fetches and feeds nothing, and uses neither sess
 values; if all its uses are in this file, in lists that trainings take; and if no run of
 a session in this file only fetches, for a callback is called for training steps alone.
 Any other class stays a hook; one of pure Python gets a comment with the reason, such as
-another of the given files that names it. A test that holds the callback to the hook in
-both loops comes with the change: `test_parity_FILE.py` beside the file.
+another of the given files that names it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from typing import TypeAlias
 import libcst as cst
 
 from hookbridge.migrate import guest_sites
-from hookbridge.migrate.guest_rewrites import parity
 from hookbridge.migrate.guest_rewrites.hook_methods import as_callback, is_simple
 from hookbridge.migrate.guest_rewrites.places import bridge, is_training
 from hookbridge.migrate.rewriting.context import Context
@@ -135,9 +133,8 @@ def apply(old: cst.ClassDef, new: cst.ClassDef, context: Context) -> cst.ClassDe
         return new
     base = context.imports.expression(_BASE)
     after = as_callback(new, base)
-    note = "is called for training steps alone; a parity test comes with it"
+    note = "is called for training steps alone"
     context.edit(NAME, old.bases[0].value, base, note)
-    context.parity_test = parity.with_class(new, after, context)
     return after
 
 

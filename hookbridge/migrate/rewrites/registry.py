@@ -16,7 +16,6 @@ from hookbridge.migrate.guest_rewrites import (
     guest_lists,
     keras_fit,
     native_classes,
-    native_hooks,
 )
 from hookbridge.migrate.rewrites import (
     carried_contrib,
@@ -28,7 +27,6 @@ from hookbridge.migrate.rewrites import (
     estimator_names,
     flags,
     hook_names,
-    hparams,
     imports,
     keras2_switch,
     old_arguments,
@@ -45,7 +43,6 @@ from hookbridge.migrate.rewriting.rule import RewriteRule
 REWRITES: tuple[RewriteRule, ...] = (
     v1_imports.RULE,
     contrib_calls.RULE,
-    hparams.RULE,
     imports.RULE,
     estimator_names.RULE,
     hook_names.RULE,
@@ -60,7 +57,6 @@ REWRITES: tuple[RewriteRule, ...] = (
     old_arguments.RULE,
     flags.RULE,
     keras_fit.RULE,
-    native_hooks.RULE,
     native_classes.RULE,
     guest_lists.RULE,
     added_guests.RULE,

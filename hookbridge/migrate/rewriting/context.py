@@ -68,7 +68,6 @@ class Context:
       left_hooks: `{name: why}` of hook classes of pure Python that stay hooks.
       edits: what was done, in the order of the walk.
       comments: `{statement of the old tree: [comments above it]}`.
-      parity_test: a test of the classes that became callbacks.
 
     Args:
       findings: what the scan found in the text.
@@ -103,7 +102,6 @@ class Context:
         self.early_flags: tuple[cst.CSTNode, str] | None = None
         self.edits: list[Edit] = []
         self.comments: dict[cst.CSTNode, list[str]] = {}
-        self.parity_test = ""
         collector = _Collector()
         self.module.visit(collector)
         self.chains = tuple(collector.chains)

@@ -152,18 +152,6 @@ def _used_names(module: guest_classes.Module) -> set[str]:
     return found
 
 
-def write_parity_test(done: FileRewrite) -> Path | None:
-    """Writes the test that comes with a rewrite beside the file, if there is one.
-
-    A file of this name stays as it is.
-    """
-    path = done.file.path.with_name(f"test_parity_{done.file.path.stem}.py")
-    if not done.result.parity_test or path.exists():
-        return None
-    path.write_text(done.result.parity_test, "utf-8")
-    return path
-
-
 def write(done: FileRewrite) -> None:
     """Replaces the file with the new text.
 

@@ -88,10 +88,6 @@ class Imports:
             name = f"{name}_"
         return name
 
-    def everything(self) -> dict[str, str]:
-        """`{name: dotted name}` of what is bound and what will be."""
-        return {**self.bound, **self._wanted}
-
     def add(self, module: cst.Module) -> cst.Module:
         """The module with the wanted lines added."""
         if not (self._wanted or self.first or self.last):

@@ -50,14 +50,12 @@ class Rewritten:
       source: the new text; the same object as `before` if there is nothing to do.
       edits: what was changed, by line.
       todos: what is left to a person, with comments in the new text.
-      parity_test: a test of the classes that became callbacks; empty if there are none.
     """
 
     before: str
     source: str
     edits: tuple[Edit, ...] = ()
     todos: tuple[Todo, ...] = ()
-    parity_test: str = ""
 
     @property
     def changed(self) -> bool:

@@ -67,7 +67,6 @@ def rewrite(
     kept, comments = chosen(rules, only, skip)
     options = Options(target, native, add_guests, guests or {}, shared)
     edits: list[Edit] = []
-    parity = ""
     left_hooks: dict[str, str] = {}
     text = source
     try:
@@ -79,7 +78,6 @@ def rewrite(
             text, context = _walked(text, active, options)
             if context is not None:
                 edits += sorted(context.edits, key=lambda edit: edit.line)
-                parity = parity or context.parity_test
                 left_hooks = context.left_hooks
             if text == before:
                 break
@@ -91,7 +89,7 @@ def rewrite(
         raise errors.InvalidArgumentError(
             f"Received code that cannot be parsed; expected Python 3: {reason}."
         ) from e
-    return Rewritten(source, text, tuple(edits), todos.found(text), parity)
+    return Rewritten(source, text, tuple(edits), todos.found(text))
 
 
 def _walked(
