@@ -25,11 +25,10 @@ NAMED_NOT_USED = {
     "hookbridge/estimator/needs.py": (
         "what tensorflow-estimator itself imports, listed to be checked"
     ),
-    "hookbridge/migrate/name_findings.py": "what scanned programs may use",
-    "hookbridge/migrate/new_names.py": "what rewritten programs may use",
+    "hookbridge/migrate/codes.py": "what programs may use",
+    "hookbridge/migrate/fates.py": "what programs may use",
+    "hookbridge/migrate/reading/evidence.py": "what programs may use",
     "hookbridge/migrate/rewriting/imports.py": "what rewritten programs may use",
-    "hookbridge/migrate/rules.py": "what scanned programs may use",
-    "hookbridge/run/evidence.py": "what programs that are run may use",
     "hookbridge/contrib/private_modules.py": "what programs that are run may import",
 }
 

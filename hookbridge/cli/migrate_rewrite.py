@@ -80,7 +80,7 @@ def run(values: Values) -> int:
         if not done.result.changed:
             continue
         counts["changed"] += 1
-        name = os.fspath(done.file.path)
+        name = os.fspath(done.path)
         _show(name, done.result, values.diff)
         if values.write:
             try:

@@ -7,7 +7,7 @@ import sys
 from typing import Any, NoReturn
 
 from hookbridge import errors
-from hookbridge.migrate.rules import rule_for
+from hookbridge.migrate import fates
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -48,9 +48,7 @@ class Gone:
 
 def way_out(name: str) -> str:
     """What a person can do about a name."""
-    found = rule_for(name)
-    said = found[0].written(name, found[1]) if found else "see docs/migration.md"
-    return f"TensorFlow 1 had it; nothing stands for it. Way out: {said}."
+    return f"TensorFlow 1 had it; nothing stands for it. Way out: {fates.hint(name)}."
 
 
 def _place() -> str:

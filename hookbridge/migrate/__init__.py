@@ -8,10 +8,10 @@
 
     text = migrate.rewrite(source).source
 
-Reading order: `findings` (what comes out), `scanning`, `sources`, `names`, `target`,
-`rules`, then the four that find: `name_findings`, `behaviour_findings`,
-`guest_classes`, `guest_sites`; `formats` and `html` write the report. `new_names` has
-the new names of names that are gone, `contrib_names` the same for tf.contrib; the rooms
+Reading order: `findings` (what comes out), `codes` (the reasons), the room `reading`
+(what the source says), `target`, `contrib_names` and `fates` (what becomes of a name),
+`scanning` and the four that find: `name_findings`, `behaviour_findings`,
+`guest_classes`, `guest_sites`; `formats` and `html` write the report. The rooms
 `rewriting`, `rewrites` and `guest_rewrites` change code.
 """
 
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 from hookbridge import extras
 from hookbridge.lazy import lookup
 from hookbridge.migrate.findings import Finding, Report, Unread
-from hookbridge.migrate.rules import RULES, Rule
 from hookbridge.migrate.scanning import scan
 
 if TYPE_CHECKING:
@@ -33,12 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = (
     "REWRITES",
-    "RULES",
     "Finding",
     "Report",
     "RewriteRule",
     "Rewritten",
-    "Rule",
     "Unread",
     "rewrite",
     "scan",

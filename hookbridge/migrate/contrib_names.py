@@ -18,9 +18,6 @@ import json
 from hookbridge.migrate.target import DATA
 
 FILE = DATA / "contrib-1.15.json"
-# Where a rewritten program finds the names that only hookbridge carries.
-_CARRIED = "hookbridge.contrib"
-_MNIST = "tf.examples.tutorials.mnist.input_data"
 
 # Area -> where its names are looked for, in this order.
 AREAS: dict[str, tuple[str, ...]] = {
@@ -80,6 +77,10 @@ NAMES: dict[str, str] = {
     "framework.argsort": "tf.argsort",
     "framework.assert_same_float_dtype": "tf.debugging.assert_same_float_dtype",
     "framework.assert_scalar": "tf.debugging.assert_scalar",
+    "framework.create_global_step": "tf.compat.v1.train.create_global_step",
+    "framework.get_or_create_global_step": (
+        "tf.compat.v1.train.get_or_create_global_step"
+    ),
     "framework.get_global_step": "tf.compat.v1.train.get_global_step",
     "framework.init_from_checkpoint": "tf.compat.v1.train.init_from_checkpoint",
     "framework.is_tensor": "tf.is_tensor",
@@ -149,19 +150,3 @@ def lives(name: str) -> bool:
         parts[place] in names().get(".".join(parts[:place]), ())
         for place in range(1, len(parts))
     )
-
-
-def carried_name(name: str) -> str | None:
-    """The name in `hb.contrib` for a name of tf.contrib or tf_slim, or None."""
-    if name == _MNIST or name.startswith(f"{_MNIST}."):
-        return f"{_CARRIED}.learn.datasets.mnist{name[len(_MNIST) :]}"
-    root, _, rest = name.partition(".")
-    if root == "tf_slim":
-        rest = rest if rest.startswith("layers.") else f"slim.{rest}"
-    elif name.startswith("tf.contrib."):
-        rest = rest.partition(".")[2]
-        if not lives(name):
-            return None
-    else:
-        return None
-    return f"{_CARRIED}.{rest}"

@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any
 
 from hookbridge import __version__
+from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.findings import VERDICTS, Finding, Report
-from hookbridge.migrate.rules import OTHER_CODES, RULES
 
 MEANINGS = {
     "manual": "a person has to do it",
@@ -61,8 +61,6 @@ def as_json(report: Report) -> str:
 
 def as_sarif(report: Report) -> str:
     """The report as SARIF 2.1.0, for code hosts and editors."""
-    reasons = {rule.code: rule.reason for rule in RULES}
-    reasons |= {code: reason for code, (_, reason) in OTHER_CODES.items()}
     results = [_result(finding) for finding in report.findings]
     notes = [
         {
@@ -76,8 +74,8 @@ def as_sarif(report: Report) -> str:
         "name": "hookbridge",
         "version": __version__,
         "rules": [
-            {"id": code, "shortDescription": {"text": reason}}
-            for code, reason in sorted(reasons.items())
+            {"id": name, "shortDescription": {"text": code.message}}
+            for name, code in sorted(CODES.items())
         ],
     }
     run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}

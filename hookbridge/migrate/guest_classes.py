@@ -3,131 +3,107 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import PurePath
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from hookbridge.migrate.findings import Finding
-from hookbridge.migrate.names import Names
-from hookbridge.migrate.rules import found_at
-from hookbridge.migrate.sources import Source
+from hookbridge.migrate.reading.modules import Module
 
 HOOK_METHODS = ("begin", "after_create_session", "before_run", "after_run", "end")
 _KERAS = ("tensorflow", "keras", "tf_keras")
+_OF_HOOKS = ("tensorflow", "tensorflow_estimator", "hookbridge")
+_HOOKS = ("Hook", "_hook")  # classes, and functions that make one
 _WRITERS = frozenset(
     {"FileWriter", "open", "GFile", "makedirs", "add_summary", "save", "dump", "write"}
 )
 
 
-@dataclass(frozen=True)
-class Module:
-    """A source and the names that it binds."""
+class Guests:
+    """Which classes of some modules are guests; subclasses are followed across files.
 
-    source: Source
-    names: Names
+    Args:
+      modules: the modules.
+      others: `{dotted name of a class: kind}` of guest classes in other modules.
+    """
 
-    @property
-    def dotted(self) -> str:
-        """The module's path as a dotted name: `pkg/hooks.py` is `pkg.hooks`."""
-        parts = PurePath(self.source.file).with_suffix("").parts
-        return ".".join(p for p in parts if p not in ("/", "."))
+    def __init__(
+        self, modules: Iterable[Module], others: Mapping[str, str] | None = None
+    ) -> None:
+        self.kinds = dict(others or {})
+        self.classes = [
+            (module, node)
+            for module in modules
+            for node in module.source.nodes
+            if isinstance(node, ast.ClassDef)
+        ]
+        self._by_last: dict[str, list[str]] = {}
+        for dotted in self.kinds:
+            self._by_last.setdefault(dotted.rpartition(".")[2], []).append(dotted)
+        # A base class may come after its subclasses.
+        waiting = self.classes
+        while waiting:
+            rest = [pair for pair in waiting if not self._add(*pair)]
+            if len(rest) == len(waiting):
+                break  # the classes that are left derive from no guest
+            waiting = rest
 
-
-def find(modules: Sequence[Module]) -> Iterator[Finding]:
-    """The guest classes of all modules; subclasses are followed across files."""
-    classes = [
-        (module, node)
-        for module in modules
-        for node in module.source.nodes
-        if isinstance(node, ast.ClassDef)
-    ]
-    known = _known(classes)
-    for module, node in classes:
-        kind = known.of(module.dotted, node.name)
-        if kind is not None:
-            yield _finding(module.source, node, kind)
-
-
-def kinds(modules: Sequence[Module]) -> dict[str, str]:
-    """`{dotted name: "hook", "listener" or "callback"}` of all guest classes."""
-    classes = [
-        (module, node)
-        for module in modules
-        for node in module.source.nodes
-        if isinstance(node, ast.ClassDef)
-    ]
-    known = _known(classes)
-    return {
-        f"{module.dotted}.{node.name}": kind
-        for module, node in classes
-        if (kind := known.of(module.dotted, node.name)) is not None
-    }
-
-
-def _known(classes: Sequence[tuple[Module, ast.ClassDef]]) -> _Kinds:
-    """All guests among the classes; a base class may come after its subclasses."""
-    known = _Kinds()
-    waiting = classes
-    while waiting:
-        left = [pair for pair in waiting if not known.add(*pair)]
-        if len(left) == len(waiting):
-            break  # the classes that are left derive from no guest
-        waiting = left
-    return known
-
-
-class _Kinds:
-    """Which classes of the tree are guests, found by their bases."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, dict[str, str]] = {}  # class -> module -> kind
-
-    def of(self, module: str, name: str) -> str | None:
-        return self._found.get(name, {}).get(module)
-
-    def add(self, module: Module, node: ast.ClassDef) -> bool:
+    def _add(self, module: Module, node: ast.ClassDef) -> bool:
         """Notes a class if one of its bases is a guest class; returns whether it is."""
         for base in node.bases:
-            kind = self._kind(base, module)
+            own = base.id if isinstance(base, ast.Name) else ""
+            kind = self.kind(module.names.raw(base), f"{module.dotted}.{own}")
             if kind is not None:
-                self._found.setdefault(node.name, {})[module.dotted] = kind
+                dotted = f"{module.dotted}.{node.name}"
+                self.kinds[dotted] = kind
+                self._by_last.setdefault(node.name, []).append(dotted)
                 return True
         return False
 
-    def _kind(self, base: ast.expr, module: Module) -> str | None:
-        """ "hook", "listener" or "callback", by the name of a base class."""
-        dotted = module.names.raw(base)
+    def kind(self, dotted: str | None, own: str = "") -> str | None:
+        """The kind of a class or of a function that makes a guest.
+
+        Args:
+          dotted: its name as imported; None for a name that is not imported.
+          own: its dotted name if it is the module's own.
+
+        Returns:
+          "hook", "listener", "callback", or None where it is not certain.
+        """
         if dotted is None:
-            own = base.id if isinstance(base, ast.Name) else ""
-            return self.of(module.dotted, own)
+            return self.kinds.get(own)
         place, _, last = dotted.rpartition(".")
+        root = place.partition(".")[0]
         if last == "CheckpointSaverListener":
             return "listener"
-        root = place.partition(".")[0]
-        if last == "SessionRunHook" or (
-            root in ("tensorflow", "tensorflow_estimator") and last.endswith("Hook")
-        ):
+        if last == "SessionRunHook" or (root in _OF_HOOKS and last.endswith(_HOOKS)):
             return "hook"
         if root in _KERAS and (last == "Callback" or "callbacks" in place.split(".")):
             return "callback"
-        for where, kind in self._found.get(last, {}).items():
-            if where == place or where.endswith(f".{place.lstrip('.')}"):
-                return kind
+        for known in self._by_last.get(last, ()):
+            if known == dotted or known.endswith(f".{dotted}"):
+                return self.kinds[known]
         return None
 
 
-def _finding(source: Source, node: ast.ClassDef, kind: str) -> Finding:
+def find(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
+    """The guest classes of some modules."""
+    for module, node in guests.classes:
+        kind = guests.kinds.get(f"{module.dotted}.{node.name}")
+        if kind is not None and module in modules:
+            yield _finding(module, node, kind)
+
+
+def _finding(module: Module, node: ast.ClassDef, kind: str) -> Finding:
     details = {"kind": kind, **fingerprint(node)}
     if kind == "callback":
         way = "`hb.as_hooks(...)`"
-        return found_at(source, node, "CALLBACK_CLASS", node.name, way, details=details)
+        return module.finding(node, "CALLBACK_CLASS", node.name, way, details=details)
     way = "`hb.as_callbacks(...)`"
     if kind == "listener":
         way = "goes with its CheckpointSaverHook through `hb.as_callbacks(...)`"
     elif details["adds_ops"]:
         way += "; what `begin` adds is made on the live graph"
-    return found_at(source, node, "HOOK_CLASS", node.name, way, details=details)
+    return module.finding(node, "HOOK_CLASS", node.name, way, details=details)
 
 
 def fingerprint(node: ast.ClassDef) -> dict[str, Any]:

@@ -69,6 +69,13 @@ class Target:
                 return True
         return True
 
+    def names(self, module: str) -> list[str]:
+        """The names of a module, such as `tf.compat.v1.train`; empty if not listed."""
+        rest, table = module.partition(".")[2], self._modules["v2"]
+        if rest == _V1 or rest.startswith(f"{_V1}."):
+            rest, table = rest[len(_V1) + 1 :], self._modules["v1"]
+        return table.get(rest) or []
+
     @property
     def has_estimator(self) -> bool:
         """Whether this TensorFlow has Estimator; it has Keras 2 as `tf.keras` then."""

@@ -11,23 +11,16 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hookbridge import migrate
-from hookbridge.migrate import contrib_names
+from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.findings import Finding, Unread
-from hookbridge.migrate.rules import OTHER_RUN, RULES
+from hookbridge.migrate.reading.programs import read_programs
+from hookbridge.migrate.scanning import lacks
+from hookbridge.migrate.target import Target
 from hookbridge.text_table import aligned
 
-# Findings that are not about what a TensorFlow lacks.
-_NO_LACK = frozenset(
-    ("HOOK_CLASS", "CALLBACK_CLASS", "HOOK_SITE", "CALLBACK_SITE", "FETCH_RUN")
-) | {"STEPS_PER_EPOCH"}
-_RUN = {**OTHER_RUN, **{rule.code: rule.run for rule in RULES}}
-CONTRIB = "tf.contrib"
 HEADER = ("place", "name", "hookbridge run", "hookbridge migrate", "a person")
 # The longest text in a cell of the table, in characters; JSON has the full text.
 WIDTH = 60
-# What `hookbridge run` says of a name of tf.contrib without a rule of its own.
-_ANSWERED = "answers as docs/running-tf1.md says"
 
 
 @dataclass(frozen=True)
@@ -79,6 +72,8 @@ class Diagnoses:
 def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
     """Lists what the programs in files and folders need and the target lacks.
 
+    The modules of a program that its files import are read, as `run` reads them.
+
     Args:
       paths: files of Python, notebooks, or folders.
       target: the TensorFlow that they have to run on, such as "2.21".
@@ -87,17 +82,20 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
       errors.InvalidArgumentError: a path does not exist, or the names of the target
         are not known.
     """
-    report = migrate.scan(paths, target=target)
-    found = [_diagnosis(f) for f in report.findings if f.code not in _NO_LACK]
+    names = Target(target)
+    programs, unread = read_programs(paths)
+    found = [
+        _diagnosis(finding)
+        for module in programs.modules
+        for finding in lacks(module, programs.place(module), names)
+    ]
     found.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
-    return Diagnoses(target, report.files, tuple(found), report.unread)
+    return Diagnoses(target, len(programs.modules), tuple(found), tuple(unread))
 
 
 def _diagnosis(finding: Finding) -> Diagnosis:
-    run = _RUN.get(finding.code, "")
-    if finding.name.startswith(CONTRIB):
-        run = (run or _ANSWERED) if contrib_names.lives(finding.name) else ""
-    writes = finding.way_out if finding.verdict in ("auto", "assisted") else ""
+    run = CODES[finding.code].run
+    writes = finding.way_out if finding.verdict == "auto" else ""
     return Diagnosis(
         file=finding.file,
         line=finding.line,
@@ -107,7 +105,7 @@ def _diagnosis(finding: Finding) -> Diagnosis:
         code=finding.code,
         run=run,
         migrate=writes,
-        person="" if run or writes else finding.way_out or finding.message,
+        person="" if run else finding.way_out or finding.message,
     )
 
 

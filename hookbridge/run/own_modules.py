@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from hookbridge.loops.tasks.local_task import GROUP_STOP
 from hookbridge.migrate.findings import Unread
-from hookbridge.migrate.guest_classes import Module
+from hookbridge.migrate.reading.evidence import Evidence
+from hookbridge.migrate.reading.meaning import means_old_alone
+from hookbridge.migrate.reading.modules import Module, read_module
+from hookbridge.migrate.reading.programs import read_program
 from hookbridge.run import world as worlds
-from hookbridge.run.evidence import Evidence, examine
 from hookbridge.run.late_distutils import LateDistutils
 from hookbridge.run.launch import Launch
 from hookbridge.run.located import Located, OwnCode
-from hookbridge.run.reading import read_file, read_program
 from hookbridge.run.statements import rewrite
 
 if TYPE_CHECKING:  # it imports TensorFlow
@@ -37,7 +38,7 @@ class Program:
     def __init__(self, launch: Launch, own: OwnCode, modules: Sequence[Module]) -> None:
         self.own = own
         self._launch = launch
-        self._evidence = {m.source.file: examine(m) for m in modules}
+        self._evidence = {m.file: m.evidence for m in modules}
         self.world = worlds.decide(list(self._evidence.values()), launch)
         self.entered = False
         self._party: Party | None = None
@@ -50,10 +51,10 @@ class Program:
     def evidence(self, file: str) -> Evidence:
         """The evidence of one file; a file that `read_program` missed is read now."""
         if file not in self._evidence:
-            module = read_file(file)
+            module = read_module(file)
             if isinstance(module, Unread):
                 return Evidence(file)
-            self._evidence[file] = examine(module)
+            self._evidence[file] = module.evidence
             if not self.entered:
                 files = list(self._evidence.values())
                 self.world = worlds.decide(files, self._launch)
@@ -94,8 +95,9 @@ class Program:
         if not evidence.tensorflow:
             return None
         self.enter()
-        inside = self.own.is_inside(file)
-        return worlds.means_old(evidence, self.world if inside else None)
+        if self.own.is_inside(file):
+            return self.world.meaning.means_old(evidence)
+        return means_old_alone(evidence)
 
 
 class OwnLoader(SourceFileLoader):

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
+from hookbridge.migrate.reading import guards
 from hookbridge.run import views
 
 HELPER = "__hookbridge__"
@@ -115,7 +116,9 @@ class _Rewriting(ast.NodeTransformer):
     def visit_Try(self, node: ast.Try) -> Any:
         """Imports whose errors are caught here are strict."""
         before = self._strict
-        self._strict = before or any(map(_catches_imports, node.handlers))
+        self._strict = before or any(
+            guards.catches(handler, guards.OF_IMPORTS) for handler in node.handlers
+        )
         node.body = [made for one in node.body for made in _listed(self.visit(one))]
         self._strict = before
         for part in (node.handlers, node.orelse, node.finalbody):
@@ -183,14 +186,6 @@ def _is_answered(name: str) -> bool:
 
 def _listed(made: Any) -> list[Any]:
     return made if isinstance(made, list) else [made]
-
-
-def _catches_imports(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler catches `ImportError`."""
-    if handler.type is None:
-        return True
-    caught = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)}
-    return bool(caught & {"ImportError", "ModuleNotFoundError", "Exception"})
 
 
 def _bind(name: str, value: ast.expr) -> ast.Assign:

@@ -10,11 +10,12 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hookbridge import compat, errors, extras
 from hookbridge.compat import LAST_WITH_KERAS2
-from hookbridge.run.evidence import Evidence, Use
+from hookbridge.migrate.reading.evidence import Evidence
+from hookbridge.migrate.reading.meaning import Meaning, of_files
 from hookbridge.run.launch import Launch
 
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
@@ -25,45 +26,28 @@ class World:
     """What a program finds in its process.
 
     Attributes:
-      old: whether files without evidence of their own mean TensorFlow 1 when they
-        import `tensorflow`.
+      meaning: what the program means by TensorFlow.
       v1: whether the v1 behaviour of TensorFlow is switched on.
       keras2: whether `tf.keras` is to be Keras 2; None leaves it as it is.
-      estimator: the first use of Estimator in the program, if any.
-      slim: the first use of a name that tf_slim stands for, if any.
       reasons: why the world is as it is, for the line that `told` returns.
     """
 
-    old: bool = False
-    v1: bool = False
-    keras2: bool | None = None
-    estimator: Use | None = None
-    slim: Use | None = None
-    reasons: tuple[str, ...] = field(default=())
+    meaning: Meaning
+    v1: bool
+    keras2: bool | None
+    reasons: tuple[str, ...]
 
     def told(self) -> str:
         """One line about the world."""
-        parts = ["`import tensorflow` is tensorflow.compat.v1"] if self.old else []
+        parts = (
+            ["`import tensorflow` is tensorflow.compat.v1"] if self.meaning.old else []
+        )
         parts += ["v1 behaviour"] if self.v1 else []
         if self.keras2 is not None:
             parts.append("Keras 2" if self.keras2 else "Keras 3")
-        parts += ["Estimator"] if self.estimator else []
+        parts += ["Estimator"] if self.meaning.estimator else []
         world = ", ".join(parts) or "TensorFlow as it is"
         return f"{world} ({'; '.join(self.reasons)})" if self.reasons else world
-
-
-def means_old(evidence: Evidence, world: World | None) -> bool:
-    """Whether `import tensorflow` in a file means TensorFlow 1.
-
-    Args:
-      evidence: the evidence in the file.
-      world: decides for a file without evidence; None decides for TensorFlow 2.
-    """
-    if evidence.old:
-        return True
-    if evidence.new:
-        return False
-    return bool(evidence.leftover) or (world is not None and world.old)
 
 
 def decide(files: Sequence[Evidence], launch: Launch) -> World:
@@ -75,29 +59,23 @@ def decide(files: Sequence[Evidence], launch: Launch) -> World:
     """
     _check_flags(launch)
     reasons = []
-    old = next((e.old or e.leftover for e in files if means_old(e, None)), None)
-    needs_v1 = next((e.v1_behaviour for e in files if e.v1_behaviour), None)
-    switch = next((e.switch for e in files if e.switch), None)
-    estimator = next((e.estimator for e in files if e.estimator), None)
-    if old:
-        reasons.append(f"TensorFlow 1: {old}")
-    v1 = bool(old or (needs_v1 and not switch))
-    if v1 and not old:
-        reasons.append(f"v1 behaviour: {needs_v1}")
+    meaning = of_files(files, v1=bool(launch.v1))
+    if meaning.old:
+        reasons.append(f"TensorFlow 1: {meaning.old}")
+    v1 = meaning.v1 is not None
+    if v1 and not meaning.old:
+        reasons.append(f"v1 behaviour: {meaning.needs_v1}")
     if launch.v1 is not None:
         v1 = launch.v1
         reasons.append("--v1" if v1 else "--v2")
-    keras2, why = _keras(files, launch, bool(v1 or old or switch or estimator))
+    keras2, why = _keras(meaning, launch)
     reasons += [why] if why else []
-    slim = next((e.slim for e in files if e.slim), None)
-    world = World(bool(old), v1, keras2, estimator, slim, tuple(reasons))
+    world = World(meaning, v1, keras2, tuple(reasons))
     _check_installed(world)
     return world
 
 
-def _keras(
-    files: Sequence[Evidence], launch: Launch, is_of_v1: bool
-) -> tuple[bool | None, str]:
+def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
     """Which Keras, and why."""
     if compat.installed_tf_version() <= LAST_WITH_KERAS2:
         if launch.keras == 3:
@@ -111,10 +89,7 @@ def _keras(
         return launch.keras == 2, f"--keras={launch.keras}"
     if given := os.environ.get(LEGACY_KERAS):
         return _is_true(given), f"{LEGACY_KERAS}={given}"
-    needs = next((e.keras2 for e in files if e.keras2), None)
-    if needs is None and is_of_v1:
-        needs = next((e.keras or e.estimator for e in files), None)
-        needs = next((e.keras or e.estimator for e in files if e.keras), needs)
+    needs = meaning.keras2 or meaning.estimator
     return (True, f"Keras 2: {needs}") if needs else (None, "")
 
 
@@ -138,10 +113,10 @@ def _check_installed(world: World) -> None:
     Raises:
       errors.MissingExtraError: something is missing.
     """
-    needs: list[tuple[str, str, object]] = [("tf_slim", "contrib", world.slim)]
+    needs: list[tuple[str, str, object]] = [("tf_slim", "contrib", world.meaning.slim)]
     if compat.installed_tf_version() > LAST_WITH_KERAS2:
-        needs.append(("tensorflow_estimator", "estimator", world.estimator))
-        needs.append(("tf_keras", "estimator", world.estimator))
+        needs.append(("tensorflow_estimator", "estimator", world.meaning.estimator))
+        needs.append(("tf_keras", "estimator", world.meaning.estimator))
         last = world.reasons[-1] if world.keras2 and world.reasons else None
         needs.append(("tf_keras", "keras2", last))
     for module, extra, why in needs:
@@ -197,4 +172,4 @@ def has_estimator(world: World) -> bool:
     if compat.installed_tf_version() > LAST_WITH_KERAS2:
         names.append("tf_keras")
     found = all(importlib.util.find_spec(name) is not None for name in names)
-    return bool(world.estimator) or found
+    return bool(world.meaning.estimator) or found

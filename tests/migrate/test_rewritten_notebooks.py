@@ -72,8 +72,8 @@ def test_other_lines_of_the_file_stay_as_they_are(
     path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE), indent=indent)
     before = path.read_text("utf-8")
     done = rewritten(path)
-    assert done.file.notebook is not None
-    assert done.file.notebook.with_code(done.result.before) == before
+    assert done.source.notebook is not None
+    assert done.source.notebook.with_code(done.result.before) == before
     files.write(done)
     added = json.dumps("import hookbridge as hb\n")
     lines = path.read_text("utf-8").replace("hb.estimator", "tf.estimator")
@@ -131,7 +131,7 @@ def test_bad_notebooks_are_reported(tmp_path: Path, content: bytes) -> None:
     good = notebook(tmp_path / "b.ipynb", cell(IMPORTS), cell(USE))
     bad, done = files.rewrite_files([tmp_path])
     assert isinstance(bad, Unread) and bad.reason
-    assert isinstance(done, files.FileRewrite) and done.file.path == good
+    assert isinstance(done, files.FileRewrite) and done.path == good
     assert path.read_bytes() == content
 
 
@@ -146,7 +146,7 @@ def test_a_notebook_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
 
 def test_cells_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE))
-    held = rewritten(path).file.notebook
+    held = rewritten(path).source.notebook
     assert held is not None
     with pytest.raises(ValueError, match="told apart"):
         held.with_code("# cell 1\nx = 1\n")

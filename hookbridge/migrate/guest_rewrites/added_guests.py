@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from hookbridge.migrate.guest_rewrites.keras_fit import Fits
 from hookbridge.migrate.guest_rewrites.places import (
     bridge,
     is_training,
@@ -27,7 +28,7 @@ NAME = "added-guests"
 
 def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
     """Wraps the hooks of one training, with a comment above it."""
-    if (dotted(old.func) or "").partition(".")[0] in context.fits:
+    if (dotted(old.func) or "").partition(".")[0] in context.state(Fits).models:
         return new  # `fit` takes callbacks without a wrapper
     arguments = list(new.args)
     for number, argument in enumerate(new.args):

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.guest_rewrites.kinds import items, kind_of
+from hookbridge.migrate.guest_rewrites.native_classes import NativeClasses
 from hookbridge.migrate.guest_rewrites.places import (
     takes_callbacks,
     takes_hooks,
@@ -23,7 +25,6 @@ from hookbridge.migrate.guest_rewrites.places import (
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
 from hookbridge.migrate.rewriting.todos import comment
-from hookbridge.migrate.rules import OTHER_CODES
 
 NAME = "guest-lists"
 _EPOCHS = "STEPS_PER_EPOCH"
@@ -42,7 +43,7 @@ def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
         elif takes_hooks(old, argument) and "callback" in kinds:
             function = "as_hooks"
             if not _are_native(found or [], context):
-                context.comment(old, comment(_EPOCHS, OTHER_CODES[_EPOCHS][1]))
+                context.comment(old, comment(_EPOCHS, CODES[_EPOCHS].message))
         else:
             continue
         value = wrapped(argument.value, function, context)
@@ -57,7 +58,7 @@ def _are_native(found: list[cst.BaseExpression], context: Context) -> bool:
     return all(
         isinstance(item, cst.Call)
         and isinstance(item.func, cst.Name)
-        and item.func.value in context.became_callbacks
+        and item.func.value in context.state(NativeClasses).chosen
         for item in callbacks
     )
 

@@ -49,29 +49,34 @@ _TRAIN = ("input_fn", "hooks", "steps", "max_steps", "saving_listeners")
 _EVALUATE = ("input_fn", "steps", "hooks", "checkpoint_path", "name")
 
 
-def prepare(context: Context) -> None:
-    """Chooses the Estimators of which all uses can be changed."""
-    for name, values in context.values.items():
-        value = values[0]
-        if len(values) != 1 or not isinstance(value, cst.Call):
-            continue
+class Fits:
+    """The Estimators of a file of which all uses can be changed.
+
+    Attributes:
+      models: `{name of an Estimator: name of its Keras model}`.
+      specs: names of specs of `train_and_evaluate` that go with them.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.models: dict[str, str] = {}
+        self.specs: set[str] = set()
+        for name, values in context.values.items():
+            if len(values) == 1 and isinstance(values[0], cst.Call):
+                self._look_at(name, values[0], context)
+
+    def _look_at(self, name: str, value: cst.Call, context: Context) -> None:
         model = _model_of(value, context)
         if model is None or f"{model}.compile(" not in context.text:
-            continue
-        uses = [
-            chain
-            for chain in context.chains
-            if (dotted(chain) or "").split(".")[0] == name
-            and not isinstance(context.parent(chain), cst.AssignTarget)
-        ]
+            return
+        uses = context.uses(name)
         both = [found for use in uses if (found := _both(use, context)) is not None]
         trainings = [use for use in uses if (dotted(use) or "").endswith(".train")]
         if both and (len(both) > 1 or trainings):
-            continue  # `max_steps` counts the steps of all trainings
+            return  # `max_steps` counts the steps of all trainings
         calls = [use for use in uses if _call(use, context) is not None]
         if uses and len(calls) + len(both) == len(uses):
-            context.fits[name] = model
-            context.specs.update(name for found in both for name in found.names)
+            self.models[name] = model
+            self.specs.update(name for found in both for name in found.names)
 
 
 def _model_of(call: cst.Call, context: Context) -> str | None:
@@ -138,15 +143,16 @@ def apply(
     old: cst.SimpleStatementLine, new: cst.SimpleStatementLine, context: Context
 ) -> Any:
     """Changes the statement of one call, or removes that of the Estimator or a spec."""
-    if len(old.body) != 1 or not context.fits:
+    fits = context.state(Fits)
+    if len(old.body) != 1 or not fits.models:
         return new
     small = old.body[0]
     if isinstance(small, cst.Assign):
         target = small.targets[0].target
-        if isinstance(target, cst.Name) and target.value in context.fits:
+        if isinstance(target, cst.Name) and target.value in fits.models:
             context.edit(NAME, old, "", "its checkpoints and summaries are not written")
             return cst.RemoveFromParent()
-        if isinstance(target, cst.Name) and target.value in context.specs:
+        if isinstance(target, cst.Name) and target.value in fits.specs:
             context.edit(NAME, old, "")
             return cst.RemoveFromParent()
     if not isinstance(small, cst.Expr) or not isinstance(small.value, cst.Call):
@@ -155,14 +161,14 @@ def apply(
         return _fit_and_evaluate(old, new, small.value, context)
     name, _, method = (dotted(small.value.func) or "").partition(".")
     changed = new.body[0]
-    if name not in context.fits or not isinstance(changed, cst.Expr):
+    if name not in fits.models or not isinstance(changed, cst.Expr):
         return new
     order = _TRAIN if method == "train" else _EVALUATE
     call = cst.ensure_type(changed.value, cst.Call)
     given = given_arguments(call.args, order, context)
     if given is None:
         return new
-    model = context.fits[name]
+    model = fits.models[name]
     write = _evaluate if method == "evaluate" else _fit
     text = write(model, given, given["steps"], context)
     context.edit(NAME, old, text)
@@ -190,7 +196,8 @@ def _fit_and_evaluate(
 ) -> Any:
     """The two statements that take the place of `train_and_evaluate`."""
     estimator = call.args[0].value if call.args else None
-    model = context.fits.get(dotted(estimator) or "") if estimator else None
+    models = context.state(Fits).models
+    model = models.get(dotted(estimator) or "") if estimator else None
     found = None if model is None else specs(call, context)
     if model is None or found is None:
         return new
@@ -215,5 +222,4 @@ RULE = RewriteRule(
     nodes=(cst.SimpleStatementLine,),
     apply=apply,
     words=("model_to_estimator",),
-    prepare=prepare,
 )

@@ -8,7 +8,6 @@ import libcst as cst
 
 from hookbridge.migrate.guest_rewrites.places import given_arguments, word
 from hookbridge.migrate.rewriting.context import Context
-from hookbridge.migrate.rewriting.tree_names import dotted
 
 _PLACES = ("tf.estimator", "tf.compat.v1.estimator", "hookbridge.estimator")
 _BOTH = tuple(f"{p}.train_and_evaluate" for p in (*_PLACES, "hookbridge.loops"))
@@ -99,10 +98,4 @@ def arguments(call: cst.Call, context: Context) -> dict[str, str] | None:
 
 
 def _is_used_once(name: str, context: Context) -> bool:
-    uses = [
-        chain
-        for chain in context.chains
-        if (dotted(chain) or "").partition(".")[0] == name
-        and not isinstance(context.parent(chain), cst.AssignTarget)
-    ]
-    return len(uses) == 1
+    return len(context.uses(name)) == 1

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from hookbridge.migrate.guest_rewrites.native_classes import NativeClasses
 from hookbridge.migrate.rewriting.context import Context
-
-_FUNCTIONS = ("_hook", "Hook")
 
 
 def kind_of(node: cst.BaseExpression, context: Context) -> str | None:
@@ -22,21 +21,11 @@ def kind_of(node: cst.BaseExpression, context: Context) -> str | None:
 
 
 def _kind_of_class(node: cst.BaseExpression, context: Context) -> str | None:
-    if isinstance(node, cst.Name) and node.value in context.own_guests:
-        return context.own_guests[node.value]
-    raw = context.names.raw(node)
-    if raw is None:
-        return None
-    for dotted, kind in context.options.guests.items():
-        if dotted == raw or dotted.endswith(f".{raw.lstrip('.')}"):
-            return kind
-    root = raw.partition(".")[0]
-    place, _, last = raw.rpartition(".")
-    if root in ("tensorflow", "keras", "tf_keras") and "callbacks" in place.split("."):
+    own = node.value if isinstance(node, cst.Name) else ""
+    if own in context.state(NativeClasses).chosen:
         return "callback"
-    if root in ("tensorflow", "hookbridge", "tensorflow_estimator"):
-        return "hook" if last.endswith(_FUNCTIONS) else None
-    return None
+    dotted = f"{context.source.dotted}.{own}" if own else ""
+    return context.guests.kind(context.names.raw(node), dotted)
 
 
 def items(

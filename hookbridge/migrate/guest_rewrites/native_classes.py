@@ -18,6 +18,7 @@ another of the given files that names it.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -29,28 +30,46 @@ from hookbridge.migrate.guest_rewrites.places import bridge, is_training
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
 from hookbridge.migrate.rewriting.tree_names import dotted
-from hookbridge.migrate.sources import parsed
 
 NAME = "native-classes"
+CODE = "NATIVE_CLASS"
 _Test: TypeAlias = Callable[[cst.CSTNode, Context], bool]
 _FETCHES = "a session of this file also runs without training, which no callback sees"
 _BASE = "tf.keras.callbacks.Callback"
 
 
+class NativeClasses:
+    """Which hook classes of a file become callbacks.
+
+    Attributes:
+      chosen: their names.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.chosen: set[str] = set()
+        if CODE not in context.codes:
+            return  # the rule was not chosen
+        fetches = next(guest_sites.fetch_runs(context.source), None) is not None
+        nodes = {
+            node.name: node
+            for node in context.source.source.tree.body
+            if isinstance(node, ast.ClassDef)
+        }
+        for node in context.module.body:
+            if not isinstance(node, cst.ClassDef) or not is_simple(node, context):
+                continue
+            name = node.name.value
+            reason = _FETCHES if fetches else _why_not(node, context)
+            if not reason:
+                self.chosen.add(name)
+            elif name in nodes:
+                found = context.source.finding(nodes[name], CODE, name, reason)
+                context.left.append(found)
+
+
 def prepare(context: Context) -> None:
     """Chooses the classes first: the rules for lists of guests need to know them."""
-    source = parsed("module.py", 0, context.text)
-    fetches = any(f.code == "FETCH_RUN" for f in guest_sites.find(source))
-    for node in context.module.body:
-        if not isinstance(node, cst.ClassDef) or not is_simple(node, context):
-            continue
-        name = node.name.value
-        reason = _FETCHES if fetches else _why_not(node, context)
-        if reason:
-            context.left_hooks[name] = reason
-        else:
-            context.became_callbacks.add(name)
-            context.own_guests[name] = "callback"
+    context.state(NativeClasses)
 
 
 def _why_not(node: cst.ClassDef, context: Context) -> str:
@@ -118,18 +137,13 @@ def _all_uses(target: cst.Name, context: Context, goes: _Test) -> bool:
     """Whether a name is given one value, and `goes` is true for all its uses."""
     if context.value_of(target.value) is None:
         return False
-    uses = [
-        chain
-        for chain in context.chains
-        if (dotted(chain) or "").split(".")[0] == target.value
-        and not isinstance(context.parent(chain), cst.AssignTarget)
-    ]
+    uses = context.uses(target.value)
     return bool(uses) and all(goes(use, context) for use in uses)
 
 
 def apply(old: cst.ClassDef, new: cst.ClassDef, context: Context) -> cst.ClassDef:
     """Changes a class that `prepare` has chosen."""
-    if old.name.value not in context.became_callbacks:
+    if old.name.value not in context.state(NativeClasses).chosen:
         return new
     base = context.imports.expression(_BASE)
     after = as_callback(new, base)
@@ -143,6 +157,7 @@ RULE = RewriteRule(
     summary="Hook classes of pure Python become callbacks.",
     nodes=(cst.ClassDef,),
     apply=apply,
+    codes=(CODE,),
     words=("SessionRunHook",),
     option="native",
     prepare=prepare,

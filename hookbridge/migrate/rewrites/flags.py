@@ -18,25 +18,32 @@ from hookbridge.migrate.rewriting.tree_names import dotted
 NAME = "flags"
 
 
-def prepare(context: Context) -> None:
-    """Finds the first statement that reads a flag too early."""
-    flags = [n for n, v in context.imports.bound.items() if v == "absl.flags"]
-    if not flags:
-        return
-    values = {f"{flags[0]}.FLAGS"}
-    for statement in context.module.body:
-        if not isinstance(statement, cst.SimpleStatementLine):
-            continue
-        for small in statement.body:
-            if isinstance(small, cst.Assign) and dotted(small.value) in values:
-                values |= {dotted(target.target) or "" for target in small.targets}
-        finder = _Reads(values - {""})
-        statement.visit(finder)
-        if finder.parses:
-            return
-        if finder.found:
-            context.early_flags = statement, finder.found
-            return
+class EarlyFlags:
+    """The first statement that reads a flag too early.
+
+    Attributes:
+      statement: the statement; None if there is none.
+      name: the name of the flags in it.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.statement: cst.CSTNode | None = None
+        self.name = ""
+        flags = [n for n, v in context.imports.bound.items() if v == "absl.flags"]
+        values = {f"{flags[0]}.FLAGS"} if flags else set()
+        for statement in context.module.body if flags else ():
+            if not isinstance(statement, cst.SimpleStatementLine):
+                continue
+            for small in statement.body:
+                if isinstance(small, cst.Assign) and dotted(small.value) in values:
+                    values |= {dotted(target.target) or "" for target in small.targets}
+            finder = _Reads(values - {""})
+            statement.visit(finder)
+            if finder.parses:
+                return
+            if finder.found:
+                self.statement, self.name = statement, finder.found
+                return
 
 
 class _Reads(cst.CSTVisitor):
@@ -68,10 +75,11 @@ class _Reads(cst.CSTVisitor):
 def apply(
     old: cst.SimpleStatementLine, new: cst.SimpleStatementLine, context: Context
 ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.SimpleStatementLine]:
-    """Puts the line that parses the flags above the statement that `prepare` found."""
-    if context.early_flags is None or context.early_flags[0] is not old:
+    """Puts the line that parses the flags above the first statement that reads one."""
+    early = context.state(EarlyFlags)
+    if early.statement is not old:
         return new
-    line = f"{context.early_flags[1]}({context.imports.name_of('sys')}.argv)"
+    line = f"{early.name}({context.imports.name_of('sys')}.argv)"
     parse = cst.ensure_type(cst.parse_statement(line), cst.SimpleStatementLine)
     context.edit(NAME, old, f"{line}\n{context.code(new)}")
     parse = parse.with_changes(leading_lines=new.leading_lines)
@@ -84,5 +92,4 @@ RULE = RewriteRule(
     nodes=(cst.SimpleStatementLine,),
     apply=apply,
     words=("absl",),
-    prepare=prepare,
 )

@@ -15,12 +15,11 @@ from typing import Any
 
 import libcst as cst
 
-from hookbridge.migrate.new_names import new_name
+from hookbridge.migrate.fates import fate
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.dead_imports import (
     Imported,
     imported,
-    is_guarded,
     lines_for,
 )
 from hookbridge.migrate.rewriting.rule import RewriteRule
@@ -45,16 +44,16 @@ def prepare(context: Context) -> None:
     visitor = _AllImports()
     context.module.visit(visitor)
     for found in visitor.found:
-        guarded = is_guarded(found.node, context)
+        guarded = context.is_guarded(found.node)
         lines = lines_for(found, context)
         if lines is None:
             if guarded and found.full.startswith("tf.contrib"):
                 context.kept.add(found.bound)
         elif lines and lines != [f"import {found.bound}"]:
             context.kept.add(found.bound)
-            new = new_name(found.full, context.target)
+            new = fate(context.names.meant(found.full), context.target)
             if new is not None and found.bound in context.imports.bound:
-                context.imports.bind(found.bound, new.dotted)
+                context.imports.bind(found.bound, new.living)
         elif not lines:
             context.imports.forget(found.bound)
 

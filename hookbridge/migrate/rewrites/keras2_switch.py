@@ -6,36 +6,24 @@
 
 `tf.compat.v1.layers`, the cells of `tf.compat.v1.nn.rnn_cell` and `tf.compat.v1.keras`
 are made by Keras 2 only; from TF 2.16 on that is the package tf_keras. The models and
-layers of an Estimator or of a file that is TF1 throughout are Keras 2, too.
+layers of an Estimator or of a program of TF1 are Keras 2, too. The lines are written
+into the main file of a program. `hookbridge run` decides the same.
 """
 
 from __future__ import annotations
 
 import libcst as cst
 
-from hookbridge.migrate.new_names import new_name
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
 
 NAME = "keras2-switch"
 VARIABLE = "TF_USE_LEGACY_KERAS"
-_NEEDING = (
-    *("tf.compat.v1.layers", "tf.compat.v1.nn.rnn_cell", "tf.compat.v1.keras"),
-    *("tf.keras.optimizers.legacy", "tf.keras.layers.DenseFeatures"),
-    *("tf.keras.experimental", "tf.keras.wrappers", "tf_slim"),
-    *("hookbridge.contrib.slim", "hookbridge.contrib.layers"),
-)
 
 
 def apply(old: cst.Module, new: cst.Module, context: Context) -> cst.Module:
     """Asks `Imports` for the two lines above all other imports."""
-    if context.target.has_estimator or VARIABLE in context.text:
-        return new
-    names = [n for c in context.chains if (n := context.names.of(c)) is not None]
-    is_v1 = context.v1_root or "disable_v2_behavior" in context.text
-    is_v1 = is_v1 or any(f.code == "ESTIMATOR" for f in context.findings)
-    keras_in_graphs = is_v1 and any(f"{n}.".startswith("tf.keras.") for n in names)
-    if not keras_in_graphs and not any(_needs_keras_2(n, context) for n in names):
+    if not any(f.code == "KERAS2" for f in context.findings):
         return new
     switch = f'os.environ.setdefault("{VARIABLE}", "1")'
     context.imports.first += ["import os", switch]
@@ -44,17 +32,10 @@ def apply(old: cst.Module, new: cst.Module, context: Context) -> cst.Module:
     return new
 
 
-def _needs_keras_2(name: str, context: Context) -> bool:
-    new = new_name(name, context.target)
-    living = name if new is None else new.dotted
-    return any(living == n or living.startswith(f"{n}.") for n in _NEEDING)
-
-
 RULE = RewriteRule(
     name=NAME,
-    summary="Code that needs the layers of Keras 2 says so before TensorFlow loads.",
+    summary="Programs that need Keras 2 say so before TensorFlow loads.",
     nodes=(cst.Module,),
     apply=apply,
-    codes=("LAYERS",),
-    words=("layers", "rnn", "keras"),
+    codes=("KERAS2",),
 )

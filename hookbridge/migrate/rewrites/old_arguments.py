@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import libcst as cst
 
+from hookbridge.migrate.behaviour_findings import ARGUMENTS, METHODS
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
 
 NAME = "old-arguments"
-_METHODS = {"export_savedmodel": "export_saved_model"}
-_ARGUMENTS = {"legacy_init_op": "main_op", "num_threads": "num_parallel_calls"}
 
 
 def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
@@ -28,17 +27,18 @@ def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
         return new
     method = new.func.attr.value
     func = new.func
-    if method in _METHODS:
-        func = func.with_changes(attr=cst.Name(_METHODS[method]))
+    if method in METHODS:
+        func = func.with_changes(attr=cst.Name(METHODS[method]))
     buffer: cst.BaseExpression | None = None
     arguments = []
     for argument in new.args:
         word = "" if argument.keyword is None else argument.keyword.value
-        if method == "map" and word == "output_buffer_size":
+        today = ARGUMENTS.get((method, word))
+        if today == "":
             buffer = argument.value
             continue
-        if word in _ARGUMENTS and method in ("map", *_WITH_INIT):
-            argument = argument.with_changes(keyword=cst.Name(_ARGUMENTS[word]))
+        if today is not None:
+            argument = argument.with_changes(keyword=cst.Name(today))
         arguments.append(argument)
     if buffer is not None and arguments:
         arguments[-1] = arguments[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
@@ -50,8 +50,6 @@ def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
         context.edit(NAME, old, after)
     return after
 
-
-_WITH_INIT = ("add_meta_graph", "add_meta_graph_and_variables")
 
 RULE = RewriteRule(
     name=NAME,

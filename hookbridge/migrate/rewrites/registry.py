@@ -18,39 +18,24 @@ from hookbridge.migrate.guest_rewrites import (
     native_classes,
 )
 from hookbridge.migrate.rewrites import (
-    carried_contrib,
-    contrib_calls,
-    contrib_names,
     device_functions,
     device_specs,
     dimensions,
-    estimator_names,
     flags,
-    hook_names,
     imports,
     keras2_switch,
+    names,
     old_arguments,
-    private_names,
-    profiler,
     v1_behaviour,
     v1_imports,
-    v1_names,
 )
 from hookbridge.migrate.rewriting.rule import RewriteRule
 
-# `v1-imports` is first: it decides what `tf` means. The rules for calls come before
-# `imports`: an import goes if they have replaced all its uses.
+# `v1-imports` is first: it decides what `tf` means.
 REWRITES: tuple[RewriteRule, ...] = (
     v1_imports.RULE,
-    contrib_calls.RULE,
     imports.RULE,
-    estimator_names.RULE,
-    hook_names.RULE,
-    contrib_names.RULE,
-    carried_contrib.RULE,
-    profiler.RULE,
-    private_names.RULE,
-    v1_names.RULE,
+    names.RULE,
     device_functions.RULE,
     device_specs.RULE,
     dimensions.RULE,

@@ -2,5 +2,5 @@
 
 Reading order: `results` (what comes out), `rule` (what a rule is), `context` (what a
 rule is given), `tree_names`, `imports`, `engine` (one walk over the tree), `todos`,
-`source` (a whole text), `notebooks`, `files` (reading and writing).
+`source` (a whole text), `files` (all files of a call, planned and written).
 """

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider, ScopeProvider
+from libcst.metadata import MetadataWrapper, PositionProvider
 
-from hookbridge.migrate import guest_classes
+from hookbridge.migrate.fates import fate
 from hookbridge.migrate.findings import Finding
-from hookbridge.migrate.names import Names, canonical
-from hookbridge.migrate.new_names import new_name
+from hookbridge.migrate.guest_classes import Guests
+from hookbridge.migrate.reading.modules import Module
+from hookbridge.migrate.reading.names import canonical
+from hookbridge.migrate.reading.programs import Place
 from hookbridge.migrate.rewriting.imports import Imports, first_code
 from hookbridge.migrate.rewriting.results import Edit
 from hookbridge.migrate.rewriting.tree_names import TreeNames, bindings, dotted
-from hookbridge.migrate.sources import parsed
 from hookbridge.migrate.target import NEWEST, Target
+
+State = TypeVar("State")
 
 
 @dataclass(frozen=True)
@@ -47,85 +51,91 @@ class Context:
     """One rewrite of one module.
 
     Attributes:
-      text: the old code.
+      source: the module as the scan reads it.
+      place: where it stands in its program.
       module: its syntax tree.
       names: what its names mean.
       imports: what it imports, and what it has to import.
       target: the names of the target TensorFlow.
       options: how it is rewritten.
+      findings: what the scan found in it.
       codes: reason codes that the rules of this rewrite settle.
       kept: names that keep their meaning, so that no rule renames their uses.
-      v1_root: the name of the import that becomes one of v1; empty for none.
       values: `{name: [each value that it is given]}`; None for a value that is not
         certain.
-      taken: chains of names that a rule for calls replaces: rules for names leave them.
-      fits: `{name of an Estimator: name of its Keras model}` where `fit` replaces it.
-      specs: names of specs of `train_and_evaluate` that go because `fit` replaces it.
-      early_flags: the statement that reads flags too early, and the name of the flags.
       chains: the outermost chains of names, such as `tf.train.Server`.
-      own_guests: `{name: "hook", "listener" or "callback"}` of the file's classes.
-      became_callbacks: names of hook classes that this rewrite makes callbacks.
-      left_hooks: `{name: why}` of hook classes of pure Python that stay hooks.
+      guests: the guest classes of this file and of others.
       edits: what was done, in the order of the walk.
       comments: `{statement of the old tree: [comments above it]}`.
-
-    Args:
-      findings: what the scan found in the text.
+      left: what rules could not do, as findings.
     """
 
     def __init__(
         self,
         wrapper: MetadataWrapper,
-        text: str,
+        source: Module,
+        place: Place,
         options: Options,
         findings: list[Finding],
         codes: frozenset[str],
     ) -> None:
-        self.text = text
+        self.source, self.place = source, place
         self.module = wrapper.module
         self.options = options
         self.target = Target(options.target)
         self.codes = codes
-        # Both in one call: libcst walks over the tree once for each call.
-        wrapper.resolve_many([ScopeProvider, PositionProvider])
-        self.names = TreeNames(wrapper)
         self._parents = _parents(self.module)
         self._positions = wrapper.resolve(PositionProvider)
-        self._lines = text.splitlines()
+        self._lines = source.source.text.split("\n")
+        self._ascii = source.source.text.isascii()
+        self.names = TreeNames(source.names, self._place_of, self.target)
         self._found: dict[tuple[int, int], list[Finding]] = {}
         for finding in findings:
-            place = finding.line, self._characters(finding.line, finding.column)
-            self._found.setdefault(place, []).append(finding)
+            line = source.source.line(finding.cell, finding.line)
+            begin = line, self._characters(line, finding.column)
+            self._found.setdefault(begin, []).append(finding)
         self.findings = findings
         self.kept: set[str] = set()
-        self.v1_root = ""
-        self.early_flags: tuple[cst.CSTNode, str] | None = None
         self.edits: list[Edit] = []
         self.comments: dict[cst.CSTNode, list[str]] = {}
+        self.left: list[Finding] = []
+        self._states: dict[Any, Any] = {}
         collector = _Collector()
         self.module.visit(collector)
         self.chains = tuple(collector.chains)
         self.values = collector.values
-        self.own_guests = {
-            dotted.rpartition(".")[2]: kind
-            for dotted, kind in guest_classes.kinds([_as_module(text)]).items()
-        }
-        self.became_callbacks: set[str] = set()
-        self.left_hooks: dict[str, str] = {}
-        self.taken: set[cst.CSTNode] = set()
-        self.fits: dict[str, str] = {}
-        self.specs: set[str] = set()
-        self.imports = Imports(bindings(self.module), frozenset(collector.names))
+        self.guests = Guests([source], options.guests)
+        own = frozenset(place.own)
+        names = frozenset(collector.names)
+        self.imports = Imports(bindings(self.module), names, own)
         end = first_code(self.module.body)
-        for name, value in self.names.aliases.items():
-            if self.names.alias_places[name] < end:
-                self.imports.bind(name, value)
+        last = self.line(self.module.body[end]) if end < len(self.module.body) else None
+        for name, statement in source.names.aliases.items():
+            if last is None or statement.lineno < last:
+                self.imports.bind(name, source.names.bound[name])
+
+    @property
+    def text(self) -> str:
+        """The old code."""
+        return self.source.source.text
+
+    def state(self, make: Callable[[Context], State]) -> State:
+        """What a rule knows about this file; it is made when it is first asked for.
+
+        Args:
+          make: the class of the state, which is called with this context.
+        """
+        if make not in self._states:
+            self._states[make] = make(self)
+        found: State = self._states[make]
+        return found
 
     def keep_aliases(self) -> None:
         """Notes aliases of names that change: only the alias changes, not its uses."""
-        for name, value in self.names.aliases.items():
-            new = new_name(canonical(value), self.target)
-            if new is not None and new.code in self.codes:
+        for name in self.source.names.aliases:
+            value = self.names.meant(canonical(self.source.names.bound[name]))
+            found = fate(value, self.target)
+            if found is not None and found.living and found.code in self.codes:
                 self.kept.add(name)
 
     def _characters(self, line: int, column: int) -> int:
@@ -133,6 +143,16 @@ class Context:
         if not 0 < line <= len(self._lines):
             return column - 1
         return len(self._lines[line - 1].encode()[: column - 1].decode())
+
+    def _place_of(self, node: cst.CSTNode) -> tuple[int, int]:
+        """The 1-based line of a node and its 0-based column in bytes."""
+        position = self._positions.get(node)
+        if position is None:
+            return 0, 0  # a node that a rule has made
+        line, column = position.start.line, position.start.column
+        if self._ascii:
+            return line, column
+        return line, len(self._lines[line - 1][:column].encode())
 
     def found(self, node: cst.CSTNode, code: str) -> Finding | None:
         """The finding with this code at the place where the node begins."""
@@ -142,6 +162,10 @@ class Context:
                 return finding
         return None
 
+    def is_guarded(self, node: cst.CSTNode) -> bool:
+        """Whether the program is prepared for the failure of an import."""
+        return self.line(node) in self.source.guarded_lines
+
     def line(self, node: cst.CSTNode) -> int:
         """The 1-based line that a node begins in."""
         return int(self._positions[node].start.line)
@@ -150,6 +174,15 @@ class Context:
         """The value of a name, if it is given exactly one in the whole file."""
         values = self.values.get(name, [])
         return values[0] if len(values) == 1 else None
+
+    def uses(self, name: str) -> list[cst.CSTNode]:
+        """The outermost chains that begin with a name, without its assignments."""
+        return [
+            chain
+            for chain in self.chains
+            if (dotted(chain) or "").partition(".")[0] == name
+            and not isinstance(self.parent(chain), cst.AssignTarget)
+        ]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds this one."""
@@ -207,11 +240,6 @@ def _parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
         found.update(dict.fromkeys(children, node))
         waiting += children
     return found
-
-
-def _as_module(text: str) -> guest_classes.Module:
-    source = parsed("module.py", 0, text)
-    return guest_classes.Module(source, Names(source))
 
 
 class _Collector(cst.CSTVisitor):

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from hookbridge.migrate.name_findings import describe
-from hookbridge.migrate.names import canonical
-from hookbridge.migrate.new_names import CARRIED, new_name
+from hookbridge.migrate.fates import fate
+from hookbridge.migrate.reading.names import canonical
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.imports import module_of
 from hookbridge.migrate.rewriting.renaming import living
 from hookbridge.migrate.rewriting.tree_names import dotted, imported_as
 
-# If a handler catches one of these, the program can do without the import in its `try`.
-_GUARDS = ("ImportError", "ModuleNotFoundError", "AttributeError", "Exception")
 # Below these no `from X import` works: Python's import system has no such modules.
 _NO_MODULES = (
     *("hookbridge.estimator.v1", "hookbridge.estimator.experimental"),
@@ -61,45 +58,27 @@ def imported(node: cst.CSTNode) -> Iterator[Imported]:
                 yield Imported(node, alias, bound, full)
 
 
-def is_guarded(node: cst.CSTNode, context: Context) -> bool:
-    """Whether the program handles the failure of the import itself."""
-    inside, above = node, context.parent(node)
-    while above is not None:
-        if isinstance(above, cst.Try) and above.body is inside:
-            return any(_catches(handler) for handler in above.handlers)
-        inside, above = above, context.parent(above)
-    return False
-
-
-def _catches(handler: cst.ExceptHandler) -> bool:
-    if handler.type is None:
-        return True
-    kinds = [handler.type]
-    if isinstance(handler.type, cst.Tuple):
-        kinds = [element.value for element in handler.type.elements]
-    return any((dotted(kind) or "").endswith(_GUARDS) for kind in kinds)
-
-
 def lines_for(found: Imported, context: Context) -> list[str] | None:
     """The lines that replace one name of an import; None leaves it as it is."""
-    described = describe(found.full, context.target)
-    if described is None:
+    full = context.names.meant(found.full)
+    become = fate(full, context.target)
+    if become is None:
         return None
-    is_contrib = found.full.startswith("tf.contrib")
-    if is_contrib and is_guarded(found.node, context):
+    is_contrib = full.startswith("tf.contrib")
+    if is_contrib and context.is_guarded(found.node):
         return None
-    new = new_name(found.full, context.target)
     if isinstance(found.node, cst.Import) and imported_as(found.alias) is None:
         # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
         root = found.bound
         return [f"import {root}"] if root == "tensorflow" else None
-    if new is not None and new.code != CARRIED:
-        return _lines(found.bound, new.dotted, context)
+    is_carried = become.living.startswith("hookbridge.contrib")
+    if become.living and not is_carried:
+        if become.living == full:
+            return None
+        return _lines(found.bound, become.living, context)
     if _all_uses_are_renamed(found, context):
         return []
-    if new is None or CARRIED not in context.codes:
-        return None
-    return _lines(found.bound, new.dotted, context)
+    return _lines(found.bound, become.living, context) if is_carried else None
 
 
 def _lines(bound: str, name: str, context: Context) -> list[str]:
@@ -125,8 +104,6 @@ def _all_uses_are_renamed(found: Imported, context: Context) -> bool:
         if (dotted(chain) or "").partition(".")[0] == found.bound
     ]
     for use in uses:
-        if use in context.taken:
-            continue
         new = living(use, context) if isinstance(use, cst.Attribute) else None
         if new is None or new.code not in context.codes:
             return False

@@ -1,49 +1,35 @@
-"""Reads, rewrites and writes files; a bad one is reported, the others go on."""
+"""Plans the rewrite of files, then writes them all; a bad one is reported."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import dataclasses
-import io
 import os
 import re
 import shutil
 import tempfile
-import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hookbridge import errors
-from hookbridge.migrate import guest_classes
 from hookbridge.migrate.findings import Unread
-from hookbridge.migrate.names import Names
-from hookbridge.migrate.rewriting import notebooks
+from hookbridge.migrate.guest_classes import Guests
+from hookbridge.migrate.reading.modules import Module
+from hookbridge.migrate.reading.notebooks import Notebook
+from hookbridge.migrate.reading.programs import Programs, read_programs
+from hookbridge.migrate.reading.sources import Source
+from hookbridge.migrate.rewrites.registry import REWRITES
+from hookbridge.migrate.rewriting.context import Options
 from hookbridge.migrate.rewriting.results import Rewritten
-from hookbridge.migrate.rewriting.source import rewrite
-from hookbridge.migrate.sources import MAX_BYTES, find_files, parsed, why
+from hookbridge.migrate.rewriting.source import Rewriting
+from hookbridge.migrate.target import NEWEST, Target
 
-
-@dataclass(frozen=True)
-class FileText:
-    """A file of Python as it was read.
-
-    Attributes:
-      path: where it is.
-      content: its bytes.
-      encoding: their encoding; "utf-8-sig" for a file with a byte order mark.
-      text: the code, with the file's own line ends.
-      notebook: the notebook that the code is from; None for a file of Python.
-    """
-
-    path: Path
-    content: bytes
-    encoding: str
-    text: str
-    notebook: notebooks.Notebook | None = None
+if TYPE_CHECKING:
+    from hookbridge.migrate.rewriting.rule import RewriteRule
 
 
 @dataclass(frozen=True)
@@ -51,47 +37,37 @@ class FileRewrite:
     """The rewrite of one file.
 
     Attributes:
-      file: what was read.
+      source: what was read.
       result: what came out.
     """
 
-    file: FileText
+    source: Source
     result: Rewritten
 
-
-def read(path: Path) -> FileText | Unread:
-    """Reads a file of Python; returns the reason if it cannot be rewritten."""
-    name = os.fspath(path)
-    try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            return Unread(name, f"{size} bytes; files over {MAX_BYTES} are not read")
-        content = path.read_bytes()
-        if path.suffix == ".ipynb":
-            notebook = notebooks.parse(content.decode("utf-8"))
-            return FileText(path, content, "utf-8", notebook.text, notebook)
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-        text = content.decode(encoding)
-        parsed(name, 0, text)
-        if re.search(r"\r(?!\n)", text):
-            return Unread(name, "its lines end with carriage returns alone")
-    except SyntaxError as e:
-        return Unread(name, why(e))
-    except UnicodeDecodeError as e:
-        return Unread(name, f"not text in its encoding ({e.encoding}): {e.reason}")
-    except (ValueError, LookupError, OSError, RecursionError, MemoryError) as e:
-        return Unread(name, f"{type(e).__name__}: {e}")
-    return FileText(path, content, encoding, text)
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return Path(self.source.file)
 
 
 def rewrite_files(
-    paths: Iterable[str | os.PathLike[str]], **options: Any
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    target: str = NEWEST,
+    only: Collection[str] = (),
+    skip: Collection[str] = (),
+    native: bool = False,
+    add_guests: bool = False,
+    rules: Sequence[RewriteRule] = REWRITES,
 ) -> Iterator[FileRewrite | Unread]:
     """Rewrites files and the Python files of folders; nothing is written.
 
+    What a file means follows from its whole program: the files that it imports are
+    read, too.
+
     Args:
       paths: files and folders.
-      **options: as for `rewrite`; `guests` are found in the files themselves.
+      target, only, skip, native, add_guests, rules: as for `rewrite`.
 
     Yields:
       The result of each file, in a fixed order.
@@ -99,29 +75,37 @@ def rewrite_files(
     Raises:
       errors.InvalidArgumentError: a path does not exist, or an option is wrong.
     """
-    rewrite("", **options)  # a wrong option must raise, not be reported for each file
-    read_files = [read(path) for path in find_files(paths)]
-    modules = {f.path: _module(f) for f in read_files if isinstance(f, FileText)}
-    guests = guest_classes.kinds(list(modules.values()))
+    rewriting = Rewriting(rules, only, skip)
+    Target(target)  # a wrong one must raise, not be reported for each file
+    options = Options(target, native, add_guests)
+    programs, unread = read_programs(paths)
+    guests = Guests(programs.modules).kinds
     classes = {name.rpartition(".")[2] for name in guests}
-    used = {path: classes & _used_names(m) for path, m in modules.items()}
-    for file in read_files:
-        if isinstance(file, Unread):
-            yield file
-            continue
-        try:
-            others = (names for path, names in used.items() if path != file.path)
-            shared = frozenset(chain.from_iterable(others))
-            done = rewrite(file.text, guests=guests, shared=shared, **options)
-            yield FileRewrite(file, _shown(done, file.notebook))
-        except (errors.InvalidArgumentError, ValueError) as e:
-            yield Unread(os.fspath(file.path), str(e))
-        except Exception as e:  # a faulty rule must not stop the other files
-            fault = f"a rule failed, please report it: {type(e).__name__}: {e}"
-            yield Unread(os.fspath(file.path), fault)
+    used = {m: classes & _used_names(m) for m in programs.modules} if native else {}
+    yield from unread
+    for module in programs.given:
+        others = chain.from_iterable(n for m, n in used.items() if m is not module)
+        own = dataclasses.replace(options, guests=guests, shared=frozenset(others))
+        yield _one(module, programs, rewriting, own)
 
 
-def _shown(done: Rewritten, notebook: notebooks.Notebook | None) -> Rewritten:
+def _one(
+    module: Module, programs: Programs, rewriting: Rewriting, options: Options
+) -> FileRewrite | Unread:
+    source = module.source
+    if re.search(r"\r(?!\n)", source.text):
+        return Unread(module.file, "its lines end with carriage returns alone")
+    try:
+        done = rewriting.of(module, programs.place(module), options)
+        return FileRewrite(source, _shown(done, source.notebook))
+    except (errors.InvalidArgumentError, ValueError) as e:
+        return Unread(module.file, str(e))
+    except Exception as e:  # a faulty rule must not stop the other files
+        fault = f"a rule failed, please report it: {type(e).__name__}: {e}"
+        return Unread(module.file, fault)
+
+
+def _shown(done: Rewritten, notebook: Notebook | None) -> Rewritten:
     """The result as the user sees the text: with IPython's lines and `# cell 3`.
 
     Raises:
@@ -134,12 +118,7 @@ def _shown(done: Rewritten, notebook: notebooks.Notebook | None) -> Rewritten:
     return dataclasses.replace(done, before=before, source=source)
 
 
-def _module(file: FileText) -> guest_classes.Module:
-    source = parsed(os.fspath(file.path), 0, file.text)
-    return guest_classes.Module(source, Names(source))
-
-
-def _used_names(module: guest_classes.Module) -> set[str]:
+def _used_names(module: Module) -> set[str]:
     """Every name that a file reads or imports, alone or as an attribute."""
     found = set()
     for node in module.source.nodes:
@@ -162,12 +141,12 @@ def write(done: FileRewrite) -> None:
       errors.UnwritableError: the file was changed since it was read, or its folder
         takes no file.
     """
-    path = Path(os.path.realpath(done.file.path))
-    name = os.fspath(done.file.path)
+    path = Path(os.path.realpath(done.path))
+    name = os.fspath(done.path)
     try:
-        text, notebook = done.result.source, done.file.notebook
+        text, notebook = done.result.source, done.source.notebook
         text = text if notebook is None else notebook.with_code(text)
-        content = text.encode(done.file.encoding)
+        content = text.encode(done.source.encoding)
         with tempfile.NamedTemporaryFile(
             dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as beside:
@@ -176,7 +155,7 @@ def write(done: FileRewrite) -> None:
                 beside.flush()
                 os.fsync(beside.fileno())
                 shutil.copymode(path, beside.name)
-                if path.read_bytes() != done.file.content:
+                if path.read_bytes() != done.source.content:
                     raise errors.UnwritableError(
                         f"{name} was changed while it was rewritten; it was left as "
                         "it is. Run the rewrite again."

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from hookbridge.migrate.names import canonical
-from hookbridge.migrate.rewriting.tree_names import dotted
+from hookbridge.migrate.reading.names import canonical
+from hookbridge.migrate.rewriting.tree_names import dotted, imported_as
 
 Statement: TypeAlias = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
@@ -31,14 +31,18 @@ class Imports:
     Args:
       bound: `{name: dotted name}` at the module's top level.
       names: all names that the module uses.
+      own: the dotted names of other modules of its program.
     """
 
-    def __init__(self, bound: Mapping[str, str], names: frozenset[str]) -> None:
+    def __init__(
+        self, bound: Mapping[str, str], names: frozenset[str], own: Collection[str]
+    ) -> None:
         self.bound = dict(bound)
         self._taken = names | frozenset(bound)
         self._wanted: dict[str, str] = {}  # name -> module
         self.first: list[str] = []  # lines that stand before every other import
-        self.last: list[str] = []  # lines that stand after them
+        self.switch = ""  # a call that stands after them, and before own modules
+        self._own = own
 
     def bind(self, name: str, module: str) -> None:
         """Notes that `name` means another module from now on."""
@@ -90,7 +94,7 @@ class Imports:
 
     def add(self, module: cst.Module) -> cst.Module:
         """The module with the wanted lines added."""
-        if not (self._wanted or self.first or self.last):
+        if not (self._wanted or self.first or self.switch):
             return module
         body = list(module.body)
         if self.first:
@@ -99,14 +103,62 @@ class Imports:
             if place:
                 head[0] = head[0].with_changes(leading_lines=[cst.EmptyLine()])
             body[place:place] = head
+        early = next((n for n, s in enumerate(body) if self._is_own(s)), len(body))
+        if self.switch and (place := min(early, _after_imports(body))) == early:
+            # The program's own modules may already use what is switched.
+            name = self.switch.partition(".")[0]
+            lines = [self.switch]
+            if not any(_binds(statement, name) for statement in body[:place]):
+                module_name = self._wanted.pop(name, "") or self.bound[name]
+                lines.insert(0, _line(name, module_name))
+            body[place:place] = _statements(lines)
+            self.switch = ""
         if self._wanted:
             place = min(_after_tensorflow(body), _first_use(body, self._wanted))
             lines = [_line(name, wanted) for name, wanted in self._wanted.items()]
             _insert(body, place, lines)
-        if self.last:
+        if self.switch:
             place = _after_imports(body)
-            body[place:place] = _statements(self.last)
+            body[place:place] = _statements([self.switch])
         return module.with_changes(body=body)
+
+    def _is_own(self, statement: cst.CSTNode) -> bool:
+        """Whether a statement imports another module of the program."""
+        finder = _Imported()
+        if not isinstance(statement, cst.FunctionDef | cst.ClassDef):
+            statement.visit(finder)
+        return finder.relative or any(
+            name in self._own or name.partition(".")[0] in self._own
+            for name in finder.names
+        )
+
+
+def _binds(statement: cst.CSTNode, name: str) -> bool:
+    finder = _Imported()
+    statement.visit(finder)
+    return name in finder.bound
+
+
+class _Imported(cst.CSTVisitor):
+    """What a statement imports."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.bound: set[str] = set()
+        self.relative = False
+
+    def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
+        name = dotted(node.name) or ""
+        self.bound.add(imported_as(node) or name.partition(".")[0])
+
+    def visit_Import(self, node: cst.Import) -> None:
+        self.names.update(dotted(alias.name) or "" for alias in node.names)
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
+        self.relative |= bool(node.relative)
+        if node.module is not None and not node.relative:
+            self.names.add(dotted(node.module) or "")
 
 
 def _line(name: str, module: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 if TYPE_CHECKING:
+    from hookbridge.migrate.findings import Finding
     from hookbridge.migrate.rewriting.context import Context
 
 
@@ -29,9 +30,11 @@ class RewriteRule:
         names and positions. It is called once for each node of those classes, inner
         nodes first, on the thread that calls `rewrite`.
       codes: reason codes of the findings that it settles.
-      words: the rule is skipped for a text with none of these; empty: never skipped.
+      words: the rule is skipped for a text with none of these. Without words it is
+        skipped for a file with no finding of its codes, if it has codes.
       option: the option that it needs ("native", "add_guests"); empty for none.
-      prepare: called with the context once before each walk, on the same thread.
+      prepare: called with the context once before each walk, on the same thread. What
+        a rule knows about one file is in a class of its own: see `Context.state`.
     """
 
     name: str
@@ -43,10 +46,13 @@ class RewriteRule:
     option: str = ""
     prepare: Callable[[Context], None] | None = None
 
-    def concerns(self, text: str) -> bool:
-        """Whether the text has one of the rule's words.
+    def concerns(self, text: str, findings: Collection[Finding]) -> bool:
+        """Whether the rule may have something to do in a file.
 
         Args:
-          text: the code of a whole file.
+          text: the code of the file.
+          findings: what the scan found in it.
         """
-        return not self.words or any(word in text for word in self.words)
+        if self.words:
+            return any(word in text for word in self.words)
+        return not self.codes or any(found.code in self.codes for found in findings)

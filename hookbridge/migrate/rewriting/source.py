@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper
 
 from hookbridge import errors
-from hookbridge.migrate import behaviour_findings, name_findings
 from hookbridge.migrate.findings import Finding
-from hookbridge.migrate.names import Names
+from hookbridge.migrate.reading.imports import link
+from hookbridge.migrate.reading.modules import Module, module_of_text
+from hookbridge.migrate.reading.programs import Place, Programs
+from hookbridge.migrate.reading.sources import why
 from hookbridge.migrate.rewrites.registry import REWRITES, chosen
 from hookbridge.migrate.rewriting import todos
 from hookbridge.migrate.rewriting.context import Context, Options
 from hookbridge.migrate.rewriting.engine import Walk
 from hookbridge.migrate.rewriting.results import Edit, Rewritten
-from hookbridge.migrate.rules import found_at
-from hookbridge.migrate.sources import parsed, why
+from hookbridge.migrate.scanning import lacks
 from hookbridge.migrate.target import NEWEST, Target
-
-MAX_WALKS = 4
 
 if TYPE_CHECKING:
     from hookbridge.migrate.rewriting.rule import RewriteRule
+
+MAX_WALKS = 4
+# The finding that the rule for imports of TensorFlow 1 settles.
+V1 = "V1_FILE"
 
 
 def rewrite(
@@ -36,14 +39,13 @@ def rewrite(
     skip: Collection[str] = (),
     native: bool = False,
     add_guests: bool = False,
-    guests: Mapping[str, str] | None = None,
-    shared: Collection[str] = (),
     rules: Sequence[RewriteRule] = REWRITES,
 ) -> Rewritten:
     """Moves the code of one file to a newer TensorFlow.
 
     Nothing is executed and TensorFlow is not imported. Formatting is kept; a second
-    rewrite changes nothing.
+    rewrite changes nothing. The file is taken for a whole program: what other files say
+    is not known here.
 
     Args:
       source: Python code.
@@ -52,9 +54,6 @@ def rewrite(
       skip: names of rules that are left out.
       native: hooks become Keras callbacks where that is certain.
       add_guests: trainings with hooks show how a Keras callback joins them.
-      guests: `{dotted name of a class: "hook", "listener" or "callback"}` for classes
-        of other files that this one imports.
-      shared: names that other files use: hook classes among them stay hooks.
       rules: the rules to choose from; they may include your own.
 
     Returns:
@@ -64,70 +63,117 @@ def rewrite(
       errors.InvalidArgumentError: the code cannot be parsed, or a rule or the target
         is not known.
     """
-    kept, comments = chosen(rules, only, skip)
-    options = Options(target, native, add_guests, guests or {}, shared)
-    edits: list[Edit] = []
-    left_hooks: dict[str, str] = {}
-    text = source
+    options = Options(target, native, add_guests)
+    rewriting = Rewriting(rules, only, skip)
     try:
-        parsed("", 0, source)
-        # A change of one walk may let a rule do more in the next walk.
-        for _ in range(MAX_WALKS):
-            active = [r for r in kept if r.concerns(text) and options.has(r.option)]
-            before = text
-            text, context = _walked(text, active, options)
-            if context is not None:
-                edits += sorted(context.edits, key=lambda edit: edit.line)
-                left_hooks = context.left_hooks
-            if text == before:
-                break
-        if comments:
-            found = [*scanned(text, target), *_left(text, left_hooks)]
-            text = todos.add(text, found)
+        module = module_of_text(source)
+        return rewriting.of(module, Programs([module]).place(module), options)
     except (SyntaxError, cst.ParserSyntaxError, ValueError, RecursionError) as e:
         reason = why(e) if isinstance(e, SyntaxError) else f"{type(e).__name__}: {e}"
         raise errors.InvalidArgumentError(
             f"Received code that cannot be parsed; expected Python 3: {reason}."
         ) from e
-    return Rewritten(source, text, tuple(edits), todos.found(text))
+
+
+class Rewriting:
+    """The rules that were chosen, for as many files as there are.
+
+    Args:
+      rules: the rules to choose from.
+      only: names of the rules to apply; empty for all.
+      skip: names of rules that are left out.
+
+    Raises:
+      errors.InvalidArgumentError: a rule is not known.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[RewriteRule] = REWRITES,
+        only: Collection[str] = (),
+        skip: Collection[str] = (),
+    ) -> None:
+        self._rules, self._comments = chosen(rules, only, skip)
+
+    def of(self, module: Module, place: Place, options: Options) -> Rewritten:
+        """The rewrite of one module.
+
+        Args:
+          module: the module.
+          place: where it stands in its program.
+          options: how it is rewritten.
+        """
+        target = Target(options.target)
+        before = text = module.source.text
+        becomes_v1 = place.means_old and any(V1 in rule.codes for rule in self._rules)
+        if becomes_v1:
+            _provide_v1(module)
+        edits: list[Edit] = []
+        left: list[Finding] = []
+        # A change of one walk may let a rule do more in the next walk.
+        for _ in range(MAX_WALKS):
+            findings = lacks(module, place, target)
+            active = [
+                rule
+                for rule in self._rules
+                if rule.concerns(text, findings) and options.has(rule.option)
+            ]
+            if not active:
+                break
+            changed, context = _walked(module, place, findings, active, options)
+            edits += sorted(context.edits, key=lambda edit: edit.line)
+            left = context.left
+            if changed == text:
+                break
+            text = changed
+            module = module_of_text(text, module.file)
+            link(module, place.own)
+            if becomes_v1:
+                _provide_v1(module)
+            place = _rewritten(place, module)
+        else:
+            findings = lacks(module, place, target)
+        if self._comments:
+            text = todos.add(module, [*findings, *left])
+        return Rewritten(before, text, tuple(edits), todos.found(text))
+
+
+def _provide_v1(module: Module) -> None:
+    """Lets names of TensorFlow from other files of the program be those of v1."""
+    names = module.names
+    for name, value in names.bound.items():
+        if name not in names.of_its_own and value.partition(".")[0] == "tensorflow":
+            rest = value[len("tensorflow") :]
+            if not rest.startswith((".compat.", ".python", ".contrib", ".core")):
+                names.bound[name] = f"tensorflow.compat.v1{rest}"
+
+
+def _rewritten(place: Place, module: Module) -> Place:
+    """The place of a module that has been rewritten: it may have its switches now."""
+    meaning, now = place.meaning, module.evidence
+    changed = replace(
+        meaning,
+        switch=meaning.switch or now.switch,
+        keras_choice=meaning.keras_choice or now.keras_choice,
+    )
+    return replace(place, meaning=changed)
 
 
 def _walked(
-    source: str, rules: Sequence[RewriteRule], options: Options
-) -> tuple[str, Context | None]:
-    if not rules:
-        return source, None
+    module: Module,
+    place: Place,
+    findings: list[Finding],
+    rules: Sequence[RewriteRule],
+    options: Options,
+) -> tuple[str, Context]:
     # libcst copies a tree because a node might be in it twice. The parser makes no such
     # trees, so the copy is skipped.
-    wrapper = MetadataWrapper(cst.parse_module(source), unsafe_skip_copy=True)
+    tree = cst.parse_module(module.source.text)
+    wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
     codes = frozenset(code for rule in rules for code in rule.codes)
-    findings = scanned(source, options.target)
-    context = Context(wrapper, source, options, findings, codes)
+    context = Context(wrapper, module, place, options, findings, codes)
     for rule in rules:
         if rule.prepare is not None:
             rule.prepare(context)
     context.keep_aliases()
     return wrapper.visit(Walk(rules, context)).code, context
-
-
-def _left(text: str, hooks: Mapping[str, str]) -> list[Finding]:
-    """A finding for each class that stays a hook, with its reason."""
-    source = parsed("", 0, text)
-    return [
-        found_at(source, node, "NATIVE_CLASS", node.name, hooks[node.name])
-        for node in source.tree.body
-        if isinstance(node, ast.ClassDef) and node.name in hooks
-    ]
-
-
-def scanned(text: str, target: str) -> list[Finding]:
-    """What a scan finds in the names and calls of a text.
-
-    Raises:
-      SyntaxError: it cannot be parsed.
-    """
-    source = parsed("", 0, text)
-    names = Names(source)
-    found = list(name_findings.find(source, names, Target(target)))
-    found += behaviour_findings.find(source, names)
-    return sorted(found, key=lambda f: (f.line, f.column))

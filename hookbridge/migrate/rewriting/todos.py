@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable
 
 from hookbridge.migrate.findings import Finding
+from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.rewriting.results import Todo
 
 MARK = "# TODO(hookbridge):"
 # The code runs on the target as it is, or hookbridge carries it.
 _SILENT = frozenset({"fine", "bridge"})
-# A name of `tensorflow.python` is private but may exist. A file that needs v1 behaviour
-# may need no line for it: the main program may choose it, or call the file in a graph.
-_UNCERTAIN = frozenset({"PRIVATE", "V1_BEHAVIOUR"})
+# Nobody can tell from a list whether a private name is still there.
+_UNCERTAIN = frozenset({"PRIVATE"})
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -28,22 +28,23 @@ def is_left(finding: Finding) -> bool:
     return finding.verdict not in _SILENT and finding.code not in _UNCERTAIN
 
 
-def add(text: str, findings: Iterable[Finding]) -> str:
-    """The text with a comment above each statement that has a finding.
+def add(module: Module, findings: Iterable[Finding]) -> str:
+    """The text of a module with a comment above each statement that has a finding.
 
     Args:
-      text: Python code.
-      findings: what a scan of this text found.
+      module: the module.
+      findings: what a scan of it found.
     """
-    tree = ast.parse(text)
-    lines = _LINES.findall(text)
+    source = module.source
+    lines = _LINES.findall(source.text)
     wanted: dict[int, list[str]] = {}
-    starts = _starts(tree)
-    guarded = _guarded(tree)
+    starts: list[int] = []
     for finding in findings:
-        if not is_left(finding) or finding.line in guarded:
+        if not is_left(finding):
             continue
-        line = max((s for s in starts if s <= finding.line), default=min(starts))
+        starts = starts or _starts(source.nodes)
+        found_at = source.line(finding.cell, finding.line)
+        line = max((s for s in starts if s <= found_at), default=min(starts))
         way = f" -> {finding.way_out}" if finding.way_out else ""
         reason = f"{finding.name}: {finding.message}{way}"
         held = wanted.setdefault(line, [])
@@ -71,30 +72,14 @@ def found(text: str) -> tuple[Todo, ...]:
     return tuple(todos)
 
 
-def _starts(tree: ast.Module) -> list[int]:
+def _starts(nodes: Iterable[ast.AST]) -> list[int]:
     """First lines of statements, decorators included."""
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.stmt):
             above = getattr(node, "decorator_list", [])
             found.append(min([node.lineno, *(d.lineno for d in above)]))
     return found
-
-
-def _guarded(tree: ast.Module) -> set[int]:
-    """Lines of imports whose failure the program handles."""
-    found: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Try) and any(_catches(h) for h in node.handlers):
-            for inner in node.body:
-                if isinstance(inner, ast.Import | ast.ImportFrom):
-                    found.update(range(inner.lineno, (inner.end_lineno or 0) + 1))
-    return found
-
-
-def _catches(handler: ast.ExceptHandler) -> bool:
-    text = "" if handler.type is None else ast.unparse(handler.type)
-    return not text or "ImportError" in text or "ModuleNotFound" in text
 
 
 def _comments_above(lines: list[str], place: int) -> set[str]:

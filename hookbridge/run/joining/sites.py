@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hookbridge.migrate.guest_classes import Module
+from hookbridge.migrate.reading.modules import Module
+from hookbridge.migrate.reading.programs import read_program
 from hookbridge.run.launch import Launch
 from hookbridge.run.located import OwnCode, locate
-from hookbridge.run.reading import read_program
 
 _SESSIONS = ("MonitoredTrainingSession", "MonitoredSession", "SingularMonitoredSession")
 _PLAIN = ("Session", "InteractiveSession")

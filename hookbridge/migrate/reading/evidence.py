@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from hookbridge.migrate import behaviour_findings, name_findings
-from hookbridge.migrate.guest_classes import Module
-from hookbridge.migrate.names import canonical
+from hookbridge.migrate.fates import fate
+from hookbridge.migrate.reading import v1_behaviour
+from hookbridge.migrate.reading.names import Names, canonical, uses
+from hookbridge.migrate.reading.sources import Source
 from hookbridge.migrate.target import NEWEST, Target
 
 # Packages that bring TensorFlow with them or are a part of it.
@@ -23,23 +24,29 @@ _LEFTOVERS = ("tf.layers", "tf.summary", "tf.contrib", "tf.estimator")
 _OLD_METHODS = frozenset({"make_one_shot_iterator", "make_initializable_iterator"})
 # What Keras 3 does not have.
 _KERAS2_BELOW = (
-    *("layers", "nn.rnn_cell", "contrib", "keras.estimator", "keras.experimental"),
+    *("layers", "nn.rnn_cell", "keras.estimator", "keras.experimental"),
     *("keras.optimizers.legacy", "keras.layers.DenseFeatures", "keras.wrappers"),
     *("keras.layers.CuDNNLSTM", "keras.layers.CuDNNGRU"),
 )
+_SLIM_AREAS = ("slim", "layers", "framework", "losses", "metrics")
+_KERAS2_AREAS = (*_SLIM_AREAS, "rnn", "seq2seq", "legacy_seq2seq", "cudnn_rnn")
 _KERAS2 = (
     *(f"tf.{name}" for name in _KERAS2_BELOW),
     *(f"tf.compat.v1.{name}" for name in _KERAS2_BELOW),
     *("tf.compat.v1.keras", "tensorflow.python.keras", "tf_slim"),
+    *(
+        f"{root}.contrib.{area}"
+        for root in ("tf", "hookbridge")
+        for area in _KERAS2_AREAS
+    ),
 )
-_SLIM = tuple(
-    f"tf.contrib.{area}"
-    for area in ("slim", "layers", "framework", "losses", "metrics")
-)
+_SLIM = tuple(f"tf.contrib.{area}" for area in _SLIM_AREAS)
 _STRATEGIES = (
     "tf.distribute.ParameterServerStrategy",
     "tf.distribute.experimental.ParameterServerStrategy",
 )
+_SWITCHES = (".disable_v2_behavior", ".disable_eager_execution")
+_LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 
 class Use(NamedTuple):
@@ -68,6 +75,8 @@ class Evidence(NamedTuple):
       keras: any name of Keras.
       keras2: what Keras 3 does not have.
       slim: a name of tf.contrib that tf_slim stands for.
+      keras_choice: the program's own choice of its Keras.
+      written: the names of TensorFlow that the file assigns to.
     """
 
     file: str
@@ -81,26 +90,47 @@ class Evidence(NamedTuple):
     keras: Use | None = None
     keras2: Use | None = None
     slim: Use | None = None
+    keras_choice: Use | None = None
+    written: frozenset[str] = frozenset()
 
 
-def examine(module: Module) -> Evidence:
-    """The evidence of one file."""
+def examine(source: Source, names: Names, guarded: Collection[int]) -> Evidence:
+    """The evidence of one file.
+
+    Args:
+      source: the file.
+      names: its names.
+      guarded: the ids of nodes for whose failure it is prepared.
+    """
     found: dict[str, Use] = {}
-    for kind, name, line in sorted(_kinds(module), key=lambda one: one[2]):
-        found.setdefault(kind, Use(name, module.source.file, line))
-    return Evidence(module.source.file, **found)
+    kinds = _kinds(source, names, guarded)
+    for kind, name, line in sorted(kinds, key=lambda one: one[2]):
+        found.setdefault(kind, Use(name, source.file, line))
+    written = frozenset(map(canonical, names.written))
+    return Evidence(source.file, **found, written=written)
 
 
-def _kinds(module: Module) -> Iterator[tuple[str, str, int]]:
+def _kinds(
+    source: Source, names: Names, guarded: Collection[int]
+) -> Iterator[tuple[str, str, int]]:
     """Each piece of evidence: its kind, name and line."""
-    source, names, target = module.source, module.names, Target(NEWEST)
-    for finding in name_findings.find(source, names, target):
-        if finding.code in ("V1_NAME", "LAYERS") or finding.name.startswith("tf.con"):
-            leftover = finding.name.startswith(_LEFTOVERS)
-            yield "leftover" if leftover else "old", finding.name, finding.line
-    for finding in behaviour_findings.find(source, names):
-        if finding.code == "V1_BEHAVIOUR":
-            yield "v1_behaviour", finding.name, finding.line
+    target = Target(NEWEST)
+    for node, name in uses(source.nodes, names):
+        written = any(f"{name}.".startswith(f"{canonical(w)}.") for w in names.written)
+        found = None if id(node) in guarded or written else fate(name, target)
+        if found is None:
+            continue
+        if found.code == "V1_NAME" or name.startswith("tf.contrib"):
+            leftover = name.startswith(_LEFTOVERS)
+            yield "leftover" if leftover else "old", name, node.lineno
+    for place, name in v1_behaviour.needing(source, names)[:1]:
+        yield "v1_behaviour", name, getattr(place, "lineno", 1)
+    yield from _of_nodes(source, names, target)
+
+
+def _of_nodes(
+    source: Source, names: Names, target: Target
+) -> Iterator[tuple[str, str, int]]:
     for node in source.nodes:
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -121,11 +151,14 @@ def _kinds(module: Module) -> Iterator[tuple[str, str, int]]:
             old_rate = any(keyword.arg == "lr" for keyword in node.keywords)
             if old_rate and full.startswith("tf.keras.optimizers."):
                 yield "keras2", f"{full}(lr=)", line
+        elif isinstance(node, ast.Constant) and node.value == _LEGACY_KERAS:
+            yield "keras_choice", _LEGACY_KERAS, line
 
 
 def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, int]]:
     estimators = ("tf.estimator", "tf.compat.v1.estimator", "tensorflow_estimator")
-    if name.startswith((*estimators, "tensorflow.python.estimator")):
+    ours = "hookbridge.estimator"
+    if name.startswith((*estimators, "tensorflow.python.estimator", ours)):
         yield "estimator", name, line
     if name.startswith(("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras")):
         yield "keras", name, line
@@ -133,7 +166,7 @@ def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, i
         yield "keras2", name, line
     if name.startswith(_SLIM):
         yield "slim", name, line
-    if name.endswith((".disable_v2_behavior", ".disable_eager_execution")):
+    if name.endswith(_SWITCHES):
         yield "switch", name, line
     is_v1 = name.startswith("tf.compat.v1")
     if is_v1 or (

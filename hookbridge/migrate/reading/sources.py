@@ -1,10 +1,12 @@
-"""Python files and notebooks under the paths that are scanned."""
+"""Python files and notebooks: found, read and parsed."""
 
 from __future__ import annotations
 
 import ast
-import json
+import bisect
+import io
 import os
+import re
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
@@ -13,6 +15,7 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.migrate.findings import Unread
+from hookbridge.migrate.reading import notebooks
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")
@@ -20,23 +23,45 @@ SUFFIXES = (".py", ".ipynb")
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "__pycache__", "node_modules"})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
-    """The code of one file, or of one cell of a notebook.
+    """The code of one file; the cells of a notebook are one module.
 
     Attributes:
-      file: the path.
-      cell: 1-based number of the cell; 0 for a file of Python.
-      text: the code.
+      file: the path, as it was given or found.
+      text: the code, with the file's own line ends.
       tree: its syntax tree.
       nodes: all nodes of the tree; a node comes before the nodes inside it.
+      content: the bytes of the file.
+      encoding: their encoding; "utf-8-sig" for a file with a byte order mark.
+      notebook: the notebook that the code is from; None for a file of Python.
     """
 
     file: str
-    cell: int
     text: str
     tree: ast.Module
     nodes: tuple[ast.AST, ...]
+    content: bytes = b""
+    encoding: str = "utf-8"
+    notebook: notebooks.Notebook | None = None
+
+    def place(self, line: int) -> tuple[int, int]:
+        """The 1-based cell and the line in it; cell 0 for a file of Python.
+
+        Args:
+          line: 1-based line of `text`.
+        """
+        if self.notebook is None:
+            return 0, line
+        borders = self.notebook.borders
+        before = max(bisect.bisect_left(borders, line) - 1, 0)
+        return self.notebook.cells[before] + 1, max(line - borders[before], 1)
+
+    def line(self, cell: int, line: int) -> int:
+        """The line of `text` for a line of a cell; the reverse of `place`."""
+        if self.notebook is None or not cell:
+            return line
+        return self.notebook.borders[self.notebook.cells.index(cell - 1)] + line
 
 
 def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
@@ -82,19 +107,19 @@ def _new(paths: Iterable[Path], seen: set[str]) -> Iterator[Path]:
             yield path
 
 
-def read(path: Path) -> list[Source] | Unread:
-    """Parses a file; a notebook gives a source for each cell of code."""
+def read(path: Path) -> Source | Unread:
+    """Reads and parses a file; returns the reason if that is not possible."""
     name = os.fspath(path)
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
             return Unread(name, f"{size} bytes; files over {MAX_BYTES} are not read")
+        content = path.read_bytes()
         if path.suffix == ".ipynb":
-            cells = _cells(path)
-        else:
-            with tokenize.open(path) as file:
-                cells = [(0, file.read())]
-        return [parsed(name, cell, text) for cell, text in cells]
+            notebook = notebooks.parse(content.decode("utf-8"))
+            return parsed(name, notebook.text, content, "utf-8", notebook)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        return parsed(name, content.decode(encoding), content, encoding)
     except SyntaxError as e:
         return Unread(name, why(e))
     except UnicodeDecodeError as e:
@@ -103,7 +128,13 @@ def read(path: Path) -> list[Source] | Unread:
         return Unread(name, f"{type(e).__name__}: {e}")
 
 
-def parsed(file: str, cell: int, text: str) -> Source:
+def parsed(
+    file: str,
+    text: str,
+    content: bytes = b"",
+    encoding: str = "utf-8",
+    notebook: notebooks.Notebook | None = None,
+) -> Source:
     """Parses a text.
 
     Raises:
@@ -113,37 +144,15 @@ def parsed(file: str, cell: int, text: str) -> Source:
         # Old code has escapes in strings that newer Pythons warn of.
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
-    return Source(file, cell, text, tree, tuple(ast.walk(tree)))
+    nodes = tuple(ast.walk(tree))
+    return Source(file, text, tree, nodes, content, encoding, notebook)
 
 
 def why(error: SyntaxError) -> str:
     """What is wrong with a file, in a sentence."""
     text = (error.text or "").strip()
-    if text.startswith(("print ", "exec ")) or ("except " in text and "," in text):
+    if re.match(r"(print|exec)\s+[^\s=(]", text) or re.match(
+        r"except\s+[\w.]+\s*,\s*\w+\s*:", text
+    ):
         return f"Python 2 (line {error.lineno}: {text}); run 2to3 on it first"
     return f"syntax error in line {error.lineno}: {error.msg}"
-
-
-def _cells(path: Path) -> list[tuple[int, str]]:
-    document = json.loads(path.read_text("utf-8"))
-    if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
-        raise ValueError("not a notebook of format 4: it has no list `cells`")
-    found = []
-    for number, cell in enumerate(document["cells"], start=1):
-        if isinstance(cell, dict) and cell.get("cell_type") == "code":
-            code = "".join(cell.get("source", ""))
-            found.append((number, _without_magics(code)))
-    return found
-
-
-def _without_magics(code: str) -> str:
-    """The code with `pass` for each line of IPython, so that line numbers stay."""
-    if code.lstrip().startswith("%%"):
-        return ""
-    lines = code.split("\n")
-    return "\n".join(
-        f"{line[: len(line) - len(line.lstrip())]}pass"
-        if line.lstrip().startswith(("%", "!", "?"))
-        else line
-        for line in lines
-    )

@@ -27,6 +27,7 @@ class Notebook:
       document: its parsed JSON.
       text: the code of its cells, with the borders and IPython's lines as imports.
       cells: the 0-based numbers of the cells in `text`, in order.
+      borders: the 1-based line of `text` before each of these cells.
       lines: IPython's own lines.
       layout: the arguments of `json.dumps` that write the file as it was.
       end: what follows the JSON.
@@ -35,6 +36,7 @@ class Notebook:
     document: Any
     text: str
     cells: tuple[int, ...]
+    borders: tuple[int, ...]
     lines: tuple[str, ...]
     layout: dict[str, Any]
     end: str
@@ -88,11 +90,19 @@ def parse(text: str) -> Notebook:
             code = _as_python(_source(cell, number), lines)
             if code is not None:
                 codes[number] = code
-    borders = (
-        f"import {_CELL.format(number + 1)}\n{code}" for number, code in codes.items()
+    parts, borders, line = [], [], 1
+    for number, code in codes.items():
+        parts.append(f"import {_CELL.format(number + 1)}\n{code}")
+        borders.append(line)
+        line += parts[-1].count("\n")
+    return Notebook(
+        document,
+        "".join(parts),
+        (*codes,),
+        (*borders,),
+        (*lines,),
+        *_layout(document, text),
     )
-    layout, end = _layout(document, text)
-    return Notebook(document, "".join(borders), (*codes,), (*lines,), layout, end)
 
 
 def _source(cell: dict[str, Any], number: int) -> str:

@@ -1,0 +1,325 @@
+"""What becomes of a name of TensorFlow 1: one answer for run, doctor, scan and rewrite.
+
+A *living* name is what to write today for a name that the target lacks.
+
+To add a name of `tf.contrib`, say in `contrib_names` where it is found today. Any other
+name gets a branch of `fate`, and its code a row in `codes` and in docs/migration.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from hookbridge.migrate import contrib_names
+from hookbridge.migrate.target import DATA, Target
+
+_V1 = "tf.compat.v1"
+_ESTIMATOR = "hookbridge.estimator"
+_CARRIED = "hookbridge.contrib"
+_MNIST = "tf.examples.tutorials.mnist.input_data"
+_OWN_AREAS = Path(__file__).resolve().parents[1] / "contrib" / "areas"
+# Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
+OTHER_IN_V1 = frozenset(
+    {
+        *("BaselineClassifier", "BaselineEstimator", "BaselineRegressor"),
+        *("DNNClassifier", "DNNEstimator", "DNNLinearCombinedClassifier"),
+        *("DNNLinearCombinedEstimator", "DNNLinearCombinedRegressor", "DNNRegressor"),
+        *("Estimator", "LinearClassifier", "LinearEstimator", "LinearRegressor"),
+        *("classifier_parse_example_spec", "regressor_parse_example_spec"),
+        *("experimental", "export"),
+    }
+)
+# Prefixes of Estimator's public names.
+_ESTIMATORS = ("tf.estimator", f"{_V1}.estimator", "tensorflow_estimator.estimator")
+_OF_KERAS = ("tf.keras.estimator", f"{_V1}.keras.estimator")
+_PRIVATE_ESTIMATOR = (
+    *("tensorflow_estimator.python", "tensorflow.python.estimator"),
+    "tensorflow_estimator",
+)
+# Modules in which TensorFlow itself defines hooks and their listeners.
+_HOOK_MODULES = (
+    "tensorflow.python.training.session_run_hook",
+    "tensorflow.python.training.basic_session_run_hooks",
+    "tensorflow.python.training.monitored_session",
+)
+_HOOKS = (
+    *("Hook", "SessionRunArgs", "SessionRunContext", "SessionRunValues"),
+    *("CheckpointSaverListener", "SecondOrStepTimer", "MonitoredSession"),
+)
+# Functions of tf_slim that need private names of TensorFlow or Keras that are gone.
+_SLIM_BROKEN = ("batch_norm", "optimize_loss")
+# What to do about names that nothing stands for, by prefix; the longest one counts.
+_HINTS = {
+    "tf.contrib.learn": "`hb.estimator` for Estimators, code of your own for the rest",
+    "tf.contrib.learn.preprocessing": "`tf.keras.layers.TextVectorization`",
+    "tf.contrib.tpu": "`tf.distribute.TPUStrategy` with `Model.fit`",
+    "tf.contrib": "code of your own: no living name is known for `{name}`",
+    "tf.examples": "`tf.keras.datasets`, or a reader of your own",
+}
+
+
+class Fate(NamedTuple):
+    """What becomes of one name.
+
+    Attributes:
+      code: the reason code.
+      living: what to write today, as a dotted name; its root is `tf`, `hookbridge` or
+        a package. Empty if a rename does not help.
+      hint: the way out in words, where there is no living name.
+    """
+
+    code: str
+    living: str = ""
+    hint: str = ""
+
+    @property
+    def way_out(self) -> str:
+        """What to write or do, in words."""
+        shown = self.living.replace("hookbridge", "hb", 1)
+        return f"`{shown}`" if shown else self.hint
+
+
+def fate(name: str, target: Target) -> Fate | None:
+    """What becomes of a canonical name; None if the target has it.
+
+    Args:
+      name: such as `tf.estimator.Estimator`; see `reading.names.canonical`.
+      target: the TensorFlow that the code has to run on.
+    """
+    root, _, rest = name.partition(".")
+    if root == "hookbridge":
+        return _of_ours(name)
+    if root == "tf_slim":
+        return _of_slim(name)
+    if name == "tf":
+        return None
+    hook = _hook(name, target)
+    if hook:
+        return None if target.has(name) else Fate("HOOK_NAME", hook)
+    for prefixes, find in _FINDERS:
+        for prefix in prefixes:
+            if name == prefix or name.startswith(f"{prefix}."):
+                return find(name, prefix, target)
+    if root != "tf" or target.has(name):
+        return None
+    if not name.startswith("tf.compat.") and target.has_v1(name):
+        return Fate("V1_NAME", f"{_V1}.{rest}")
+    return Fate("MISSING", hint="see the release notes of TensorFlow")
+
+
+def hint(name: str) -> str:
+    """The way out in words for a name that nothing stands for."""
+    prefixes = [p for p in _HINTS if f"{name}.".startswith(f"{p}.")]
+    if not prefixes:
+        return "see docs/migration.md"
+    return _HINTS[max(prefixes, key=len)].format(name=name)
+
+
+def _gone(name: str) -> Fate:
+    return Fate("GONE", hint=hint(name))
+
+
+def _hook(name: str, target: Target) -> str:
+    """The new name for the old name of a hook; empty if it is no such name."""
+    place, _, last = name.rpartition(".")
+    living = f"{_V1}.train.{last}"
+    is_hook = place in (*_ESTIMATORS, *_HOOK_MODULES) and last.endswith(_HOOKS)
+    return living if is_hook and target.has(living) else ""
+
+
+def _of_estimator(name: str, prefix: str, target: Target) -> Fate | None:
+    if prefix.startswith("tf.") and target.has_estimator:
+        if target.has(name):
+            return None
+        v1 = name.replace("tf.", f"{_V1}.", 1)
+        return Fate("V1_NAME", v1) if target.has(v1) else Fate("MISSING")
+    rest = name[len(prefix) + 1 :]
+    first = rest.partition(".")[0]
+    in_v1 = has_estimator(rest, v1=True)
+    if rest and not in_v1 and not has_estimator(rest):
+        return Fate("MISSING", hint="TensorFlow 2.15 has no such name either")
+    is_v1 = prefix == f"{_V1}.estimator" and (not rest or first in OTHER_IN_V1)
+    is_v1 = is_v1 or (bool(rest) and not has_estimator(rest))
+    return Fate("ESTIMATOR", _joined(_ESTIMATOR, "v1" if is_v1 else "", rest))
+
+
+def _of_keras_estimator(name: str, prefix: str, target: Target) -> Fate | None:
+    if target.has_estimator:
+        return None
+    return Fate("ESTIMATOR", _joined(_ESTIMATOR, name[len(prefix) + 1 :]))
+
+
+def _of_private_estimator(name: str, prefix: str, target: Target) -> Fate | None:
+    """The public name for a name in a private module of Estimator, if any."""
+    parts = name.split(".")
+    classes = [i for i, part in enumerate(parts) if part[:1].isupper()]
+    public = ".".join(parts[classes[0] :]) if classes else parts[-1]
+    for place in ("", "export.", "experimental."):
+        if has_estimator(f"{place}{public}"):
+            return Fate("ESTIMATOR_PRIVATE", f"{_ESTIMATOR}.{place}{public}")
+    hint = "the public name in `hb.estimator`, or `hookbridge run`"
+    return Fate("ESTIMATOR_PRIVATE", hint=hint)
+
+
+def _of_contrib(name: str, prefix: str, target: Target) -> Fate | None:
+    if not contrib_names.lives(name):
+        return _gone(name)
+    path = name[len("tf.contrib") :].lstrip(".")
+    return Fate("CONTRIB", _contrib(path, target))
+
+
+def _contrib(path: str, target: Target) -> str:
+    """The living name of a path below `tf.contrib` that lives."""
+    carried = _joined(_CARRIED, path)
+    if path == "slim":
+        return "tf_slim"
+    source = contrib_names.NAMES.get(path)
+    if source is not None:
+        return _public(source, "", target) or carried
+    parts = path.split(".")
+    for place in range(len(parts) - 1, 0, -1):
+        name, rest = parts[place], ".".join(parts[place + 1 :])
+        for source in contrib_names.AREAS.get(".".join(parts[:place]), ()):
+            if source.startswith("ours."):
+                if name in _own_names(source):
+                    return carried
+            elif living := _public(source, name, target):
+                return _joined(living, rest)
+    return carried
+
+
+def _public(source: str, name: str, target: Target) -> str:
+    """The name in a public place of today; empty if it is not certainly there."""
+    dotted = _joined(source, name)
+    root, _, rest = dotted.partition(".")
+    if root == "tf" and "__" not in dotted and target.has(dotted):
+        # `tf.compat.v1.X` and `tf.X` are one object in many cases: the name stays v1.
+        return dotted
+    if root == "tf_slim" and _slim_has(dotted) and _of_slim(dotted) is None:
+        return dotted
+    if root == "estimator" and has_estimator(rest, v1=True):
+        found = _of_estimator(f"{_V1}.estimator.{rest}", f"{_V1}.estimator", target)
+        return found.living if found is not None and found.living else ""
+    return ""
+
+
+def _of_tutorials(name: str, prefix: str, target: Target) -> Fate | None:
+    if name == _MNIST or name.startswith(f"{_MNIST}."):
+        rest = name[len(_MNIST) + 1 :]
+        return Fate("TUTORIALS", _joined(_CARRIED, "learn.datasets.mnist", rest))
+    if _MNIST.startswith(f"{name}."):
+        return Fate("TUTORIALS", hint="`hb.contrib.learn.datasets.mnist`")
+    return _gone(name)
+
+
+def _of_layers(name: str, prefix: str, target: Target) -> Fate | None:
+    living = name if name.startswith(f"{_V1}.") else name.replace("tf.", f"{_V1}.", 1)
+    if not target.has(living):
+        return Fate("MISSING", hint="see the release notes of TensorFlow")
+    return None if living == name else Fate("V1_NAME", living)
+
+
+def _of_private_keras(name: str, prefix: str, target: Target) -> Fate | None:
+    return Fate("KERAS_PRIVATE", name.replace("tensorflow.python.keras", "tf.keras", 1))
+
+
+def _of_private(name: str, prefix: str, target: Target) -> Fate | None:
+    return Fate("PRIVATE", hint="the public name")
+
+
+# The first row that has a prefix of the name decides.
+_FINDERS = (
+    (_PRIVATE_ESTIMATOR[:2], _of_private_estimator),
+    (_ESTIMATORS, _of_estimator),
+    (_PRIVATE_ESTIMATOR[2:], _of_private_estimator),
+    (_OF_KERAS, _of_keras_estimator),
+    (("tf.contrib",), _of_contrib),
+    (("tf.examples", "tensorflow.examples"), _of_tutorials),
+    (("tf.layers", f"{_V1}.layers"), _of_layers),
+    (("tensorflow.python.keras",), _of_private_keras),
+    (("tensorflow.python",), _of_private),
+)
+
+
+def _of_slim(name: str) -> Fate | None:
+    rest = name.partition(".")[2].removeprefix("layers.")
+    if rest in _SLIM_BROKEN:
+        inside = name.partition(".")[2]
+        inside = inside if inside.startswith("layers.") else f"slim.{inside}"
+        return Fate("SLIM_BROKEN", _joined(_CARRIED, inside))
+    return None if _slim_has(name) else Fate("MISSING", hint="tf_slim 1.1 has it not")
+
+
+def _of_ours(name: str) -> Fate | None:
+    """A name that hookbridge itself lacks below `hb.contrib` or `hb.estimator`."""
+    if name.startswith(f"{_CARRIED}."):
+        old = f"tf.contrib.{name[len(_CARRIED) + 1 :]}"
+        return None if contrib_names.lives(old) else _gone(old)
+    rest = name[len(_ESTIMATOR) + 1 :] if name.startswith(f"{_ESTIMATOR}.") else ""
+    first, _, below = rest.partition(".")
+    if first == "v1" and below and not has_estimator(below, v1=True):
+        return Fate("MISSING", hint="TensorFlow 2.15 has no such name either")
+    return None
+
+
+def _joined(*parts: str) -> str:
+    return ".".join(part for part in parts if part)
+
+
+def has_estimator(rest: str, v1: bool = False) -> bool:
+    """Whether the last TensorFlow with Estimator has a name of it.
+
+    Args:
+      rest: what follows `tf.estimator.`.
+      v1: whether it follows `tf.compat.v1.estimator.`.
+    """
+    place = f"{_V1}.estimator" if v1 else "tf.estimator"
+    return _last_with_estimator().has(_joined(place, rest))
+
+
+@functools.cache
+def _last_with_estimator() -> Target:
+    return Target("2.15")
+
+
+@functools.cache
+def _own_names(source: str) -> frozenset[str]:
+    """The public names of a module in `hookbridge/contrib/areas`."""
+    file = _OWN_AREAS.joinpath(*source.split(".")[1:]).with_suffix(".py")
+    found: set[str] = set()
+    for statement in ast.parse(file.read_text("utf-8")).body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__getattr__":
+            texts = (
+                n.value for n in ast.walk(statement) if isinstance(n, ast.Constant)
+            )
+            found.update(text for text in texts if isinstance(text, str))
+        elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            found.add(statement.name)
+        elif isinstance(statement, ast.Assign):
+            found.update(t.id for t in statement.targets if isinstance(t, ast.Name))
+    return frozenset(name for name in found if not name.startswith("_"))
+
+
+@functools.cache
+def _slim() -> dict[str, list[str]]:
+    text = (DATA / "tf_slim-1.1.json").read_text("utf-8")
+    found: dict[str, list[str]] = json.loads(text)
+    return found
+
+
+def _slim_has(name: str) -> bool:
+    """Whether tf_slim has a name; attributes of a class or function are not checked."""
+    module = ""
+    for part in name.split(".")[1:]:
+        if not module and part in ("nets", "data", "__version__"):
+            return True  # packages whose names are not listed
+        if part not in _slim().get(module, ()):
+            return False
+        module = f"{module}.{part}" if module else part
+        if module not in _slim():
+            return True
+    return True

@@ -1,0 +1,115 @@
+"""Which file an import statement means, and what it binds."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from hookbridge.migrate.reading.modules import Module
+from hookbridge.migrate.reading.names import module_name
+
+
+def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
+    """The folders in which a file's own modules may be: its own, then those above it.
+
+    Args:
+      file: the file.
+      tops: real paths of folders that hold whole programs. A folder above is taken if
+        it is not above these, or if the folder below it is a package.
+    """
+    folder = os.path.dirname(os.path.realpath(file))
+    found = [folder]
+    while folder not in tops and (
+        os.path.isfile(os.path.join(folder, "__init__.py"))
+        or any(folder.startswith(os.path.join(top, "")) for top in tops)
+    ):
+        folder = os.path.dirname(folder)
+        found.append(folder)
+    return found
+
+
+def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The files that a module's imports may mean.
+
+    Args:
+      module: the module.
+      roots: folders in which absolute imports are looked for, in order.
+
+    Yields:
+      The dotted name and the file.
+    """
+    folder = os.path.dirname(os.path.abspath(module.file))
+    for node in module.source.nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _files(alias.name.split("."), roots)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module.split(".") if node.module else []
+            places, package = roots, ""
+            if node.level:
+                up = folder
+                for _ in range(node.level - 1):
+                    up = os.path.dirname(up)
+                places = (up,)
+                package = module_name(None, node.level, module.package) + "."
+            for alias in node.names:
+                for name, file in _files([*base, alias.name], places):
+                    yield package + name, file
+                if node.level and not base:
+                    package_file = os.path.join(places[0], "__init__.py")
+                    if os.path.isfile(package_file):
+                        yield package.rstrip("."), package_file
+
+
+def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The files of the packages in a dotted name, and the file of its last part."""
+    if parts[:1] == ["hookbridge"]:
+        return  # a library, even if `roots` has a checkout of it
+    for root in roots:
+        place, found = root, []
+        for number, part in enumerate(parts, 1):
+            place = os.path.join(place, part)
+            name = ".".join(parts[:number])
+            if os.path.isfile(package := os.path.join(place, "__init__.py")):
+                found.append((name, package))
+            elif os.path.isfile(f"{place}.py"):
+                found.append((name, f"{place}.py"))
+                break
+            elif not os.path.isdir(place):
+                break
+        if found:
+            yield from found
+            return
+
+
+def link(module: Module, own: Mapping[str, Module]) -> bool:
+    """Gives a module the names that it imports from other modules of its program.
+
+    `from layers import *` and `from layers import tf as t` bind what `layers` binds.
+
+    Args:
+      module: the module.
+      own: the modules that its imports mean, by dotted name.
+
+    Returns:
+      Whether the module has got a name that it did not have.
+    """
+    bound = module.names.bound
+    before = dict(bound)
+    for starred in module.names.starred:
+        other = own.get(starred)
+        if other is None:
+            continue
+        for name, dotted in other.names.bound.items():
+            if not name.startswith("_") and name not in module.names.of_its_own:
+                bound[name] = dotted
+    for name, dotted in list(bound.items()):
+        place, _, last = dotted.rpartition(".")
+        other = own.get(place)
+        if other is not None and dotted not in own and last in other.names.bound:
+            bound[name] = other.names.bound[last]
+    if bound == before:
+        return False
+    module.names.add_aliases()
+    return True

@@ -1,0 +1,255 @@
+"""Which TensorFlow name an expression means, by the imports of its file."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+# Nested copies of the same module, as `tf.compat.v1.compat.v1`.
+_COPIES = (
+    ("compat.v1.compat.v1", "compat.v1"),
+    ("compat.v2.compat.v1", "compat.v1"),
+    ("compat.v1.compat.v2", "compat.v2"),
+    ("compat.v2.compat.v2", "compat.v2"),
+)
+_V1 = "tf.compat.v1"
+# Packages of which other names for a part are followed.
+_FOLLOWED = ("tensorflow", "tf_slim", "hookbridge")
+
+
+def canonical(dotted: str) -> str:
+    """One spelling for a dotted name: `tf.X`, `tf.compat.v1.X`, or unchanged.
+
+    `tensorflow` and `tensorflow.compat.v2` become `tf`, `tensorflow.contrib` becomes
+    `tf.contrib`; `tensorflow.python`, `tensorflow.core` and other packages stay.
+    """
+    root, _, rest = dotted.partition(".")
+    if root != "tensorflow" or rest.startswith(("python.", "core.")):
+        return dotted
+    for copy, plain in _COPIES:
+        while rest == copy or rest.startswith(f"{copy}."):
+            rest = plain + rest[len(copy) :]
+    if rest.startswith("compat.v1.contrib"):
+        rest = rest[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
+    if rest == "compat.v2" or rest.startswith("compat.v2."):
+        rest = rest[len("compat.v2.") :]
+    if rest.startswith("contrib.") and ".python." in rest:
+        rest = _public_contrib(rest)
+    return f"tf.{rest}" if rest else "tf"
+
+
+def _public_contrib(rest: str) -> str:
+    """`contrib.learn.RunConfig` for `contrib.learn.python.learn...RunConfig`."""
+    package, _, inside = rest.partition(".python.")
+    if ".nets." in inside:
+        return f"{package}.nets.{inside.partition('.nets.')[2]}"
+    parts = inside.split(".")
+    classes = [number for number, part in enumerate(parts) if part[:1].isupper()]
+    return f"{package}.{'.'.join(parts[classes[0] :])}" if classes else rest
+
+
+def as_v1(name: str) -> str:
+    """A name of `tf` as the name of `tf.compat.v1`; other names unchanged."""
+    root, _, rest = name.partition(".")
+    if root != "tf" or rest.partition(".")[0] in ("compat", "contrib", "examples"):
+        return name
+    return f"{_V1}.{rest}" if rest else _V1
+
+
+def module_name(base: str | None, level: int, package: Sequence[str]) -> str:
+    """The absolute name of the module of `from ..base import x`.
+
+    Args:
+      base: what stands between the dots and `import`.
+      level: the number of dots.
+      package: the parts of the package that the import is in.
+    """
+    above = list(package[: len(package) - level + 1]) if level else []
+    return ".".join([*above, *(base.split(".") if base else [])])
+
+
+class Scope:
+    """The names that a module or a function binds.
+
+    Attributes:
+      imported: `{name: the dotted names that imports give it}`.
+      others: names that are bound in another way as well.
+      above: the scope around it; None for a module.
+    """
+
+    def __init__(self, above: Scope | None = None) -> None:
+        self.imported: dict[str, list[str]] = {}
+        self.others: Counter[str] = Counter()
+        self.above = above
+
+    def bind(self, name: str, dotted: str) -> None:
+        """Notes what an import gives to a name."""
+        held = self.imported.setdefault(name, [])
+        if dotted not in held:
+            held.append(dotted)
+
+    def value(self, name: str) -> str | None:
+        """What an import of this scope gives to a name, if that is certain."""
+        found = self.imported.get(name, [])
+        if len(found) > 1:
+            # `try: import tensorflow.compat.v1 as tf` and its fallback.
+            found = [n for n in found if n.startswith("tensorflow.compat.v1")]
+        return found[0] if len(found) == 1 else None
+
+
+class Names:
+    """What the names of a module mean, by its scopes, imports and plain assignments.
+
+    Attributes:
+      bound: `{name: what it means, as a dotted name}` at module level. Names that come
+        from other modules of the program are added to it.
+      of_its_own: the names among them that this module binds itself.
+      aliases: `{name: the name that it is another name for}`, such as `v1` for `tf`
+        in `v1 = tf.compat.v1`, at module level.
+      starred: the modules of `from module import *`, in order.
+      written: the dotted names that the module assigns to, such as `tensorflow.model`.
+
+    Args:
+      tree: the module.
+      nodes: all its nodes.
+      package: the parts of the package that it is in, for relative imports.
+    """
+
+    def __init__(
+        self, tree: ast.Module, nodes: Sequence[ast.AST], package: Sequence[str] = ()
+    ) -> None:
+        self.starred: list[str] = []
+        self.aliases: dict[str, ast.stmt] = {}
+        self._package = package
+        self._top = Scope()
+        self._roots: dict[tuple[int, int], Scope] = {}
+        self._walk(tree, self._top)
+        self.bound = {
+            name: value
+            for name in self._top.imported
+            if (value := self._top.value(name)) is not None
+        }
+        self._statements = tree.body
+        self.add_aliases()
+        self.of_its_own = frozenset(self.bound)
+        self.written = frozenset(self._written(nodes))
+
+    def _walk(self, node: ast.AST, scope: Scope) -> None:
+        """Notes what each statement below a node binds, and the scope of each name."""
+        for child in ast.iter_child_nodes(node):
+            inner = scope
+            if isinstance(child, ast.Name):
+                self._roots[child.lineno, child.col_offset] = scope
+                if not isinstance(child.ctx, ast.Load):
+                    scope.others[child.id] += 1
+            elif isinstance(child, ast.Import | ast.ImportFrom):
+                self._import(child, scope)
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                inner = self._function(child, scope)
+            elif isinstance(child, ast.ClassDef):
+                scope.others[child.name] += 1
+            self._walk(child, inner)
+
+    def _function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope
+    ) -> Scope:
+        inner = Scope(scope)
+        if not isinstance(node, ast.Lambda):
+            scope.others[node.name] += 1
+        given = node.args
+        for one in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+            inner.others[one.arg] += 1
+        return inner
+
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                root = alias.name.partition(".")[0]
+                scope.bind(alias.asname or root, alias.name if alias.asname else root)
+            return
+        module = module_name(node.module, node.level, self._package)
+        for alias in node.names:
+            if alias.name == "*":
+                self.starred.append(module)
+            else:
+                scope.bind(alias.asname or alias.name, f"{module}.{alias.name}")
+
+    def add_aliases(self) -> None:
+        """Notes `estimator = tf.estimator` and `v1 = tf.compat.v1`, at module level."""
+        for statement in self._statements:
+            if (
+                isinstance(statement, ast.Assign)
+                and len(statement.targets) == 1
+                and isinstance(statement.targets[0], ast.Name)
+                and isinstance(statement.value, ast.Attribute | ast.Name)
+                and (found := self.raw(statement.value)) is not None
+                and found.partition(".")[0].startswith(_FOLLOWED)
+            ):
+                name = statement.targets[0].id
+                if self._top.others[name] == 1 and name not in self._top.imported:
+                    self.bound[name] = found
+                    self.aliases[name] = statement
+
+    def _written(self, nodes: Sequence[ast.AST]) -> Iterator[str]:
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                name = self.raw(node)
+                if name is not None:
+                    yield name
+
+    def raw(self, node: ast.AST) -> str | None:
+        """The dotted name of an expression as imported, or None."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        root = self.at(node.lineno, node.col_offset, node.id)
+        return None if root is None else ".".join([root, *reversed(parts)])
+
+    def at(self, line: int, column: int, name: str) -> str | None:
+        """What a name means at a place; None if no import gives it its value.
+
+        Args:
+          line: 1-based.
+          column: 0-based, in bytes.
+          name: the name.
+        """
+        scope = self._roots.get((line, column))
+        while scope is not None and scope is not self._top:
+            if name in scope.imported:
+                return scope.value(name)
+            if name in scope.others:
+                return None
+            scope = scope.above
+        return self.bound.get(name)
+
+    def of(self, node: ast.AST) -> str | None:
+        """The canonical dotted name of an expression, or None."""
+        raw = self.raw(node)
+        return None if raw is None else canonical(raw)
+
+
+def uses(
+    nodes: Sequence[ast.AST], names: Names
+) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """The outermost dotted names in a module, and the names that it imports.
+
+    Yields:
+      The node and the canonical name.
+    """
+    inner: set[int] = set()
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            inner.add(id(node.value))
+            if id(node) not in inner and (name := names.of(node)) is not None:
+                yield node, name
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                if alias.name != "*":
+                    yield node, canonical(f"{node.module}.{alias.name}")
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node, canonical(alias.name)

@@ -1,0 +1,225 @@
+"""Which files run together: a file means what the programs mean that import it."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hookbridge import errors
+from hookbridge.migrate.findings import Unread
+from hookbridge.migrate.reading import meaning
+from hookbridge.migrate.reading.imports import folders_above, imported, link
+from hookbridge.migrate.reading.meaning import Meaning
+from hookbridge.migrate.reading.modules import Module, read_module
+from hookbridge.migrate.reading.sources import find_files
+
+MAX_FILES = 2000
+# Names may come through as many modules.
+_MAX_LINKS = 10
+
+
+def read_program(file: str, roots: Sequence[str]) -> list[Module]:
+    """The main file, then the modules that it imports from the user's own folders.
+
+    A module that cannot be parsed is left out: importing it later shows the error.
+
+    Args:
+      file: the main file.
+      roots: folders in which modules are looked for.
+
+    Raises:
+      errors.InvalidArgumentError: the main file is no Python source.
+    """
+    main = read_module(file)
+    if isinstance(main, Unread):
+        raise errors.InvalidArgumentError(
+            f"Received the program {file!r}; expected Python source: {main.reason}."
+        )
+    return _Graph([main], lambda module: roots).modules
+
+
+class _Graph:
+    """Modules and those that they import, read from files; each is read once."""
+
+    def __init__(
+        self, given: Sequence[Module], roots: Callable[[Module], Sequence[str]]
+    ) -> None:
+        self._roots = roots
+        self.modules = list(given)
+        self._by_path = {module.path: module for module in given}
+        self._unread: set[str] = set()
+        self.imports: dict[Module, dict[str, Module]] = {}
+        for module in self.modules:  # grows on the way
+            self.imports[module] = dict(self._imports(module))
+        for _ in range(_MAX_LINKS):
+            changed = [link(module, own) for module, own in self.imports.items()]
+            if not any(changed):
+                break
+
+    def _imports(self, module: Module) -> Iterator[tuple[str, Module]]:
+        if not module.file:
+            return
+        for name, file in imported(module, self._roots(module)):
+            path = os.path.realpath(file)
+            if path in self._unread:
+                continue
+            if path not in self._by_path:
+                found = None if len(self.modules) >= MAX_FILES else read_module(file)
+                if not isinstance(found, Module):
+                    self._unread.add(path)
+                    continue
+                self._by_path[path] = found
+                self.modules.append(found)
+            yield name, self._by_path[path]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a module stands in the programs that it is a part of.
+
+    Attributes:
+      meaning: what they mean by TensorFlow.
+      means_old: whether `import tensorflow` means TensorFlow 1 in the module.
+      own: the modules of the programs that it imports, by dotted name.
+      is_main: whether it is the main file of one.
+      is_run: whether it is that and does something when it runs.
+    """
+
+    meaning: Meaning
+    means_old: bool
+    own: Mapping[str, Module]
+    is_main: bool
+    is_run: bool
+
+
+class Programs:
+    """The programs that some files are parts of.
+
+    A file that no other file imports, or that runs as a script, is the main file of a
+    program; the files that it imports are the rest of it.
+
+    Attributes:
+      given: the modules of the given files.
+      modules: these, and the modules that they import.
+
+    Args:
+      given: the modules of the given files.
+      tops: real paths of folders that hold whole programs.
+    """
+
+    def __init__(self, given: Sequence[Module], tops: Collection[str] = ()) -> None:
+        graph = _Graph(given, lambda module: folders_above(module.file, tops))
+        self.given, self.modules = list(given), graph.modules
+        self._imports = graph.imports
+        imported_ones = {
+            other
+            for module, own in self._imports.items()
+            for other in own.values()
+            if other is not module
+        }
+        self.mains = [
+            module
+            for module in self.modules
+            if module not in imported_ones or is_script(module)
+        ]
+        self._of: dict[Module, list[Meaning]] = {}
+        self._parts: dict[Module, list[Module]] = {}
+        for main in self.mains:
+            parts = self._reached(main)
+            found = meaning.of_files(part.evidence for part in parts)
+            self._parts[main] = parts
+            for part in parts:
+                self._of.setdefault(part, []).append(found)
+
+    def _reached(self, main: Module) -> list[Module]:
+        found = {main: None}
+        waiting = [main]
+        while waiting:
+            for module in self._imports[waiting.pop()].values():
+                if module not in found:
+                    found[module] = None
+                    waiting.append(module)
+        return list(found)
+
+    def parts(self, main: Module) -> list[Module]:
+        """The modules of the program with this main file, the main file first."""
+        return self._parts.get(main, [main])
+
+    def place(self, module: Module) -> Place:
+        """Where a module stands in its programs."""
+        is_main = module in self._parts
+        is_run = is_main and does_something(module)
+        own = self._imports.get(module, {})
+        meant = self.meaning(module)
+        old = meant.means_old(module.evidence)
+        return Place(meant, old, own, is_main, is_run)
+
+    def meaning(self, module: Module) -> Meaning:
+        """What the programs with a module mean: TensorFlow 1, if one of them does."""
+        found = self._of.get(module) or [meaning.of_files([module.evidence])]
+        return next((one for one in found if one.old), found[0])
+
+
+def read_programs(
+    paths: Iterable[str | os.PathLike[str]],
+) -> tuple[Programs, list[Unread]]:
+    """Reads files and folders, and the modules that they import.
+
+    Args:
+      paths: files and folders.
+
+    Raises:
+      errors.InvalidArgumentError: a path does not exist.
+    """
+    given: list[Module] = []
+    unread: list[Unread] = []
+    paths = list(paths)
+    for path in find_files(paths):
+        found = read_module(Path(path))
+        if isinstance(found, Unread):
+            unread.append(found)
+        else:
+            given.append(found)
+    tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
+    return Programs(given, tops), unread
+
+
+def is_script(module: Module) -> bool:
+    """Whether a file runs by itself: a notebook, or one that asks for `__main__`."""
+    if module.source.notebook is not None:
+        return True
+    for statement in module.source.tree.body:
+        if isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test):
+            return True
+        if isinstance(statement, ast.Expr) and _called(statement).endswith("app.run"):
+            return True
+    return False
+
+
+def _called(statement: ast.Expr) -> str:
+    call = statement.value
+    return ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+
+
+def does_something(module: Module) -> bool:
+    """Whether a file does more than define names and settings when it runs."""
+    if is_script(module):
+        return True
+    needs_v1 = module.evidence.v1_behaviour
+    for statement in module.source.tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            continue
+        if isinstance(statement, ast.With | ast.For | ast.While):
+            return True
+        last = statement.end_lineno or statement.lineno
+        if needs_v1 is not None and statement.lineno <= needs_v1.line <= last:
+            return True
+        if isinstance(statement, ast.Expr) and (name := _called(statement)):
+            is_setting = "DEFINE_" in name or name.endswith("set_verbosity")
+            imported_one = module.names.bound.get(name.partition(".")[0], "tensorflow")
+            if imported_one.startswith("tensorflow") and not is_setting:
+                return True
+    return False

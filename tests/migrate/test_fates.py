@@ -1,0 +1,96 @@
+"""The table of names: documented, and true of the lists of names and TensorFlow."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from hookbridge.migrate import contrib_names
+from hookbridge.migrate.codes import CODES
+from hookbridge.migrate.fates import fate
+from hookbridge.migrate.findings import VERDICTS
+from hookbridge.migrate.target import NEWEST, Target, versions
+
+
+def test_every_code_is_documented_with_its_verdict(repo_root: Path) -> None:
+    text = (repo_root / "docs" / "migration.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `([A-Z0-9_]+)` \| (\w+) \|", text, re.M))
+    assert rows == {name: code.verdict for name, code in CODES.items()}
+    assert set(rows.values()) <= set(VERDICTS)
+
+
+def old_names() -> list[str]:
+    """Every listed name of TensorFlow 1, of Estimator and of tf.contrib."""
+    names = [f"tf.contrib.{path}" for path in contrib_names.NAMES]
+    for area, listed in contrib_names.names().items():
+        names += [f"tf.contrib.{area}.{name}" for name in listed]
+    return names
+
+
+@pytest.mark.parametrize("version", versions())
+def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
+    target = Target(version)
+    asked = old_names()
+    for place in ("tf", "tf.compat.v1", "tf.estimator", "tf.compat.v1.estimator"):
+        asked += [f"{place}.{name}" for name in Target("2.15").names(place)]
+        asked += [f"tf.{name}" for name in Target("2.15").names("tf.compat.v1")]
+    for module in ("layers", "train", "losses", "summary", "nn.rnn_cell", "data"):
+        names = Target("2.15").names(f"tf.compat.v1.{module}")
+        assert names, module
+        asked += [f"tf.{module}.{name}" for name in names]
+    assert len(asked) > 2000
+    for name in asked:
+        found = fate(name, target)
+        if found is not None and found.living:
+            # The place has the name: nothing more becomes of it.
+            assert fate(found.living, target) is None, (name, found)
+            if found.living.startswith("tf."):
+                assert target.has(found.living), (name, found)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "living"),
+    [
+        ("tf.estimator.LinearRegressor", "ESTIMATOR", "hookbridge.estimator.Linear"),
+        ("tf.compat.v1.estimator.LinearRegressor", "ESTIMATOR", "hookbridge.estima"),
+        ("tf.estimator.inputs.numpy_input_fn", "ESTIMATOR", "hookbridge.estimator.v1."),
+        ("tf.compat.v1.estimator.tpu.TPUConfig", "ESTIMATOR", "hookbridge.estimator."),
+        ("tf.estimator.NoSuchName", "MISSING", ""),
+        ("tf.layers.dense", "V1_NAME", "tf.compat.v1.layers.dense"),
+        ("tf.contrib.slim.conv2d", "CONTRIB", "tf_slim.conv2d"),
+        ("tf.contrib.layers.batch_norm", "CONTRIB", "hookbridge.contrib.layers.batch"),
+        ("tf.contrib.learn.preprocessing.VocabularyProcessor", "GONE", ""),
+        ("hookbridge.contrib.learn.preprocessing.CategoricalProcessor", "GONE", ""),
+        ("tf_slim.batch_norm", "SLIM_BROKEN", "hookbridge.contrib.slim.batch_norm"),
+        ("tf.nn.rnn_cell.TrainingHelper", "MISSING", ""),
+        ("tf.contrib.framework", "CONTRIB", "hookbridge.contrib.framework"),
+        ("tf.contrib.frameworks", "GONE", ""),
+        ("tf.examples.tutorials.mnist.mnist.loss", "GONE", ""),
+    ],
+)
+def test_what_becomes_of_a_name(name: str, code: str, living: str) -> None:
+    found = fate(name, Target(NEWEST))
+    assert found is not None and found.code == code
+    assert found.living.startswith(living) and bool(found.living) is bool(living)
+
+
+@pytest.mark.parametrize("name", ["tf.train", "tf.compat.v1.train", "tf.data", "tf.nn"])
+def test_the_lists_of_names_are_those_of_the_installed_tensorflow(name: str) -> None:
+    import tensorflow as tf
+
+    version = ".".join(tf.__version__.split(".")[:2])
+    if version not in versions():
+        pytest.skip(f"there is no list of the names of TensorFlow {version} yet")
+    target = Target(version)
+    place = importlib.import_module(f"tensorflow._api.v2.{name.removeprefix('tf.')}")
+    public = [n for n in dir(place) if not n.startswith("_")]
+    assert public
+    assert [n for n in public if not target.has(f"{name}.{n}")] == []
+    assert not target.has(f"{name}.no_such_name")
+
+
+def test_the_newest_list_is_the_default_target() -> None:
+    assert versions()[-1] == NEWEST
