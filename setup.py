@@ -51,6 +51,7 @@ PACKAGES = [
     "hookbridge.loops.towers",
     "hookbridge.migrate",
     "hookbridge.migrate.guest_rewrites",
+    "hookbridge.migrate.reading",
     "hookbridge.migrate.rewrites",
     "hookbridge.migrate.rewriting",
     "hookbridge.report",

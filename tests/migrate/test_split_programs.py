@@ -1,0 +1,318 @@
+"""Programs of several files: what one file means follows from the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fork_server import ForkServer
+
+from hookbridge import migrate
+from hookbridge.migrate import guest_sites
+from hookbridge.migrate.reading.modules import module_of_text
+from hookbridge.migrate.reading.programs import read_programs
+from hookbridge.migrate.rewriting import files
+from hookbridge.run import doctor
+
+ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+# Program -> its files, and what it prints on TensorFlow 1.15.
+PROGRAMS: dict[str, tuple[dict[str, str], str]] = {
+    # `tf.estimator.LinearRegressor` of TensorFlow 1 sums its loss.
+    "canned_estimator": (
+        {
+            "main.py": """\
+import tensorflow as tf
+import model
+tf.logging.set_verbosity(tf.logging.ERROR)
+
+def data():
+    x = {"x": [[1.0], [2.0], [3.0], [4.0]]}
+    y = [[2.0], [4.0], [6.0], [8.0]]
+    return tf.data.Dataset.from_tensors((x, y)).repeat()
+
+estimator = model.build()
+estimator.train(data, steps=1)
+print("loss %.2f" % estimator.evaluate(data, steps=1)["loss"])
+""",
+            "model.py": """\
+import tensorflow as tf
+
+def build():
+    return tf.estimator.LinearRegressor([tf.feature_column.numeric_column("x")])
+""",
+        },
+        "loss 90.16",
+    ),
+    # The file with the dataset has no name that only TensorFlow 1 had.
+    "neutral_data": (
+        {
+            "main.py": """\
+import tensorflow as tf
+from pipeline import batch
+x = batch()
+with tf.Session() as session:
+    print("x", session.run(x))
+""",
+            "pipeline.py": """\
+import tensorflow as tf
+
+def batch():
+    data = tf.data.Dataset.range(3).map(lambda n: n + 5)
+    return tf.data.make_one_shot_iterator(data).get_next()
+""",
+        },
+        "x 5",
+    ),
+    # The main file has no session; a module makes a placeholder when it is imported.
+    "session_elsewhere": (
+        {
+            "main.py": """\
+import net
+from training import train
+
+if __name__ == "__main__":
+    train(net.x, net.loss)
+""",
+            "net.py": """\
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [])
+w = tf.get_variable("w", [], initializer=tf.ones_initializer())
+loss = (w * x - 3.0) ** 2
+""",
+            "training.py": """\
+import tensorflow as tf
+
+def train(x, loss):
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            _, value = session.run([step, loss], {x: 1.0})
+        print("loss %.3f" % value)
+""",
+        },
+        "loss 1.638",
+    ),
+    # The names of TensorFlow come through two starred imports.
+    "star_imports": (
+        {
+            "main.py": """\
+import tensorflow as tf
+import models
+with tf.Session() as session:
+    print("sum", session.run(tf.reduce_sum(models.x), {models.x: [[1, 2, 3]]}))
+""",
+            "layers.py": "import tensorflow as tf\nflags = tf.app.flags\n",
+            "metrics.py": """\
+import tensorflow as tf
+
+def mean(x):
+    return tf.reduce_mean(x)
+""",
+            "models.py": """\
+from layers import *
+from metrics import *
+flags = tf.app.flags
+x = tf.placeholder(tf.float32, [None, 3])
+y = mean(x)
+""",
+        },
+        "sum 6.0",
+    ),
+    # The methods of HParams are called in another file, in a package.
+    "hparams": (
+        {
+            "main.py": """\
+from pkg import settings
+params = settings.default()
+params.override_from_dict({"layers": 2})
+print("layers", params.layers)
+""",
+            "pkg/__init__.py": "",
+            "pkg/settings.py": """\
+from tensorflow.contrib.training import HParams
+
+def default():
+    return HParams(layers=12)
+""",
+        },
+        "layers 2",
+    ),
+    # A graph of the program's own does not make the rest a program of TensorFlow 2.
+    "writer_outside_of_the_graph": (
+        {
+            "main.py": """\
+import tensorflow as tf
+from hooks import Writes
+
+if __name__ == "__main__":
+    hooks = [Writes(tf.Graph())]
+    with tf.Graph().as_default():
+        step = tf.train.get_or_create_global_step()
+        up = tf.assign_add(step, 1)
+        with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
+            print("step", session.run(up))
+""",
+            "hooks.py": """\
+import tensorflow as tf
+
+class Writes(tf.train.SessionRunHook):
+    def __init__(self, graph):
+        self.writer = tf.summary.FileWriter("out", graph=graph)
+""",
+        },
+        "step 1",
+    ),
+    # Variables are those of TensorFlow 1, whose truth is not their value.
+    "getter_of_averages": (
+        {
+            "main.py": """\
+import tensorflow as tf
+from averages import getter
+
+def model_fn(features, labels, mode):
+    with tf.variable_scope("g"):
+        w = tf.get_variable("w", [], initializer=tf.zeros_initializer())
+    averages = tf.train.ExponentialMovingAverage(0.9)
+    update = averages.apply([w])
+    with tf.variable_scope("g", reuse=True, custom_getter=getter(averages)):
+        mean = tf.get_variable("w", [])
+    loss = tf.square(w - 1.0) + 0 * mean
+    step = tf.train.get_global_step()
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=tf.group(train, update))
+
+data = lambda: tf.data.Dataset.from_tensors((1.0, 1.0)).repeat()
+estimator = tf.estimator.Estimator(model_fn).train(data, steps=3)
+print("w %.3f" % estimator.get_variable_value("g/w"))
+""",
+            "averages.py": """\
+def getter(averages):
+    def get(getter, name, *args, **named):
+        variable = getter(name, *args, **named)
+        average = averages.average(variable)
+        return average if average else variable
+    return get
+""",
+        },
+        "w 0.488",
+    ),
+}
+# What nobody carries: a name behind another name for its module.
+GONE = """\
+import tensorflow as tf
+from tensorflow.contrib import learn
+processor = learn.preprocessing.VocabularyProcessor(5)
+"""
+
+
+def write(folder: Path, name: str) -> Path:
+    for file, text in PROGRAMS[name][0].items():
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(text)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_rewritten_files_run_as_one_program(
+    name: str, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    folder = write(tmp_path, name)
+    for done in files.rewrite_files([folder]):
+        assert isinstance(done, files.FileRewrite)
+        assert not done.result.todos
+        if done.result.changed:
+            files.write(done)
+    ended = fork_server.run("main.py", folder=folder, **ENVIRONMENT)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert PROGRAMS[name][1] in ended.stdout.splitlines()
+    again = list(files.rewrite_files([folder]))
+    assert not any(d.result.edits for d in again if isinstance(d, files.FileRewrite))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_main_file_alone_tells_doctor_all(name: str, tmp_path: Path) -> None:
+    folder = write(tmp_path, name)
+    alone = doctor.diagnose([folder / "main.py"], "2.21")
+    whole = doctor.diagnose([folder], "2.21")
+    assert alone.left == whole.left == 0
+    assert {d.name for d in alone.found} == {d.name for d in whole.found}
+    assert alone.files == len(PROGRAMS[name][0])
+
+
+def test_a_neutral_file_cites_what_decided(tmp_path: Path) -> None:
+    folder = write(tmp_path, "canned_estimator")
+    found = {f.code: f for f in migrate.scan([folder / "main.py"]).findings}
+    assert "V1_FILE" not in found
+    (neutral,) = [f for f in migrate.scan([folder]).findings if f.code == "V1_FILE"]
+    assert neutral.file.endswith("model.py")
+    assert "tf.logging" in neutral.name and "main.py:3" in neutral.name
+
+
+def test_a_file_means_what_any_program_means_that_imports_it(tmp_path: Path) -> None:
+    (tmp_path / "shared.py").write_text("import tensorflow as tf\nx = tf.constant(1)\n")
+    (tmp_path / "new.py").write_text("import tensorflow as tf\nimport shared\n")
+    programs, _ = read_programs([tmp_path])
+    assert not any(programs.place(module).means_old for module in programs.given)
+    (tmp_path / "old.py").write_text(
+        "import tensorflow as tf\nimport shared\ntf.placeholder\n"
+    )
+    programs, _ = read_programs([tmp_path])
+    old = {Path(m.file).stem for m in programs.given if programs.place(m).means_old}
+    assert old == {"old", "shared"}
+
+
+def test_what_nobody_carries_keeps_its_comment() -> None:
+    done = migrate.rewrite(GONE)
+    (todo,) = done.todos
+    assert todo.code == "GONE" and "VocabularyProcessor" in todo.reason
+    assert "train_and_evaluate" not in todo.reason
+    assert migrate.rewrite(done.source).source == done.source
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tf.model = tf.keras.Sequential()\ntf.model.fit(x)",
+        "x = tf.image_summary if hasattr(tf, 'image_summary') else 1",
+        "x = tf.mul if 'mul' in dir(tf) else tf.multiply",
+        "try:\n    x = tf.image_summary\nexcept AttributeError:\n    x = 1",
+        "if tf.__version__ < '1':\n    x = tf.pack(y)",
+        "x = tf.compat.v1.estimator.tpu.TPUConfig()",
+    ],
+)
+def test_no_false_alarm(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "main.py"
+    file.write_text(f"import tensorflow as tf\n{line}\n")
+    assert not doctor.diagnose([file], "2.21").left
+    assert not migrate.rewrite(file.read_text()).todos
+
+
+def test_names_that_nothing_stands_for_are_left(tmp_path: Path) -> None:
+    file = tmp_path / "main.py"
+    file.write_text("import tensorflow as tf\ntf.contrib.seq2seq.NoSuchHelper(x)\n")
+    (one,) = [d for d in doctor.diagnose([file], "2.21").found if d.person]
+    assert one.code == "GONE" and "NoSuchHelper" in one.name
+    assert not one.migrate and "rnn_cell" not in one.person
+
+
+def test_lists_that_come_from_us_are_no_places() -> None:
+    text = """\
+import hookbridge as hb
+hooks = hb.as_hooks([a], steps_per_epoch=3)
+estimator.train(f, hooks=hooks)
+estimator.train(f, hooks=hb.as_hooks([b]))
+model.fit(x, callbacks=hb.as_callbacks([b]))
+"""
+    assert not list(guest_sites.find(module_of_text(text)))
+
+
+def test_flags_are_one_row(tmp_path: Path) -> None:
+    file = tmp_path / "main.py"
+    file.write_text(
+        "import tensorflow as tf\nFLAGS = tf.app.flags.FLAGS\n"
+        "print(FLAGS.rate, FLAGS.size)\nprint(FLAGS.rate)\n"
+    )
+    found = [f for f in migrate.scan([file]).findings if f.code == "V1_NAME"]
+    assert [f.line for f in found] == [2]
