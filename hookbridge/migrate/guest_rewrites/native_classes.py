@@ -18,7 +18,6 @@ another of the given files that names it.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -50,11 +49,6 @@ class NativeClasses:
         if CODE not in context.codes:
             return  # the rule was not chosen
         fetches = next(guest_sites.fetch_runs(context.source), None) is not None
-        nodes = {
-            node.name: node
-            for node in context.source.source.tree.body
-            if isinstance(node, ast.ClassDef)
-        }
         for node in context.module.body:
             if not isinstance(node, cst.ClassDef) or not is_simple(node, context):
                 continue
@@ -62,9 +56,8 @@ class NativeClasses:
             reason = _FETCHES if fetches else _why_not(node, context)
             if not reason:
                 self.chosen.add(name)
-            elif name in nodes:
-                found = context.source.finding(nodes[name], CODE, name, reason)
-                context.left.append(found)
+            else:
+                context.left[CODE, name] = reason
 
 
 def prepare(context: Context) -> None:

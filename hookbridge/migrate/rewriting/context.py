@@ -67,7 +67,7 @@ class Context:
       guests: the guest classes of this file and of others.
       edits: what was done, in the order of the walk.
       comments: `{statement of the old tree: [comments above it]}`.
-      left: what rules could not do, as findings.
+      left: `{(code, name of a class): why a rule has left the class as it is}`.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Context:
         self.kept: set[str] = set()
         self.edits: list[Edit] = []
         self.comments: dict[cst.CSTNode, list[str]] = {}
-        self.left: list[Finding] = []
+        self.left: dict[tuple[str, str], str] = {}
         self._states: dict[Any, Any] = {}
         collector = _Collector()
         self.module.visit(collector)

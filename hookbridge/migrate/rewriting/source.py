@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -109,10 +110,9 @@ class Rewriting:
         if becomes_v1:
             _provide_v1(module)
         edits: list[Edit] = []
-        left: list[Finding] = []
-        # A change of one walk may let a rule do more in the next walk.
+        left: dict[tuple[str, str], str] = {}
+        findings = lacks(module, place, target)
         for _ in range(MAX_WALKS):
-            findings = lacks(module, place, target)
             active = [
                 rule
                 for rule in self._rules
@@ -131,11 +131,22 @@ class Rewriting:
             if becomes_v1:
                 _provide_v1(module)
             place = _rewritten(place, module)
-        else:
             findings = lacks(module, place, target)
+            # A change of one walk may let a rule do more in the next walk.
+            settled = frozenset(code for rule in active for code in rule.codes)
+            if not any(found.code in settled for found in findings):
+                break
         if self._comments:
-            text = todos.add(module, [*findings, *left])
+            text = todos.add(module, [*findings, *_left(module, left)])
         return Rewritten(before, text, tuple(edits), todos.found(text))
+
+
+def _left(module: Module, why: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
+    """A finding for each class that a rule has left, with its reason."""
+    for (code, name), reason in why.items():
+        for node in module.source.tree.body:
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                yield module.finding(node, code, name, reason)
 
 
 def _provide_v1(module: Module) -> None:
