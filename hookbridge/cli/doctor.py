@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.cli.streams import escape_unknown
 from hookbridge.migrate.target import NEWEST
 
 SUMMARY = "Say what a program needs that TensorFlow lacks, and what is left to you."
@@ -24,6 +25,7 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> int:
     """Prints the diagnoses; returns 1 if something is left to a person."""
+    escape_unknown()
     if not values.paths:
         raise errors.InvalidArgumentError(
             "Received no path; expected Python files, notebooks or folders of them."

@@ -10,6 +10,7 @@ from typing import Any
 
 from hookbridge import errors, migrate
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.cli.streams import escape_unknown
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.target import NEWEST
 
@@ -45,6 +46,7 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> int:
     """Rewrites the files under the paths; returns the exit code."""
+    escape_unknown()
     if values.list_rules:
         others = ("check", "write", "diff", "native", "add_guests", "only", "skip")
         values.refuse(others, "--list_rules", "it prints the list and no more")
@@ -63,6 +65,7 @@ def run(values: Values) -> int:
 
     counts: Counter[str] = Counter()
     failures: list[str] = []
+    plan = []
     options = {
         "target": values.target,
         "only": values.only,
@@ -80,15 +83,16 @@ def run(values: Values) -> int:
         if not done.result.changed:
             continue
         counts["changed"] += 1
-        name = os.fspath(done.path)
-        _show(name, done.result, values.diff)
-        if values.write:
-            try:
-                files.write(done)
+        plan.append(done)
+        _show(os.fspath(done.path), done.result, values.diff)
+    if values.write:
+        try:
+            for path in files.write_all(plan):
                 counts["written"] += 1
-            except errors.UnwritableError as e:
-                counts["unwritten"] += 1
-                failures.append(f"  {e}")
+                print(f"written: {path}", flush=True)
+        except errors.UnwritableError as e:
+            counts["unwritten"] = len(plan) - counts["written"]
+            failures.append(f"  {e}")
     _sum_up(counts, failures, sys.stderr if values.diff else sys.stdout)
     left = values.check and not values.write and (counts["changed"] or counts["unread"])
     return int(bool(counts["unwritten"] or left))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.cli.streams import escape_unknown
 from hookbridge.migrate.target import NEWEST
 
 SUMMARY = "Find what TF1 code needs on a newer TensorFlow; changes nothing."
@@ -22,6 +23,7 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> int:
     """Prints the report."""
+    escape_unknown()
     if not values.paths:
         raise errors.InvalidArgumentError(
             "Received no paths; expected files of Python, notebooks or folders of them."

@@ -1,4 +1,4 @@
-"""Standard streams that were closed before the command began, as by `>&-`."""
+"""Standard streams that are closed, as by `>&-`, or have no letters for a text."""
 
 from __future__ import annotations
 
@@ -29,3 +29,14 @@ def open_closed() -> None:
             os.set_inheritable(number, True)
             if getattr(sys, name) is None:
                 assign(sys, **{name: os.fdopen(number, mode, closefd=False)})
+
+
+def escape_unknown() -> None:
+    """Lets the streams print `\\u2192` for a letter that their encoding lacks.
+
+    The names and the code that are printed are the user's, in any language.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import libcst as cst
@@ -250,6 +251,60 @@ def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
         files.write(done)
     assert path.read_text() == "x = 1\n"
     assert [p.name for p in tmp_path.iterdir()] == ["program.py"]
+
+
+def test_all_files_are_written_or_none(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.py").write_text(OLD)
+    plan = [d for d in files.rewrite_files([tmp_path]) if not isinstance(d, Unread)]
+    (tmp_path / "c.py").write_text("x = 1\n")
+    with pytest.raises(errors.UnwritableError, match="no file was changed"):
+        list(files.write_all(plan))
+    texts = {p.name: p.read_text() for p in tmp_path.iterdir()}
+    assert texts == {"a.py": OLD, "b.py": OLD, "c.py": "x = 1\n"}
+    assert [p.name for p in files.write_all(plan[:2])] == ["a.py", "b.py"]
+
+
+def test_a_rewrite_that_was_interrupted_can_be_run_again(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import tensorflow as tf\nx = tf.placeholder\n")
+    (tmp_path / "b.py").write_text(OLD.replace("RunConfig()", "LinearRegressor([])"))
+    (tmp_path / "main.py").write_text("import a, b\n")
+    plan = [d for d in files.rewrite_files([tmp_path]) if not isinstance(d, Unread)]
+    writing = files.write_all([d for d in plan if d.result.changed])
+    next(writing)
+    assert isinstance(writing, Generator)
+    writing.close()
+    left = [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
+    assert not left
+    plan = [d for d in files.rewrite_files([tmp_path]) if not isinstance(d, Unread)]
+    for _ in files.write_all([d for d in plan if d.result.changed]):
+        pass
+    assert "hb.estimator.v1.LinearRegressor" in (tmp_path / "b.py").read_text()
+    assert "compat.v1 as tf" in (tmp_path / "a.py").read_text()
+
+
+def test_a_link_that_leads_out_of_the_folder_is_named(tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside.py", tmp_path / "folder"
+    folder.mkdir()
+    outside.write_text(OLD)
+    (folder / "link.py").symlink_to(outside)
+    (found,) = files.rewrite_files([folder])
+    assert isinstance(found, Unread)
+    assert str(outside) in found.reason and "out of the folder" in found.reason
+
+
+def test_a_terminal_without_the_letters_stops_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("import tensorflow as tf\nx = tf.estimator.RunConfig('\u00e9')\n")
+    for words in (["rewrite", "--write"], ["scan"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "hookbridge", "migrate", *words, str(tmp_path)],
+            env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+    assert "hb.estimator.RunConfig('\u00e9')" in path.read_text("utf-8")
 
 
 def test_a_link_stays_one(tmp_path: Path) -> None:

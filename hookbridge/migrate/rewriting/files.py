@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from hookbridge import errors
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.guest_classes import Guests
+from hookbridge.migrate.reading.meaning import means_old_alone
 from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.notebooks import Notebook
 from hookbridge.migrate.reading.programs import Programs, read_programs
@@ -39,10 +40,12 @@ class FileRewrite:
     Attributes:
       source: what was read.
       result: what came out.
+      is_evidence: whether the file says itself that it means TensorFlow 1.
     """
 
     source: Source
     result: Rewritten
+    is_evidence: bool = False
 
     @property
     def path(self) -> Path:
@@ -78,12 +81,18 @@ def rewrite_files(
     rewriting = Rewriting(rules, only, skip)
     Target(target)  # a wrong one must raise, not be reported for each file
     options = Options(target, native, add_guests)
+    paths = list(paths)
     programs, unread = read_programs(paths)
+    allowed = [os.path.realpath(path) for path in paths]
     guests = Guests(programs.modules).kinds
     classes = {name.rpartition(".")[2] for name in guests}
     used = {m: classes & _used_names(m) for m in programs.modules} if native else {}
     yield from unread
     for module in programs.given:
+        if not any(f"{module.path}/".startswith(f"{top}/") for top in allowed):
+            reason = f"it leads out of the folder, to {module.path}; name that path"
+            yield Unread(module.file, reason)
+            continue
         others = chain.from_iterable(n for m, n in used.items() if m is not module)
         own = dataclasses.replace(options, guests=guests, shared=frozenset(others))
         yield _one(module, programs, rewriting, own)
@@ -97,7 +106,8 @@ def _one(
         return Unread(module.file, "its lines end with carriage returns alone")
     try:
         done = rewriting.of(module, programs.place(module), options)
-        return FileRewrite(source, _shown(done, source.notebook))
+        says_so = means_old_alone(module.evidence)
+        return FileRewrite(source, _shown(done, source.notebook), says_so)
     except (errors.InvalidArgumentError, ValueError) as e:
         return Unread(module.file, str(e))
     except Exception as e:  # a faulty rule must not stop the other files
@@ -131,44 +141,71 @@ def _used_names(module: Module) -> set[str]:
     return found
 
 
-def write(done: FileRewrite) -> None:
-    """Replaces the file with the new text.
+def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
+    """Replaces all files of a plan by their new texts, or none.
 
-    The new text is written to a second file, which then replaces the first: nobody sees
-    half a file. Mode, encoding and line ends stay.
+    Each new text is first written to a second file beside the first. Only when all are
+    there, each replaces its first file: nobody sees half a file. Files that say
+    themselves that they mean TensorFlow 1 come last, so that a rewrite which was
+    interrupted here can be run again. Mode, encoding and line ends stay.
+
+    Yields:
+      The path of each file, as soon as it is replaced.
 
     Raises:
-      errors.UnwritableError: the file was changed since it was read, or its folder
-        takes no file.
+      errors.UnwritableError: a file was changed since it was read, or its folder takes
+        no file; no file is replaced.
     """
+    staged: list[tuple[FileRewrite, str]] = []
+    try:
+        for done in sorted(plan, key=lambda d: d.is_evidence):
+            staged.append((done, _stage(done)))
+        while staged:
+            done, beside = staged[0]
+            os.replace(beside, os.path.realpath(done.path))
+            staged.pop(0)
+            yield done.path
+    finally:
+        for _, beside in staged:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)
+
+
+def write(done: FileRewrite) -> None:
+    """Replaces one file by its new text.
+
+    Raises:
+      errors.UnwritableError: as `write_all`.
+    """
+    for _ in write_all([done]):
+        pass
+
+
+def _stage(done: FileRewrite) -> str:
+    """Writes the new text beside the file; returns where."""
     path = Path(os.path.realpath(done.path))
     name = os.fspath(done.path)
+    beside = ""
     try:
         text, notebook = done.result.source, done.source.notebook
         text = text if notebook is None else notebook.with_code(text)
         content = text.encode(done.source.encoding)
         with tempfile.NamedTemporaryFile(
             dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as beside:
-            try:
-                beside.write(content)
-                beside.flush()
-                os.fsync(beside.fileno())
-                shutil.copymode(path, beside.name)
-                if path.read_bytes() != done.source.content:
-                    raise errors.UnwritableError(
-                        f"{name} was changed while it was rewritten; it was left as "
-                        "it is. Run the rewrite again."
-                    )
-                os.replace(beside.name, path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(beside.name)
-                raise
-    except errors.UnwritableError:
-        raise
+        ) as file:
+            beside = file.name
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(path, beside)
+        if path.read_bytes() == done.source.content:
+            return beside
+        reason = "was changed while it was rewritten"
     except (OSError, UnicodeEncodeError) as e:
-        raise errors.UnwritableError(
-            f"{name} could not be written ({type(e).__name__}: {e}); it was left as "
-            "it is."
-        ) from e
+        reason = f"could not be written ({type(e).__name__}: {e})"
+    if beside:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+    raise errors.UnwritableError(
+        f"{name} {reason}; no file was changed. Run the rewrite again."
+    )
