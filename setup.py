@@ -75,8 +75,8 @@ EXTRAS = {
     "migrate": ["libcst>=1.8"],
     # Implements tf.contrib's slim, layers, framework, losses and metrics.
     "contrib": ["tf_slim>=1.1"],
-    # For `hookbridge cluster --config=config.yaml`, and to check its manifest.
-    "cluster": ["PyYAML", "jsonschema"],
+    # For `hookbridge cluster --config=config.yaml` and the manifests of Kubernetes.
+    "cluster": ["PyYAML"],
     "test": [
         "pytest>=8",
         "pytest-timeout>=2.3",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from hookbridge import errors
+from hookbridge import errors, extras
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.loops.tasks.local_cluster import LocalCluster
+
+if TYPE_CHECKING:
+    from hookbridge.cluster_config.job_config import JobConfig
 
 SUMMARY = "Run a command in a local cluster; each task is told its place."
 USAGE = "[--flag=value ...] -- COMMAND [ARGUMENT ...]"
@@ -35,6 +39,19 @@ FIELDS = {
 LEAST = {"num_workers": 0, "num_ps": 0, "grace_secs": 0.0}
 
 
+# --to -> the flags that have no use there, and why.
+UNUSED = {
+    "local": (("name", "image", "volume"), "only a job elsewhere has it"),
+    "tfjob": (("chief", "tf1_flags", "group_stop"), "a TFJob has no place for it"),
+    "jobset": (("chief", "tf1_flags", "group_stop"), "a JobSet has no place for it"),
+    "slurm": (
+        ("chief", "tf1_flags", "group_stop", "image", "volume"),
+        "a script of Slurm has no place for it",
+    ),
+}
+_SAVE_SECS = 60.0
+
+
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     parser.fields(LocalCluster(), FIELDS, LEAST)
@@ -43,35 +60,41 @@ def define_flags(parser: Parser) -> None:
         "numbers."
     )
     parser.flag("config", None, text, str)
-    text = "Run it here, or print a Kubernetes TFJob manifest of --config."
-    parser.flag("to", "local", text, ("local", "tfjob"))
-    parser.flag("name", "hookbridge-job", "The TFJob's.")
-    parser.flag("image", None, "The TFJob's container.", str)
+    parser.group("elsewhere")
+    text = "Run it here, or print a manifest of Kubernetes, or a script for sbatch."
+    parser.flag("to", "local", text, tuple(UNUSED))
+    parser.flag("name", "hookbridge-job", "The job's.")
+    parser.flag("image", None, "The container image that has the program.", str)
+    text = "CLAIM:/FOLDER, a PersistentVolumeClaim for the model directory."
+    parser.flag("volume", "", text)
 
 
 def run(values: Values) -> int:
-    """Runs the command; returns the first exit code that is not 0."""
+    """Runs the command, or prints what an orchestrator needs to run it."""
     if not values.rest:
         raise errors.InvalidArgumentError(
             "Received no command; expected one after `--`, for example "
             "`hookbridge cluster --num_workers=2 -- python train.py`."
         )
-    if values.to == "local":
-        values.refuse(("name", "image"), "--to=local", "only a TFJob has it")
+    names, reason = UNUSED[values.to]
+    values.refuse(names, f"--to={values.to}", reason)
     if values.config is not None:
-        return _run_config(values, values.rest)
+        from hookbridge.cluster_config import job_config
+
+        reason = "the file says how many tasks there are"
+        values.refuse(("num_workers", "num_ps", "chief"), "--config", reason)
+        found = job_config.read_config(values.config)
+        values.num_workers, values.num_ps = found.workers, found.servers
+        values.evaluator = values.evaluator or found.evaluators > 0
+        if values.to != "local":
+            return _print(values, replace(found, evaluators=int(values.evaluator)))
     if values.to != "local":
-        raise errors.InvalidArgumentError(
-            f"Received --to={values.to} without --config; expected the config.yaml "
-            "that says which machines the job has."
-        )
-    return _run_here(values, values.rest)
+        return _print(values, _machines(values))
+    return _run_here(values)
 
 
-def _run_here(values: Values, arguments: Sequence[str], **sizes: int) -> int:
-    """Runs the command in a local cluster; `sizes` replace the flags of their names."""
-    fields = {name: getattr(values, name) for name in FIELDS}
-    cluster = LocalCluster(**{**fields, **sizes})
+def _run_here(values: Values) -> int:
+    cluster = LocalCluster(**{name: getattr(values, name) for name in FIELDS})
     if not cluster.chief and not cluster.num_workers:
         raise errors.InvalidArgumentError(
             "Received --nochief and --num_workers=0; expected a chief or a worker."
@@ -81,32 +104,44 @@ def _run_here(values: Values, arguments: Sequence[str], **sizes: int) -> int:
             "Received --tf1_flags and --evaluator; expected one of them: these flags "
             "know parameter servers and workers only."
         )
-    return cluster.run(arguments)
+    return cluster.run(values.rest)
 
 
-def _run_config(values: Values, arguments: Sequence[str]) -> int:
-    """Runs the command on the machines of a `config.yaml`, or prints a manifest."""
-    from hookbridge.cluster_config import job_config, tfjob
+def _machines(values: Values) -> JobConfig:
+    """The numbers of the flags, on any machines."""
+    from hookbridge.cluster_config.job_config import JobConfig
 
-    reason = "the file says how many tasks there are"
-    values.refuse(("num_workers", "num_ps", "chief"), "--config", reason)
-    if values.to == "tfjob":
-        reason = "a manifest has no place for it"
-        values.refuse(("evaluator", "grace_secs", "tf1_flags"), "--to=tfjob", reason)
-    config = job_config.read_config(values.config)
-    if values.to == "local":
-        return _run_here(
-            values, arguments, num_workers=config.workers, num_ps=config.servers
-        )
-    if not values.image:
-        raise errors.InvalidArgumentError(
-            "Received --to=tfjob without --image; expected the container image that "
-            "has the program."
-        )
-    import yaml
-
-    made = tfjob.manifest(
-        config, name=values.name, image=values.image, command=arguments
+    LocalCluster(num_workers=values.num_workers, num_ps=values.num_ps)  # checks them
+    return JobConfig(
+        workers=values.num_workers,
+        servers=values.num_ps,
+        evaluators=int(values.evaluator),
     )
-    print(yaml.safe_dump(made, sort_keys=False), end="")
+
+
+def _print(values: Values, config: JobConfig) -> int:
+    from hookbridge.cluster_config import jobset, slurm, tfjob
+    from hookbridge.cluster_config.job_order import JobOrder
+
+    if values.to != "slurm" and not values.image:
+        raise errors.InvalidArgumentError(
+            f"Received --to={values.to} without --image; expected the container image "
+            "that has the program."
+        )
+    order = JobOrder(
+        config,
+        tuple(values.rest),
+        values.name,
+        values.image or "",
+        values.grace_secs if "grace_secs" in values.given else _SAVE_SECS,
+        values.volume,
+    )
+    if values.to == "slurm":
+        print(slurm.script(order), end="")
+        return 0
+    yaml = extras.load("yaml", f"--to={values.to}")
+    made = (tfjob if values.to == "tfjob" else jobset).manifest(order)
+    # Each leaf and each value is in one line.
+    form = {"sort_keys": False, "width": 10**6, "default_flow_style": None}
+    print(yaml.safe_dump(made, **form), end="")
     return 0

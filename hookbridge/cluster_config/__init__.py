@@ -1,4 +1,4 @@
-"""The `config.yaml` of an AI-Platform-style job, as a local cluster or a TFJob.
+"""A job's machines, from a `config.yaml` or numbers, as input of an orchestrator.
 
-Reading order: `job_config`, `machines`, `tfjob` with `tfjob_schema`.
+Reading order: `job_config`, `machines`, `job_order`, then `tfjob`, `jobset`, `slurm`.
 """

@@ -29,8 +29,8 @@ _TIERS: dict[str, dict[str, Any]] = {
         "parameterServerCount": 11,
     },
 }
-_TYPES = ("masterType", "workerType", "parameterServerType")
-_COUNTS = ("workerCount", "parameterServerCount")
+_TYPES = ("masterType", "workerType", "parameterServerType", "evaluatorType")
+_COUNTS = ("workerCount", "parameterServerCount", "evaluatorCount")
 # Known keys that are ignored: they describe the cloud, or how it starts the program.
 _OTHERS = (
     *("runtimeVersion", "pythonVersion", "region", "jobDir", "packageUris"),
@@ -44,18 +44,22 @@ class JobConfig:
     """The machines of a job.
 
     Attributes:
-      master_type: the machine type of the master.
+      master_type: the machine type of the master; "" for any.
       worker_type: the machine type of the workers, or "".
       server_type: the machine type of the parameter servers, or "".
+      evaluator_type: the machine type of the evaluator, or "".
       workers: how many workers there are beside the master.
       servers: how many parameter servers there are.
+      evaluators: 1 if there is an evaluator.
     """
 
-    master_type: str
+    master_type: str = ""
     worker_type: str = ""
     server_type: str = ""
+    evaluator_type: str = ""
     workers: int = 0
     servers: int = 0
+    evaluators: int = 0
 
 
 def read_config(path: str) -> JobConfig:
@@ -118,7 +122,7 @@ def _job(path: str, value: Any) -> JobConfig:
 def _checked(path: str, value: Mapping[str, Any]) -> JobConfig:
     counts = [_count(path, key, value.get(key, 0)) for key in _COUNTS]
     types = [value.get(key, "") for key in _TYPES]
-    needed = (True, counts[0] > 0, counts[1] > 0)
+    needed = (True, *(count > 0 for count in counts))
     for key, found, is_needed in zip(_TYPES, types, needed, strict=True):
         if not isinstance(found, str) or (is_needed and not found):
             raise errors.InvalidArgumentError(
@@ -130,6 +134,11 @@ def _checked(path: str, value: Mapping[str, Any]) -> JobConfig:
             f"{path}: `workerCount` is {counts[0]} and `parameterServerCount` is 0; "
             "expected at least one: workers share their variables through parameter "
             "servers."
+        )
+    if counts[2] > 1:
+        raise errors.InvalidArgumentError(
+            f"{path}: `evaluatorCount` is {counts[2]}; expected 0 or 1: each evaluator "
+            "evaluates every checkpoint."
         )
     return JobConfig(*types, *counts)
 

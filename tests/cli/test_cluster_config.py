@@ -1,18 +1,21 @@
-"""`hookbridge cluster --config=config.yaml`: a local cluster, or a TFJob manifest."""
+"""`hookbridge cluster --config=config.yaml`, and what it prints for orchestrators."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
-from hookbridge import errors
 from hookbridge.cli import main
-from hookbridge.cluster_config import tfjob
+from hookbridge.cluster import ClusterConfig
 
 CUSTOM = """
 trainingInput:
@@ -42,8 +45,13 @@ def container(cpus: str, memory: str, gpus: int = 0) -> dict[str, Any]:
 def replicas(number: int, **pod: Any) -> dict[str, Any]:
     return {
         "replicas": number,
-        "restartPolicy": "OnFailure",
-        "template": {"spec": {"containers": [container(**pod)]}},
+        "restartPolicy": "ExitCode",
+        "template": {
+            "spec": {
+                "terminationGracePeriodSeconds": 60,
+                "containers": [container(**pod)],
+            }
+        },
     }
 
 
@@ -53,6 +61,7 @@ EXPECTED = {
     "metadata": {"name": "digits"},
     "spec": {
         "runPolicy": {"cleanPodPolicy": "Running"},
+        "successPolicy": "",
         "tfReplicaSpecs": {
             "Chief": replicas(1, cpus="8", memory="30720Mi", gpus=4),
             "Worker": replicas(3, cpus="8", memory="30720Mi"),
@@ -125,49 +134,153 @@ def test_flags_of_tf1_in_a_cluster_of_a_config(
     assert chief.count("localhost:") == 6  # a chief, 3 workers, 2 servers
 
 
-def changed(path: str, value: Any) -> dict[str, Any]:
-    """The manifest with one field changed; None removes it."""
-    made: Any = json.loads(json.dumps(EXPECTED))  # a copy without shared objects
-    *parents, last = path.split(".")
-    place = made
-    for key in parents:
-        place = place[int(key) if key.isdecimal() else key]
-    if value is None:
-        del place[last]
-    else:
-        place[last] = value
-    return dict(made)
+def strict(schema: Any) -> Any:
+    """The schema, which refuses unknown fields, as `kubectl --validate=strict` does."""
+    if isinstance(schema, list):
+        return [strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: strict(value) for key, value in schema.items()}
+    if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
+        closed["additionalProperties"] = False
+    return closed
 
 
-CHIEF = "spec.tfReplicaSpecs.Chief"
+def validator(kind: str) -> Any:
+    text = (
+        Path(__file__).resolve().parents[1] / "data/kubernetes_schemas.yaml"
+    ).read_text()
+    return jsonschema.Draft202012Validator(strict(yaml.safe_load(text)[kind]))
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        ("apiVersion", "kubeflow.org/v2", "apiVersion"),
-        ("kind", "MPIJob", "kind"),
-        ("metadata.name", "Not_A_Name", "metadata.name"),
-        ("spec.runPolicy.cleanPodPolicy", "Some", "cleanPodPolicy"),
-        ("spec.tfReplicaSpecs.Master", EXPECTED, "tfReplicaSpecs"),
-        (CHIEF, None, "tfReplicaSpecs"),
-        (f"{CHIEF}.replicas", 2, "Chief.replicas"),
-        (f"{CHIEF}.replicas", "1", "Chief.replicas"),
-        (f"{CHIEF}.restartPolicy", "Sometimes", "restartPolicy"),
-        (f"{CHIEF}.template.spec.containers.0.name", "main", "containers.0.name"),
-        (f"{CHIEF}.template.spec.containers.0.image", "", "containers.0.image"),
-        (f"{CHIEF}.template.spec.containers.0.command", [], "containers.0.command"),
-        (
-            f"{CHIEF}.template.spec.containers.0.resources.limits.memory",
-            "much",
-            "limits.memory",
-        ),
-    ],
-)
-def test_the_schema_looks_at_each_field(path: str, value: Any, message: str) -> None:
-    tfjob.check(EXPECTED)
-    with pytest.raises(errors.InvalidArgumentError, match=message):
-        tfjob.check(changed(path, value))
+SIZES = {
+    "one": [],
+    "config": ["--config=config.yaml"],
+    "all": ["--num_workers=3", "--num_ps=2", "--evaluator", "--volume=models:/models"],
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", ["TFJob", "JobSet"])
+def test_manifests_fit_the_schemas_of_their_operators(
+    kind: str,
+    size: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("config.yaml").write_text(CUSTOM + "  evaluatorType: standard\n"
+                                   "  evaluatorCount: 1\n")  # fmt: skip
+    words = ["cluster", f"--to={kind.lower()}", "--image=x", *SIZES[size]]
+    assert main([*words, "--", *COMMAND]) == 0
+    made = yaml.safe_load(capsys.readouterr().out)
+    schema = validator(kind)
+    assert [error.message for error in schema.iter_errors(made)] == []
+    # The schema looks at all fields.
+    made["spec"]["unknown"] = 1
+    assert "'unknown' was unexpected" in next(schema.iter_errors(made)).message
+
+
+def test_an_evaluator_is_not_ended_with_the_chief(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--evaluator", "--image=x", "--volume=models:/m", "--grace_secs=30"]
+    assert main(["cluster", "--to=tfjob", *words, "--", *COMMAND]) == 0
+    spec = yaml.safe_load(capsys.readouterr().out)["spec"]
+    assert spec["runPolicy"] == {"cleanPodPolicy": "None"}
+    assert list(spec["tfReplicaSpecs"]) == ["Chief", "Worker", "PS", "Evaluator"]
+    pod = spec["tfReplicaSpecs"]["Evaluator"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] == 30
+    assert pod["containers"][0]["volumeMounts"] == [
+        {"name": "model", "mountPath": "/m"}
+    ]
+    claim = {"claimName": "models"}
+    assert pod["volumes"] == [{"name": "model", "persistentVolumeClaim": claim}]
+    assert main(["cluster", "--to=jobset", *words, "--", *COMMAND]) == 0
+    spec = yaml.safe_load(capsys.readouterr().out)["spec"]
+    assert spec["successPolicy"]["targetReplicatedJobs"] == ["chief", "evaluator"]
+
+
+def test_a_pod_of_a_jobset_has_its_own_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--name=digits", "--image=x", "--num_workers=2"]
+    assert main(["cluster", "--to=jobset", *words, "--", *COMMAND]) == 0
+    jobs = yaml.safe_load(capsys.readouterr().out)["spec"]["replicatedJobs"]
+    found = []
+    for job in jobs:
+        spec = job["template"]["spec"]
+        (container,) = spec["template"]["spec"]["containers"]
+        index, config = container["env"]
+        for place in range(spec["completions"]):
+            # Kubernetes puts in the variables that stand above.
+            text = config["value"].replace(f"$({index['name']})", str(place))
+            found.append(ClusterConfig.from_json(text))
+    assert [(c.task_type, c.task_index) for c in found] == [
+        *[("chief", 0), ("worker", 0), ("worker", 1), ("ps", 0)]
+    ]
+    assert found[0].cluster["worker"][1] == "digits-worker-0-1.digits:2222"
+    codes = jobs[0]["template"]["spec"]["podFailurePolicy"]["rules"][0]["onExitCodes"]
+    assert [c for c in range(256) if c not in codes["values"]] == [0, *range(128, 256)]
+
+
+# The commands of Slurm that the script calls, on one machine.
+FAKES = {
+    "scontrol": """#!/bin/bash
+[ "$1" = requeue ] && echo "$@" >> "$LOG" || printf '%s\\n' 127.0.0.1 n1 n2 n3 n4
+""",
+    "srun": """#!/bin/bash
+code=0
+for ((i = 0; i < SLURM_NTASKS; i++)); do SLURM_PROCID=$i "$@" & done
+for job in $(jobs -p); do wait "$job" || code=$?; done
+exit $code
+""",
+}
+
+
+@pytest.mark.parametrize("code", [0, 1, 143])
+def test_a_script_of_slurm(
+    code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log"
+    program = (
+        "import json, os, pathlib, sys; c = json.loads(os.environ['TF_CONFIG']);"
+        "t = c['task']; name = f\"{t['type']} {t['index']}\";"
+        "pathlib.Path(name).write_text(os.environ['TF_CONFIG']);"
+        f"sys.exit({code} if sys.argv[1:] == ['a b'] else 99)"
+    )
+    command = [sys.executable, "-c", program, "a b"]
+    sizes = ["--num_workers=2", "--evaluator", "--grace_secs=90"]
+    assert main(["cluster", "--to=slurm", *sizes, "--", *command]) == 0
+    script = capsys.readouterr().out
+    for name, text in {**FAKES, "job.sh": script}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o700)
+    subprocess.run(["bash", "-n", "job.sh"], cwd=tmp_path, check=True)
+    assert "#SBATCH --signal=TERM@90\n" in script and "#SBATCH --requeue\n" in script
+    (ntasks,) = re.findall("--ntasks=(\\d+)", script)
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "LOG": str(log),
+        "SLURM_NTASKS": ntasks,
+        "SLURM_JOB_NODELIST": "n[0-4]",
+        "SLURM_JOB_ID": "7",
+        "SLURM_NTASKS_PER_NODE": "1",
+    }
+    done = subprocess.run(["bash", "job.sh"], cwd=tmp_path, env=environment)
+    assert done.returncode == code
+    assert (log.read_text() if log.exists() else "") == "requeue 7\n" * (code == 143)
+    tasks = ["chief 0", "worker 0", "worker 1", "ps 0", "evaluator 0"]
+    for task in tasks:
+        config = ClusterConfig.from_json((tmp_path / task).read_text())
+        assert f"{config.task_type} {config.task_index}" == task
+        assert config.cluster == {
+            "chief": ("127.0.0.1:2222",),
+            "worker": ("n1:2223", "n2:2224"),
+            "ps": ("n3:2225",),
+        }
 
 
 BAD = {
@@ -185,6 +298,11 @@ BAD = {
         "scaleTier: CUSTOM\nmasterType: standard\nworkerType: standard\n"
         "workerCount: 2\n",
         "`parameterServerCount` is 0",
+    ),
+    "many_evaluators": (
+        "scaleTier: CUSTOM\nmasterType: standard\nevaluatorType: standard\n"
+        "evaluatorCount: 2\n",
+        "`evaluatorCount` is 2; expected 0 or 1",
     ),
     "unknown_machine": (
         "scaleTier: CUSTOM\nmasterType: abacus\n",
@@ -212,18 +330,18 @@ def test_bad_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert to_tfjob(path, "--name=digits") == 2
     assert "without --image" in capsys.readouterr().err
     assert to_tfjob(path, "--image=x", "--name=No_Name") == 2
-    assert "TFJob: metadata.name" in capsys.readouterr().err
+    assert "--name='No_Name'" in capsys.readouterr().err
+    assert to_tfjob(path, "--image=x", "--volume=models") == 2
+    assert "--volume='models'; expected the name of a Pers" in capsys.readouterr().err
     assert to_tfjob(path, "--image=x", "--num_workers=2") == 2
     assert "--config and --num_workers" in capsys.readouterr().err
-    for flag in ("evaluator", "grace_secs=3", "tf1_flags"):
-        assert to_tfjob(path, "--image=x", f"--{flag}") == 2
-        name = flag.partition("=")[0]
-        assert f"--to=tfjob and --{name}" in capsys.readouterr().err
+    assert to_tfjob(path, "--image=x", "--tf1_flags") == 2
+    assert "--to=tfjob and --tf1_flags" in capsys.readouterr().err
     assert main(["cluster", f"--config={path}", "--image=x", "--", "python"]) == 2
     assert "--to=local and --image" in capsys.readouterr().err
     assert main(["cluster", "--name=x", "--", "python"]) == 2
     assert "--to=local and --name" in capsys.readouterr().err
-    assert main(["cluster", "--to=tfjob", "--", "python"]) == 2
-    assert "--to=tfjob without --config" in capsys.readouterr().err
+    assert main(["cluster", "--to=slurm", "--image=x", "--", "python"]) == 2
+    assert "--to=slurm and --image" in capsys.readouterr().err
     assert to_tfjob(tmp_path / "none.yaml") == 2
     assert "does not exist" in capsys.readouterr().err

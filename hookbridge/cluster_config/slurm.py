@@ -1,0 +1,79 @@
+"""A batch script of Slurm that starts a job on its nodes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from hookbridge import exit_codes
+from hookbridge.cluster_config.job_order import PORT, JobOrder
+from hookbridge.cluster_config.machines import machine
+
+_SCRIPT = """\
+#!/bin/bash
+#SBATCH --job-name={name}
+#SBATCH --ntasks={tasks}
+#SBATCH --ntasks-per-node=1
+#SBATCH --distribution=block
+{resources}#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --signal=TERM@{grace_secs}
+# Each process gets a node, TF_CONFIG, and SIGTERM before the time is over.
+
+nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))
+export CLUSTER={cluster}
+for ((rank = 0; rank < SLURM_NTASKS; rank++)); do
+  host=${{nodes[rank / ${{SLURM_NTASKS_PER_NODE:-1}}]}}
+  CLUSTER=${{CLUSTER/\\"$rank\\"/\\"$host:$(({port} + rank))\\"}}
+done
+export TASKS={places}
+code=0
+srun bash -c '
+  task=$(sed -n "$((SLURM_PROCID + 1))p" <<< "$TASKS")
+  export TF_CONFIG="{{\\"cluster\\": $CLUSTER, \\"task\\": $task}}"
+  exec "$@"
+' task {command} || code=$?
+# From {retry} on a new start goes on from the last checkpoint.
+if ((code >= {retry})); then
+  scontrol requeue "$SLURM_JOB_ID"
+fi
+exit $code
+"""
+
+
+def script(order: JobOrder) -> str:
+    """The script, for `sbatch`.
+
+    Raises:
+      errors.InvalidArgumentError: a machine type is not known.
+    """
+    places: list[dict[str, object]] = []
+    cluster: dict[str, list[str]] = {}
+    for each in order.replicas:
+        ranks = range(len(places), len(places) + each.number)
+        places += [{"type": each.job, "index": i} for i in range(each.number)]
+        if each.job != "evaluator":
+            cluster[each.job] = [str(rank) for rank in ranks]
+    return _SCRIPT.format(
+        name=order.name,
+        tasks=len(places),
+        resources=_resources(order),
+        grace_secs=int(order.grace_secs),
+        cluster=shlex.quote(json.dumps(cluster)),
+        places=shlex.quote("\n".join(map(json.dumps, places))),
+        port=PORT,
+        command=shlex.join(order.command),
+        retry=exit_codes.RETRY_FROM,
+    )
+
+
+def _resources(order: JobOrder) -> str:
+    """What every node must have: the most that a task needs."""
+    machines = [machine(r.machine, r.key) for r in order.replicas if r.machine]
+    if not machines:
+        return ""
+    memory_mib = round(max(m.memory_gib for m in machines) * 1024)
+    lines = [f"--cpus-per-task={max(m.cpus for m in machines)}", f"--mem={memory_mib}M"]
+    if gpus := max(m.gpus for m in machines):
+        lines.append(f"--gpus-per-node={gpus}")
+    return "".join(f"#SBATCH {line}\n" for line in lines)
