@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         replicate_model_fn as replicate_model_fn,
     )
     from hookbridge.profiling import profile as profile
+    from hookbridge.report.recording import record as record
 
 __version__ = "0.1.0"
 
@@ -62,6 +63,7 @@ _WHERE = {
     "estimator": "hookbridge.estimator",
     "loops": "hookbridge.loops",
     "profile": "hookbridge.profiling",
+    "record": "hookbridge.report.recording",
     "replicate_model_fn": "hookbridge.loops.towers.replicate_model_fn",
 }
 

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import lifecycle
 from hookbridge.adapters.guests import kinds, watchers
 from hookbridge.adapters.guests.foreign import ForeignCallback
@@ -15,6 +17,8 @@ from hookbridge.timings import Timings, as_table
 
 # The row of the bridge's own work for guests of the other loop.
 BRIDGE = "hookbridge"
+# The row of runs of a session that the bridge makes for guests, such as a validation.
+WAITING = "TensorFlow"
 
 
 def profile(guests: Any) -> Profile:
@@ -26,7 +30,8 @@ def profile(guests: Any) -> Profile:
 
     Each row is an event of a guest. The time of an event that runs inside another event
     (such as those of a validation that a callback starts) counts only for the inner
-    one. The bridge's own work for guests of the other loop is in the rows `hookbridge`.
+    one. The bridge's own work for guests of the other loop is in the rows `hookbridge`;
+    what it lets a session compute for them, such as a validation, in `TensorFlow`.
 
     Args:
       guests: one hook or callback, or a list of them, as for `as_hooks` and
@@ -59,6 +64,7 @@ class Profile:
         self._guests: list[Guest] = []
         self._covered: list[InstanceMethods] = []
         self._followed: list[Any] = []
+        self._cover_runs()
         for item in kinds.flatten(guests):
             guest = record_of(item)
             if not any(guest.item is known.item for known in self._guests):
@@ -101,7 +107,7 @@ class Profile:
 
         @functools.wraps(method)
         def timed(*args: Any, **kwargs: Any) -> Any:
-            enter()
+            enter(row)
             try:
                 return method(*args, **kwargs)
             finally:
@@ -110,6 +116,23 @@ class Profile:
         return timed
 
     # --- the bridge ----------------------------------------------------------------
+
+    def _cover_runs(self) -> None:
+        """Takes the runs that the bridge asks a session for out of its own work."""
+        timings, session = self.timings, tf.compat.v1.Session
+        run = session.run
+
+        @functools.wraps(run)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            if timings.innermost != BRIDGE:
+                return run(*args, **kwargs)
+            timings.enter(WAITING)
+            try:
+                return run(*args, **kwargs)
+            finally:
+                timings.leave(WAITING, "run")
+
+        self._set(session, run=timed)
 
     def wrapped(self, wrapper: Wrapper) -> None:
         """See `watchers.Watcher`."""

@@ -26,7 +26,8 @@ class Row(NamedTuple):
       event: the method.
       calls: how often it was called.
       seconds: the time in it, without the time of other rows.
-      share: `seconds` divided by the time of all steps; None if there were too few.
+      share: the part of the time of all steps, without the first step and the first
+        call, which build graphs; None if there were too few steps.
     """
 
     guest: str
@@ -37,13 +38,13 @@ class Row(NamedTuple):
 
 
 class _Count:
-    """The calls of one event of one guest."""
+    """The calls of one event of one guest, and the time of the first."""
 
-    __slots__ = ("calls", "seconds")
+    __slots__ = ("calls", "first", "seconds")
 
     def __init__(self) -> None:
         self.calls = 0
-        self.seconds = 0.0
+        self.seconds = self.first = 0.0
 
 
 class _Steps:
@@ -81,9 +82,16 @@ class Timings:
         self._open = _Open()
         self._start = clock()
 
-    def enter(self) -> None:
-        """A call begins."""
+    def enter(self, guest: str = "") -> None:
+        """A call begins, of a row or of none."""
+        self._open.guests.append(guest)
         self._open.calls.append([self._clock(), 0.0])
+
+    @property
+    def innermost(self) -> str:
+        """The row of the call that is open on this thread; empty if there is none."""
+        guests = self._open.guests
+        return guests[-1] if guests else ""
 
     def leave(self, guest: str, event: str, source: int = 0) -> None:
         """The last call that began ends.
@@ -96,6 +104,7 @@ class Timings:
         now = self._clock()
         calls = self._open.calls
         begin, inner = calls.pop()
+        self._open.guests.pop()
         if calls:
             calls[-1][1] += now - begin
         if not event:
@@ -103,6 +112,8 @@ class Timings:
         count = self._counts[guest, event]
         count.calls += 1
         count.seconds += now - begin - inner
+        if count.calls == 1:
+            count.first = count.seconds
         if event in _OF_STEP:
             self._steps[event, source].add(begin)
         if len(self._calls) < _MOST_CALLS:
@@ -144,7 +155,7 @@ class Timings:
                 *key,
                 count.calls,
                 count.seconds,
-                count.seconds / (step * steps) if step else None,
+                (count.seconds - count.first) / (step * (steps - 1)) if step else None,
             )
             for key, count in self._counts.items()
         ]
@@ -228,6 +239,7 @@ class _Open(threading.local):
 
     def __init__(self) -> None:
         self.calls: list[list[float]] = []
+        self.guests: list[str] = []
 
 
 def _write(path: Any, text: str) -> None:

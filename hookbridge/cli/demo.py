@@ -20,30 +20,17 @@ FIELDS = {
     "batch_size": "Examples in a step; a multiple of --num_towers times --num_workers.",
     "num_towers": "Towers of the session loop, in each worker.",
     "num_workers": "Workers of each of the two clusters.",
-    "learning_rate": "Learning rate at the start.",
-    "seed": "Seed of the weights, the split and the order of the data.",
     "model_dir": "Where everything is written; files of an earlier demo are replaced.",
     "progress": "No line that says how far each loop is.",
 }
-LEAST = {
-    "epochs": 1,
-    "batch_size": 1,
-    "num_towers": 1,
-    "num_workers": 1,
-    "learning_rate": 0.0,
-    "seed": 0,
-}
-BOOLEANS = {
-    "local": "Run both loops in this process, without clusters.",
-    "open": "Open report.html in the browser at the end.",
-}
+LEAST = {"epochs": 1, "batch_size": 1, "num_towers": 1, "num_workers": 1}
 
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     parser.fields(DemoSettings(), FIELDS, LEAST)
-    for name, text in BOOLEANS.items():
-        parser.flag(name, False, text)
+    parser.flag("local", False, "Run both loops in this process, without clusters.")
+    parser.flag("open", False, "Open report.html in the browser at the end.")
     text = "How the report is written on stdout."
     parser.flag("format", "text", text, ("text", "json"))
 
@@ -60,6 +47,12 @@ def run(values: Values) -> int:
         fields["num_workers"] = 0
     settings = DemoSettings(**fields)
     settings.check()
+    from hookbridge.cli.command import main
     from hookbridge.demo.run import run_demo
 
-    return run_demo(settings, as_json=values.format == "json", open_page=values.open)
+    return run_demo(
+        settings,
+        lambda flags: main(["train", *flags]),
+        as_json=values.format == "json",
+        open_page=values.open,
+    )

@@ -46,6 +46,7 @@ _FLAGS: dict[str, tuple[str, Any]] = {
     "model_dir": ("Where checkpoints and logs go.", str),
     "seed": ("Of initial weights and random operations.", int),
     "progress": ("No line that says how far it is.", None),
+    "report": ("Record what each guest sees and costs, for report.html.", None),
 }
 _LEAST = {"header_lines": 0, "num_ps": 0, "seed": 0}
 # What gcloud's AI Platform and programs written for it call them.
@@ -152,10 +153,12 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     from hookbridge.cli import estimator_cluster
     from hookbridge.loops.tasks.ports import check_own_port
     from hookbridge.training import user_file
+    from hookbridge.training.console import hook_lines, make_emit
     from hookbridge.training.job import TrainingJob
     from hookbridge.training.mirrored import split_cpu
 
-    with estimator_cluster.for_estimator() as cluster:
+    lines = hook_lines(make_emit(to_stderr=values.format == "json"))
+    with lines, estimator_cluster.for_estimator() as cluster:
         module = user_file.load_file(settings.model_def)
         settings = with_loop(settings, module)
         settings.check()

@@ -34,7 +34,7 @@ def define_flags(parser: Parser) -> None:
         "cluster",
         *("num_towers", "devices", "batch_per_tower", "num_workers", "num_ps", "sync"),
     )
-    job_flags.define_output(parser, "progress")
+    job_flags.define_output(parser, "progress", "report")
 
 
 def run(values: Values) -> int:

@@ -1,6 +1,5 @@
-"""One list of guests drives a digits classifier in both loops; a report compares them.
+"""One definition file, trained in both loops; a report compares what its guests saw.
 
-Reading order: `settings`, `run`, `task` (one process), `guests` with
-`activity_hook` and `progress_callback`, `model`, `data`, `story` (what a guest has to
-see), `report`, `html_report`, `console`.
+Reading order: `digits_in_both_loops` (the definition file, from `examples/`),
+`settings`, `run`, `story` (what a guest has to see), `report`.
 """

@@ -1,165 +1,166 @@
-"""Both loops side by side, as a table and as JSON."""
+"""Both loops side by side: as a table, as JSON and as a page."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 
+from hookbridge import compat, lifecycle
 from hookbridge.demo.settings import DemoSettings
-from hookbridge.lifecycle import Host
+from hookbridge.demo.story import complaints, shortened
+from hookbridge.report.account import Account, finite
+from hookbridge.report.run_report import RunReport
+from hookbridge.report.tables import (
+    COSTS_HEADER,
+    Run,
+    cost_rows,
+    cost_summary,
+    event_header,
+    event_rows,
+)
+from hookbridge.testing import differences as compared
 from hookbridge.text_table import aligned
-from hookbridge.timings import as_table as profile_table
 
-# What one process of a loop saw; `DemoTask` writes it.
-Account = Mapping[str, Any]
-
-# The folder beside the accounts with the time of each event.
-TIMELINES = "timelines"
-RESULTS = {
-    "stop_step": "{}",
-    "epochs": "{}",
-    "test_accuracy": "{:.2%}",
-    "test_loss": "{:.4f}",
+_MOST_COSTS = 8  # rows for each loop
+_RESULTS = {
+    "global_step": "{:.0f}",
+    "accuracy": "{:.2%}",
+    "loss": "{:.4f}",
     "seconds": "{:.1f}",
 }
-TITLES: dict[Host, tuple[str, str]] = {
-    "session": ("MonitoredTrainingSession", ", SyncReplicasOptimizer"),
-    "fit": ("Model.fit", ", ParameterServerStrategy"),
-}
+_GOOD = "Every guest saw the documented events in every process."
+_BAD = "A guest did not see the documented events."
 
 
-_MOST_ROWS = 8  # of each loop's table of costs
+def differences(runs: Sequence[Run], settings: DemoSettings) -> list[str]:
+    """One line for each place where a guest did not see the documented events."""
+    return [
+        f"{name} in {run.name}, {account.process}: {line}"
+        for run in runs
+        for account in run.accounts
+        for name in account.guests
+        for line in _of_guest(name, run, account, settings)
+    ]
 
 
-def title(loop: Host, settings: DemoSettings) -> str:
-    """The name of a loop in the report."""
-    name, in_cluster = TITLES[loop]
-    return name + (in_cluster if settings.num_workers else "")
+def _of_guest(
+    name: str, run: Run, account: Account, settings: DemoSettings
+) -> list[str]:
+    guest, events = account.guests[name], account.events(name)
+    in_fit = run.name == "fit"  # its coordinator runs every guest
+    if not (in_fit or guest.runs_here):
+        return [f"received {len(events)} events, expected none"] if events else []
+    if not settings.workers(run.name):
+        expected = lifecycle.expected_events(
+            guest.kind,
+            "fit" if in_fit else "session",
+            steps=int(account.facts["global_step"]),
+            steps_per_epoch=settings.steps_per_epoch,
+            validation_batches=1,
+            only=guest.overridden,
+        )
+        return compared([lifecycle.Delivery(*each) for each in events], expected)
+    return complaints(
+        guest.kind,
+        events,
+        guest.overridden if in_fit else guest.delivered,
+        lagging=in_fit,
+        interrupted=not account.is_chief,
+        late=not account.is_chief,
+    )
 
 
-def as_dict(
-    settings: DemoSettings, accounts: Mapping[Host, Sequence[Account]]
-) -> dict[str, Any]:
-    """Everything the table shows, ready for `to_json`."""
-    import tensorflow as tf
-
-    loops: dict[str, Any] = {}
-    for loop, processes in accounts.items():
-        (chief,) = (process for process in processes if process["is_chief"])
-        directory = Path(settings.model_dir) / loop
-        loops[loop] = {
-            "loop": title(loop, settings),
-            **chief["result"],
-            "steps_per_epoch": settings.steps_per_epoch,
-            "chief": chief["task"],
+def as_json(runs: Sequence[Run], settings: DemoSettings, found: Sequence[str]) -> str:
+    """Everything that the table shows, and the order of events of each guest."""
+    loops = {}
+    for run in runs:
+        files = (p for p in run.directory.rglob("*") if p.suffix != ".json")
+        loops[run.name] = {
+            "loop": run.title,
+            **run.accounts[0].facts,
             "files": sorted(
-                path.relative_to(directory).as_posix()
-                for path in directory.rglob("*")
-                if path.is_file() and path.suffix != ".json"
+                p.relative_to(run.directory).as_posix() for p in files if p.is_file()
             ),
             "processes": {
-                process["task"]: {
-                    key: process[key]
-                    for key in ("steps", "history", "activity", "profile", "guests")
+                account.process: {
+                    "steps": account.facts.get("global_step"),
+                    "profile": account.profile,
+                    "guests": {
+                        name: {
+                            **asdict(guest),
+                            "events": account.counts(name),
+                            "story": _story(account, name),
+                        }
+                        for name, guest in account.guests.items()
+                    },
                 }
-                for process in processes
+                for account in run.accounts
             },
         }
-    report = {
-        "tensorflow": tf.__version__,
-        "settings": asdict(settings),
-        "loops": loops,
-    }
-    return {**report, "ok": not differences(report)}
+    versions = compat.installed_versions()
+    report = {"versions": versions, "settings": asdict(settings), "loops": loops}
+    result = {**report, "differences": list(found), "ok": not found}
+    return json.dumps(finite(result), indent=2, allow_nan=False)
 
 
-def to_json(report: Any) -> str:
-    """Indented JSON, in which NaN and infinity become `null`.
-
-    `json` alone would write `NaN`, which other readers refuse.
-    """
-    return json.dumps(_strict(report), indent=2, allow_nan=False)
+def _story(account: Account, guest: str) -> str:
+    return shortened("".join(f"{name} " for name, _ in account.events(guest))).strip()
 
 
-def _strict(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _strict(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_strict(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def as_table(report: Mapping[str, Any]) -> str:
+def as_table(runs: Sequence[Run], found: Sequence[str]) -> str:
     """The report for people: each guest and event, a column for each process."""
-    loops = report["loops"]
-    places = _places(report)
-    rows: list[Sequence[str]] = [event_header(report)]
+    rows: list[Sequence[str]] = [event_header(runs)]
     guest = ""
-    for label, *cells in event_rows(report):
+    for label, *cells in event_rows(runs):
         if guest not in ("", label):
             rows.append(())
         rows.append(("" if label == guest else label, *cells))
         guest = label
     rows.append(())
-    for key, form in RESULTS.items():
+    for key, form in _RESULTS.items():
         cells = [
-            form.format(loops[loop][key]) if task == loops[loop]["chief"] else ""
-            for loop, task in places
+            form.format(account.facts[key])
+            if account.is_chief and account.facts.get(key) is not None
+            else ""
+            for run in runs
+            for account in run.accounts
         ]
         rows.append((key.replace("_", " "), "", *cells))
     lines = aligned(rows, left=2)
     rule = "-" * len(lines[0])
     lines = [lines[0], rule, *lines[1:], rule]
-    for loop in loops.values():
-        profile = loop["processes"][loop["chief"]]["profile"]
-        lines += [
-            f"What took longest in {loop['loop']}, {loop['chief']}:",
-            profile_table(profile, _MOST_ROWS),
-            "",
-        ]
-    lines += differences(report)
-    lines.append(
-        "Every guest saw the documented events in every process."
-        if report["ok"]
-        else "A guest did not see the documented events."
+    for run in runs:
+        costs = aligned([COSTS_HEADER[1:], *(r[1:] for r in _costs(run))], left=2)
+        lines += [cost_summary(run), *costs, ""]
+    return "\n".join([*lines, *found, _BAD if found else _GOOD])
+
+
+def _costs(run: Run) -> list[list[str]]:
+    return list(cost_rows([run], _MOST_COSTS))
+
+
+def as_page(
+    runs: Sequence[Run], settings: DemoSettings, found: Sequence[str]
+) -> RunReport:
+    """The page, with the curves of both runs over each other."""
+    number = len(runs[0].accounts[0].guests)
+    return RunReport(
+        title="One list of guests in both training loops",
+        summary=f"The same {number} hooks and callbacks trained in both loops. "
+        + (" ".join(found) or "Every guest saw the documented events everywhere."),
+        runs=[replace(run, facts=_facts(run.accounts)) for run in runs],
+        versions=compat.installed_versions(),
+        settings={key: str(value) for key, value in asdict(settings).items()},
     )
-    return "\n".join(lines)
 
 
-def event_header(report: Mapping[str, Any]) -> list[str]:
-    """The names of the columns of `event_rows`."""
-    processes = (f"{loop}: {task}" for loop, task in _places(report))
-    return ["guest (kind, role)", "event", *processes]
-
-
-def event_rows(report: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Each guest and event, and how often it came in each process."""
-    loops = report["loops"]
-    guests = [
-        loops[loop]["processes"][task]["guests"] for loop, task in _places(report)
-    ]
-    for name, first in guests[0].items():
-        label = f"{name} ({first['kind']}, {first['role']})"
-        for event in dict.fromkeys(e for each in guests for e in each[name]["events"]):
-            counts = (str(each[name]["events"].get(event, "-")) for each in guests)
-            yield [label, event, *counts]
-
-
-def _places(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    loops = report["loops"]
-    return [(loop, task) for loop in loops for task in loops[loop]["processes"]]
-
-
-def differences(report: Mapping[str, Any]) -> list[str]:
-    """One line for each place where a guest did not see the documented events."""
-    return [
-        f"{name} in {loop}, {task}: {line}"
-        for loop, facts in report["loops"].items()
-        for task, process in facts["processes"].items()
-        for name, guest in process["guests"].items()
-        for line in guest["differences"]
-    ]
+def _facts(processes: Sequence[Account]) -> dict[str, str]:
+    facts: Mapping[str, float] = processes[0].facts
+    shown = {
+        key.replace("_", " "): form.format(facts[key])
+        for key, form in _RESULTS.items()
+        if facts.get(key) is not None
+    }
+    names = ", ".join(each.process for each in processes)
+    return {**shown, "processes with guests": names}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import math
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-from hookbridge import errors
+from hookbridge import compat, errors
 from hookbridge.arguments import check_divides, writable
-from hookbridge.demo.data import TRAINING_IMAGES
 
 # This file marks the directory of a demo; the next demo may replace its files.
 MARKER = "written_by_hookbridge_demo"
+HERE = Path(__file__).parent
+FILE, DATA = HERE / "digits_in_both_loops.py", HERE / "data" / "digits.csv"
+TRAINING_IMAGES = 1445  # the others are for the evaluation
+LOOPS = ("session", "fit")
 
 
 @dataclass(frozen=True)
@@ -20,11 +23,9 @@ class DemoSettings:
 
     Attributes:
       epochs: the most epochs; early stopping may end the run earlier.
-      batch_size: examples in a step, over all towers.
+      batch_size: examples in a step, over all towers and workers.
       num_towers: towers of the session loop, in each worker.
       num_workers: workers of each cluster; 0 runs both loops in this process.
-      learning_rate: the learning rate at the start.
-      seed: the seed of the weights, the split and the order of the data.
       model_dir: where both runs write.
       progress: whether a line shows the progress of each loop.
     """
@@ -33,8 +34,6 @@ class DemoSettings:
     batch_size: int = 32
     num_towers: int = 2
     num_workers: int = 2
-    learning_rate: float = 3e-3
-    seed: int = 0
     model_dir: str = "runs/demo"
     progress: bool = True
 
@@ -43,27 +42,55 @@ class DemoSettings:
         """Whole batches in one pass over the training images."""
         return TRAINING_IMAGES // self.batch_size
 
-    def devices(self) -> tuple[str, ...]:
-        """One device for each tower: GPUs if there are enough, else CPUs."""
-        import tensorflow as tf
+    def workers(self, loop: str) -> int:
+        """The workers of a loop's cluster; 0 if it runs in this process."""
+        return 0 if loop == "fit" and needs_keras_2() else self.num_workers
 
-        gpus = len(tf.config.list_physical_devices("GPU"))
-        kind = "GPU" if gpus >= self.num_towers else "CPU"
-        return tuple(f"/device:{kind}:{i}" for i in range(self.num_towers))
+    def missing(self) -> list[str]:
+        """What the demo leaves out since this environment lacks it, a line for each."""
+        found = []
+        if importlib.util.find_spec("tensorboard") is None:
+            found.append(
+                "No tensorboard: the `TensorBoard` callback is left out. "
+                '`pip install "tf-hookbridge[tensorboard]"` brings it.'
+            )
+        if self.num_workers and needs_keras_2():
+            found.append(
+                "No Keras 2: `Model.fit` runs in this process, since Keras 3 trains "
+                "with no parameter servers. "
+                '`pip install "tf-hookbridge[keras2]"` brings tf_keras.'
+            )
+        return found
+
+    def flags(self, loop: str) -> list[str]:
+        """The flags of `hookbridge train` for one loop."""
+        workers = max(1, self.workers(loop))
+        # Each worker of a session has its share of a batch; those of `fit` take turns.
+        share = self.batch_size // (workers if loop == "session" else 1)
+        flags = [
+            str(FILE),
+            f"--loop={'towers' if loop == 'session' else loop}",
+            f"--model_dir={Path(self.model_dir) / loop}",
+            *(f"--train_files={DATA}", f"--eval_files={DATA}", "--header_lines=1"),
+            *(f"--train_batch_size={share}", "--eval_batch_size=2000"),
+            *(f"--epochs={self.epochs}", f"--steps_per_epoch={self.steps_per_epoch}"),
+            "--report",
+        ]
+        if loop == "session":
+            flags.append(f"--num_towers={self.num_towers}")
+        if self.workers(loop):
+            flags += [f"--num_workers={workers}", "--num_ps=1"]
+            flags += ["--sync"] if loop == "session" else []
+        return [*flags, *([] if self.progress else ["--no_progress"])]
 
     def check(self) -> None:
         """Refuses values that cannot work.
 
         Raises:
-          errors.InvalidArgumentError: a value, or a combination, is impossible, or
-            `model_dir` holds files that are not a demo's.
+          errors.InvalidArgumentError: a combination is impossible, or `model_dir` holds
+            files that are not a demo's.
           errors.UnwritableError: `model_dir` cannot be written.
         """
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise errors.InvalidArgumentError(
-                f"Received learning_rate={self.learning_rate}; expected a number "
-                "above 0, for example 0.003."
-            )
         if self.batch_size > TRAINING_IMAGES:
             raise errors.InvalidArgumentError(
                 f"Received batch_size={self.batch_size}; expected at most "
@@ -78,3 +105,9 @@ class DemoSettings:
                 "earlier demo."
             )
         (directory / MARKER).touch()
+
+
+def needs_keras_2() -> bool:
+    """Whether there is Keras 3 alone, which knows no parameter servers."""
+    is_new = compat.installed_tf_version() >= (2, 16)
+    return is_new and importlib.util.find_spec("tf_keras") is None

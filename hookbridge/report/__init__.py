@@ -1,6 +1,7 @@
 """A finished run as one HTML file that needs no other file and no network.
 
-Reading order: `run_report` (the whole page), `scalars` (the curves that a run wrote),
+Reading order: `recording` (`hb.record`), `account` (what the guests of a process saw),
+`tables`, `run_report` (the whole page), `scalars` (the curves that a run wrote),
 `charts`, `timeline`, `story` (the order of events, with each repetition told once),
 `story_picture`, `page` (tables and style), `browser`.
 """

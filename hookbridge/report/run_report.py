@@ -11,37 +11,16 @@ from hookbridge.report import charts, story_picture, timeline
 from hookbridge.report.page import page, table
 from hookbridge.report.scalars import Curve, Points, read_curves
 from hookbridge.report.story import story
-from hookbridge.report.timeline import Timeline
+from hookbridge.report.tables import (
+    COSTS_HEADER,
+    Run,
+    cost_rows,
+    cost_summary,
+    event_header,
+    event_rows,
+)
 
 FILE_NAME = "report.html"
-
-
-@dataclass(frozen=True)
-class Run:
-    """The results of one loop.
-
-    Attributes:
-      name: a short name, for legends.
-      title: what the loop is.
-      directory: its curves are read from the event files and CSV logs below.
-      timelines: one for each process.
-      facts: `{what: value}`, the first table.
-    """
-
-    name: str
-    title: str
-    directory: Path
-    timelines: Sequence[Timeline] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of plain text; columns from `numbers_from` on hold numbers."""
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,8 +31,6 @@ class RunReport:
       title: the title of the page.
       summary: one sentence.
       runs: the runs, whose curves are drawn over each other.
-      events: how often each guest got each event, in each process.
-      costs: what each guest cost, if that was measured.
       versions: `{package: version}`.
       settings: `{name: value}` of the run.
     """
@@ -61,8 +38,6 @@ class RunReport:
     title: str
     summary: str
     runs: Sequence[Run]
-    events: Table | None = None
-    costs: Table | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -84,22 +59,22 @@ def _body(report: RunReport) -> Iterator[str]:
     yield f"<p>{html.escape(report.summary)}</p>"
     yield _facts(report.runs)
     yield from _curves(report.runs)
-    if any(run.timelines for run in report.runs):
+    recorded = [run for run in report.runs if run.accounts]
+    if recorded:
         yield '<h2 id="order">Who is called when</h2>'
         yield story_picture.LEGEND
-        for run in report.runs:
+        for run in recorded:
             yield from _stories(run)
         yield '<h2 id="timelines">Over time</h2>'
         yield timeline.LEGEND
-        for run in report.runs:
+        for run in recorded:
             yield from _timelines(run)
-    for anchor, title, found in (
-        ("events", "How often", report.events),
-        ("costs", "What each guest cost", report.costs),
-    ):
-        if found is not None:
-            yield f'<h2 id="{anchor}">{title}</h2>'
-            yield table(found.rows, found.header, numbers_from=found.numbers_from)
+        yield '<h2 id="events">How often</h2>'
+        yield table(list(event_rows(recorded)), event_header(recorded), numbers_from=2)
+        yield '<h2 id="costs">What each guest cost</h2>'
+        for run in recorded:
+            yield f"<p>{html.escape(cost_summary(run))}</p>"
+        yield table(list(cost_rows(recorded)), COSTS_HEADER, numbers_from=3)
     for anchor, title, pairs in (
         ("settings", "Settings", report.settings),
         ("versions", "Versions", report.versions),
@@ -151,15 +126,16 @@ def _same_values(one: Mapping[str, Points], other: Mapping[str, Points]) -> bool
 
 
 def _stories(run: Run) -> Iterator[str]:
-    for each in run.timelines:
+    for each in run.accounts:
         yield f"<h3>{html.escape(f'{run.title}: {each.process}')}</h3>"
-        yield story_picture.picture(each, story(each))
+        yield story_picture.picture(each.timeline, story(each.timeline))
 
 
 def _timelines(run: Run) -> Iterator[str]:
     """The processes of a run share one axis."""
-    times = [t.started + e.secs for t in run.timelines for e in t.events]
-    for each in run.timelines:
+    drawn = [each.timeline for each in run.accounts]
+    times = [t.started + e.secs for t in drawn for e in t.events]
+    for each in drawn:
         yield f"<h3>{html.escape(f'{run.title}: {each.process}')}</h3>"
         if times:
             yield timeline.picture(each, starts=min(times), ends=max(times))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hookbridge.report.charts import ticks
@@ -86,15 +84,11 @@ class Timeline:
         ]
         return cls(process, started, tuple(places), events)
 
-    def save(self, path: Path) -> None:
-        """Writes the timeline for `load`."""
-        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
-
     @classmethod
-    def load(cls, path: Path) -> Timeline:
-        """Reads what `save` wrote."""
-        held = json.loads(path.read_text(encoding="utf-8"))
-        return cls(**{**held, "events": [Event(*each) for each in held["events"]]})
+    def from_json(cls, held: Mapping[str, Any]) -> Timeline:
+        """The timeline of its fields, as JSON holds them."""
+        events = [Event(*each) for each in held["events"]]
+        return cls(**{**held, "events": events})
 
 
 def picture(timeline: Timeline, *, starts: float, ends: float) -> str:

@@ -13,7 +13,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.training.definition_logs import add_definition_logs
-from hookbridge.training.user_file import find_function, find_guests
+from hookbridge.training.user_file import find_function, find_guests, parameters
 
 # Modes as in `tf.estimator.ModeKeys`.
 TRAIN, EVAL, PREDICT = "train", "eval", "infer"
@@ -30,16 +30,20 @@ class ModelDefinition:
     batch_size)` may leave out any argument and returns a dataset or a
     `hookbridge.data.Pipeline`; `train_input_fn()`, `eval_input_fn()` and
     `predict_input_fn()` return datasets. It may have `callbacks()`, `hooks()`,
-    `guests` and `params`.
+    `guests` and `params`; the first two may take `mode` and `model_dir`. With
+    `tower_fn(features, labels, mode)`, which returns a `TowerSpec`, and
+    `optimizer(learning_rate=...)` it trains in `towers` without an Estimator.
 
     Args:
       module: the loaded file.
+      model_dir: the argument of `callbacks` and `hooks` that take `model_dir`.
 
     Raises:
       errors.InvalidArgumentError: a function is missing or takes other arguments.
     """
 
-    def __init__(self, module: ModuleType) -> None:
+    def __init__(self, module: ModuleType, model_dir: str = "") -> None:
+        self._model_dir = model_dir
         self.path = str(module.__file__)
         self.module = module
         self.model_fn: Callable[..., Any] | None = None
@@ -171,10 +175,10 @@ class ModelDefinition:
             if not hasattr(self.module, name):
                 continue
             given = getattr(self.module, name)
-            takes_mode = callable(given) and "mode" in _parameters(given)
+            takes_mode = callable(given) and "mode" in parameters(given)
             if name == "hooks" and mode != TRAIN and not takes_mode:
                 continue
-            items = find_guests(self.module, name, mode if takes_mode else None)
+            items = find_guests(self.module, name, mode=mode, model_dir=self._model_dir)
             try:
                 items = kinds.flatten(items)
             except errors.NotAGuestError as e:
@@ -204,10 +208,3 @@ class ModelDefinition:
 
 
 _SHOWN_CHARS = 200
-
-
-def _parameters(function: Any) -> Mapping[str, Any]:
-    try:
-        return inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return {}

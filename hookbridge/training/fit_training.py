@@ -15,11 +15,10 @@ from hookbridge.callbacks.ready_made import ReadyMade, step_of
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN
 from hookbridge.training.keras_model import compile_model, features_of
 from hookbridge.training.mirrored import mirrored_strategy
-from hookbridge.training.part import Part
+from hookbridge.training.part import SAVE_SECS, Part
 from hookbridge.training.summary import watchers
 
 v1 = tf.compat.v1
-SAVE_SECS = 600
 
 
 class FitTraining:
@@ -49,10 +48,11 @@ class FitTraining:
             )
         self._part = part
 
-    def train(self, steps_per_epoch: int | None, last_step: int | None) -> int:
+    def train(
+        self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
+    ) -> int:
         """Trains; returns the number of steps at the end."""
         settings = self._part.settings
-        guests = self._part.definition.guests(TRAIN)
         # In workers and parameter servers this call does not return.
         strategy = self._strategy(guests)
         if settings.seed is not None:
@@ -76,7 +76,7 @@ class FitTraining:
             v1.train.CheckpointSaverHook(settings.model_dir, save_secs=SAVE_SECS),
             *([v1.train.StopAtStepHook(last_step=last_step)] if last_step else []),
         ]
-        hooks += watchers(keras_of(model), settings, last_step)
+        hooks += watchers(keras_of(model), settings, last_step, guests)
         validation, validation_steps = self._validation()
         model.fit(
             batches,

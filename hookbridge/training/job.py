@@ -12,6 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.jobs import trainers
+from hookbridge.report.account import Recorder
 from hookbridge.report.run_report import write_html
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
 from hookbridge.training.failures import Failures
@@ -39,7 +40,7 @@ class TrainingJob:
     def __init__(
         self, module: ModuleType, settings: TrainingSettings, config: ClusterConfig
     ) -> None:
-        definition = ModelDefinition(module)
+        definition = ModelDefinition(module, settings.model_dir)
         inputs = Inputs(definition, settings, _shard(settings, config))
         params = {
             "batch_size": settings.train_batch_size,
@@ -53,6 +54,10 @@ class TrainingJob:
             from hookbridge.training.fit_training import FitTraining
 
             self._loop = FitTraining(self._part)
+        elif settings.loop == "towers" and definition.optional("tower_fn") is not None:
+            from hookbridge.training.tower_training import TowerTraining
+
+            self._loop = TowerTraining(self._part)
         else:
             from hookbridge.training.session_training import SessionTraining
 
@@ -75,18 +80,42 @@ class TrainingJob:
                 "not tell how long an epoch is."
             )
         last_step = settings.last_step(steps_per_epoch)
-        step = self._loop.train(steps_per_epoch, last_step)
-        if part.config.task_type == "evaluator":
-            return "", self._loop.evaluate([])
-        if part.config.cluster and not part.config.is_chief:
-            return "", {}
+        guests = part.definition.guests(TRAIN)
+        recorder = Recorder(guests) if settings.report else None
+        step = self._loop.train(guests, steps_per_epoch, last_step)
         secs = time.monotonic() - began
+        results: dict[str, float] = {"global_step": step}
+        if self._evaluates_at_the_end():
+            results = self._loop.evaluate([])
+        facts = {**results, "seconds": secs}
+        is_chief = part.config.is_chief or not part.config.cluster
+        if recorder is not None and part.config.task_type != "ps":
+            process = f"{part.config.task_type} {part.config.task_index}"
+            account = recorder.account(
+                process if part.config.cluster else "this process",
+                facts if is_chief else {"global_step": step},
+                is_chief=is_chief,
+            )
+            account.save(settings.model_dir)
+        if not is_chief:
+            return "", results if part.config.task_type == "evaluator" else {}
         if os.path.isdir(settings.model_dir):  # not for a remote folder
-            write_html(report(settings, step, secs), settings.model_dir)
+            write_html(report(settings, facts), settings.model_dir)
         text = summary(settings, step, secs, part.params, part.inputs.skipped)
-        if part.config.cluster or not part.inputs.has(EVAL) or not part.checkpoint():
-            return text, {"global_step": step}
-        return text, self._loop.evaluate([])
+        return text, results
+
+    def _evaluates_at_the_end(self) -> bool:
+        """Whether this process evaluates the newest checkpoint after the training.
+
+        In a cluster a session cannot be asked again: the others have ended. A `fit`
+        reads the checkpoint in its own process.
+        """
+        part = self._part
+        if part.config.task_type == "evaluator":
+            return True
+        if not part.inputs.has(EVAL) or not part.checkpoint():
+            return False
+        return not part.config.cluster or part.config.is_chief
 
     def told(self, error: BaseException, command: str) -> str:
         """The message about a failed run."""

@@ -8,11 +8,14 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 from hookbridge.training.definition import ModelDefinition
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.keras_model import built_model
 from hookbridge.training.settings import TrainingSettings
+
+SAVE_SECS = 600
 
 
 @dataclass(frozen=True)
@@ -42,4 +45,19 @@ class Part:
     def checkpoint(self) -> str | None:
         """The newest checkpoint, or None."""
         path: str | None = tf.train.latest_checkpoint(self.settings.model_dir)
+        return path
+
+    def trained(self) -> str:
+        """The newest checkpoint.
+
+        Raises:
+          errors.InvalidArgumentError: there is none.
+        """
+        path = self.checkpoint()
+        if path is None:
+            raise errors.InvalidArgumentError(
+                f"Received --model_dir={self.settings.model_dir!r}, which has no "
+                "checkpoint; expected that of a training. Run `hookbridge train` "
+                "first."
+            )
         return path

@@ -63,9 +63,10 @@ class SessionTraining:
             params=self._model_params(),
         )
 
-    def train(self, steps_per_epoch: int | None, last_step: int | None) -> int:
+    def train(
+        self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
+    ) -> int:
         """Trains; returns the global step at the end."""
-        guests = self._part.definition.guests(TRAIN)
         hooks = self._hooks(TRAIN, guests, steps_per_epoch)
         self._check_first_batch()
         if self._part.settings.loop == "towers":
@@ -86,7 +87,7 @@ class SessionTraining:
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
-        self._need_checkpoint()
+        self._part.trained()
         found = WeightedEvaluation(self.estimator).evaluate(
             self._part.inputs.function(EVAL), hooks=self._hooks(EVAL, guests)
         )
@@ -94,7 +95,7 @@ class SessionTraining:
 
     def predict(self) -> Iterator[Any]:
         """The predictions of each batch, with the newest checkpoint."""
-        self._need_checkpoint()
+        self._part.trained()
         found: Iterator[Any] = self.estimator.predict(
             self._part.inputs.function(PREDICT),
             hooks=self._hooks(PREDICT, self._part.definition.guests(PREDICT)),
@@ -197,7 +198,7 @@ class SessionTraining:
         part, settings = self._part, self._part.settings
         if mode == TRAIN and steps_per_epoch is not None:
             last_step = settings.last_step(steps_per_epoch)
-            guests = [*guests, *watchers(tf.keras, settings, last_step)]
+            guests = [*guests, *watchers(tf.keras, settings, last_step, guests)]
         validation = None
         if mode == TRAIN and part.inputs.has(EVAL) and not self._has_evaluator():
             validation = (WeightedEvaluation(self.estimator), self._eval_spec([]))
@@ -227,11 +228,3 @@ class SessionTraining:
             start_delay_secs=0,
             throttle_secs=0,
         )
-
-    def _need_checkpoint(self) -> None:
-        if self._part.checkpoint() is None:
-            raise errors.InvalidArgumentError(
-                f"Received --model_dir={self._part.settings.model_dir!r}, which has no "
-                "checkpoint; expected that of a training. Run `hookbridge train` "
-                "first."
-            )

@@ -40,6 +40,7 @@ class TrainingSettings:
       bad_rows: whether a row that cannot be read stops the run or is skipped.
       seed: the seed of the initial weights and of random operations.
       progress: whether a line shows the progress of the loop.
+      report: whether `report.html` tells what each guest saw and cost.
     """
 
     model_def: str
@@ -63,6 +64,7 @@ class TrainingSettings:
     bad_rows: BadRows = "stop"
     seed: int | None = None
     progress: bool = True
+    report: bool = False
 
     def check(self) -> None:
         """Checks the flags together, and makes `model_dir`.

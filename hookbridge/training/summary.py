@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,20 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
+from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.callbacks.progress import Progress
 from hookbridge.data.bad_rows import BadRow
-from hookbridge.report.run_report import FILE_NAME, Run, RunReport
+from hookbridge.report.account import accounts
+from hookbridge.report.run_report import FILE_NAME, RunReport
+from hookbridge.report.tables import Run
 from hookbridge.training.settings import TrainingSettings
 
 
 def watchers(
-    keras: Any, settings: TrainingSettings, last_step: int | None
+    keras: Any,
+    settings: TrainingSettings,
+    last_step: int | None,
+    guests: Sequence[Any] = (),
 ) -> list[Any]:
     """The callbacks that show progress in each loop: a line of text and TensorBoard.
 
@@ -29,30 +35,37 @@ def watchers(
       keras: the flavour of the callback.
       settings: the job.
       last_step: the global step at which the training ends; None if it has no end.
+      guests: those of the file; if one is a TensorBoard, there is no second.
     """
     found: list[Any] = [Progress(last_step=last_step)] if settings.progress else []
-    if importlib.util.find_spec("tensorboard") is not None:
+    has_board = any(name_of(guest) == "TensorBoard" for guest in guests)
+    if importlib.util.find_spec("tensorboard") is not None and not has_board:
         folder = os.path.join(settings.model_dir, "tensorboard")
         board = keras.callbacks.TensorBoard
         found.append(board(folder, write_graph=False, profile_batch=0))
     return found
 
 
-def report(settings: TrainingSettings, step: int, secs: float) -> RunReport:
-    """The page with the curves of a training.
+def run_of(settings: TrainingSettings, facts: Mapping[str, float]) -> Run:
+    """A training for a report, with the accounts of its processes, if there are any."""
+    loop = str(settings.loop)
+    folder = Path(settings.model_dir)
+    shown = {name.replace("_", " "): f"{value:.6g}" for name, value in facts.items()}
+    return Run(loop, f"--loop={loop}", folder, accounts(folder), shown)
+
+
+def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
+    """The page with the curves of a training, and what its guests saw.
 
     Args:
       settings: the job.
-      step: the global step at the end.
-      secs: how long it took.
+      facts: the results.
     """
-    facts = {"global step": str(step), "seconds": f"{secs:.1f}"}
-    title = f"Training of {os.path.basename(settings.model_def)}"
-    loop = str(settings.loop)
+    step, secs = facts["global_step"], facts["seconds"]
     return RunReport(
-        title=title,
+        title=f"Training of {os.path.basename(settings.model_def)}",
         summary=f"It ended at step {step}, after {secs:.1f} seconds.",
-        runs=[Run(loop, f"--loop={loop}", Path(settings.model_dir), facts=facts)],
+        runs=[run_of(settings, facts)],
         versions=compat.installed_versions(),
         settings={name: str(value) for name, value in asdict(settings).items()},
     )

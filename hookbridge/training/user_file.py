@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -113,15 +113,13 @@ def find_function(
     return found
 
 
-def find_guests(
-    module: ModuleType, name: str = "guests", mode: str | None = None
-) -> Any:
+def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> Any:
     """The file's hooks and callbacks: a list, or a function that returns one.
 
     Args:
       module: the loaded file.
       name: the name of the list or function.
-      mode: the argument of a function that takes `mode`; None if it takes nothing.
+      **arguments: the arguments of a function that takes them.
 
     Raises:
       errors.InvalidArgumentError: the file has nothing of that name, or the function
@@ -138,10 +136,20 @@ def find_guests(
     if not callable(found) or is_guest:
         return found
     try:
-        if mode is not None:
-            return find_function(module, name, "(mode)", ("mode",))(mode=mode)
+        taken = {k: v for k, v in arguments.items() if k in parameters(found)}
+        if taken:
+            signature = f"({', '.join(taken)})"
+            return find_function(module, name, signature, tuple(taken))(**taken)
         return without_arguments(name, found)()
     except errors.InvalidArgumentError:
         raise
     except (Exception, SystemExit) as e:
         raise _raised(str(module.__file__), e) from e
+
+
+def parameters(function: Any) -> Mapping[str, Any]:
+    """The parameters of a function by name; none if it does not tell."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}

@@ -59,7 +59,7 @@ def test_the_report_shows_both_loops_and_asks_for_nothing(
         assert chart.count("<polyline") == 2, name  # one for each loop
     for anchor in ("curves", "order", "timelines", "events", "costs", "versions"):
         assert f'id="{anchor}"' in page.dom
-    for guest in ("ActivityHook", "ProgressCallback"):
+    for guest in ("ActivityHook", "EpochLines"):
         # Once in the order of events and once over time, for each loop.
         assert page.dom.count(f">{guest}</text>") == 4
     assert "Every guest saw the documented events everywhere." in page.dom

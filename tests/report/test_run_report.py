@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from hookbridge.report import charts
 from hookbridge.report.browser import open_report
-from hookbridge.report.run_report import Run, RunReport, Table, as_html, write_html
+from hookbridge.report.run_report import RunReport, as_html, write_html
 from hookbridge.report.scalars import Curve, event_scalars, read_curves
+from hookbridge.report.tables import Run
 
 
 def write_run(directory: Path, losses: list[float]) -> None:
@@ -78,8 +79,6 @@ def test_what_was_not_measured_has_no_section(tmp_path: Path) -> None:
     bare = as_html(RunReport("t", "s", [run]))
     for anchor in ("curves", "order", "timelines", "events", "costs", "versions"):
         assert f'id="{anchor}"' not in bare
-    costs = Table(("guest", "secs"), [("H", "1.5")], numbers_from=1)
-    assert 'id="costs"' in as_html(RunReport("t", "s", [run], costs=costs))
 
 
 @pytest.mark.parametrize(

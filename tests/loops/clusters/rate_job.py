@@ -17,7 +17,7 @@ import tensorflow as tf  # noqa: E402
 from job_events import OPTIONS, note  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
-from hookbridge.demo.guests import keras_with_parameter_servers  # noqa: E402
+from hookbridge import compat  # noqa: E402
 
 v1 = tf.compat.v1
 RATES = [0.5, 0.25, 0.25, 0.125, 1.0, 0.0625, 2.0, 0.03125]
@@ -50,7 +50,7 @@ def session() -> None:
 def fit() -> None:
     """The same weight, with two workers."""
     strategy = hb.loops.parameter_server_strategy()
-    keras = keras_with_parameter_servers()
+    keras = next(k for k in compat.keras_flavours() if not compat.is_keras3(k))
     with strategy.scope():
         model = keras.Sequential(
             [

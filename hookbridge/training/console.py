@@ -1,4 +1,4 @@
-"""Prints the demo's lines, and the log lines of TensorFlow that a user needs."""
+"""Prints the log lines of TensorFlow that a user needs."""
 
 from __future__ import annotations
 

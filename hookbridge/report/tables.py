@@ -1,0 +1,86 @@
+"""The tables of a report: how often each guest was called, and what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hookbridge.profiling import BRIDGE, WAITING
+from hookbridge.report.account import Account
+
+MOST_COSTS = 12  # rows for each run; `guests.profile.json` has all
+COSTS_HEADER = ("run", "guest", "event", "calls", "ms", "us per call", "of the steps")
+
+
+@dataclass(frozen=True)
+class Run:
+    """The results of one loop.
+
+    Attributes:
+      name: a short name, for legends.
+      title: what the loop is.
+      directory: its curves are read from the event files and CSV logs below.
+      accounts: what the guests of each process saw, the chief's first.
+      facts: `{what: value}`, the first table.
+    """
+
+    name: str
+    title: str
+    directory: Path
+    accounts: Sequence[Account] = ()
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+def event_header(runs: Sequence[Run]) -> list[str]:
+    """The names of the columns of `event_rows`."""
+    processes = [f"{run.name}: {account.process}" for run, account in _places(runs)]
+    return ["guest (kind, role)", "event", *processes]
+
+
+def event_rows(runs: Sequence[Run]) -> Iterator[list[str]]:
+    """Each guest and event, and how often it came in each process."""
+    accounts = [account for _, account in _places(runs)]
+    names = dict.fromkeys(name for each in accounts for name in each.guests)
+    for name in names:
+        (what, *_) = (a.guests[name] for a in accounts if name in a.guests)
+        counts = [a.counts(name) if name in a.guests else {} for a in accounts]
+        for event in dict.fromkeys(event for each in counts for event in each):
+            cells = (str(each.get(event, "-")) for each in counts)
+            yield [f"{name} ({what.kind}, {what.role})", event, *cells]
+
+
+def cost_rows(runs: Sequence[Run], most: int = MOST_COSTS) -> Iterator[list[str]]:
+    """The most expensive events of each run, in its chief's process."""
+    for run in runs:
+        for row in run.accounts[0].profile["rows"][:most] if run.accounts else ():
+            share, seconds, calls = row["share"], row["seconds"], row["calls"]
+            yield [
+                *(run.name, row["guest"], row["event"], str(calls)),
+                f"{1e3 * seconds:.1f}",
+                f"{1e6 * seconds / max(calls, 1):.0f}",
+                "" if share is None else f"{share:.1%}",
+            ]
+
+
+def cost_summary(run: Run) -> str:
+    """One sentence: the guests' own work, the bridge's own work, and the waiting."""
+    profile: Any = run.accounts[0].profile if run.accounts else {}
+    if not profile.get("step_seconds"):
+        return ""
+    shares = {BRIDGE: 0.0, WAITING: 0.0, "": 0.0}
+    for row in profile["rows"]:
+        shares[row["guest"] if row["guest"] in shares else ""] += row["share"] or 0.0
+    return (
+        f"{run.title}, {run.accounts[0].process}: {profile['steps']} steps of "
+        f"{1e3 * profile['step_seconds']:.2f} ms on average. Of that the guests' own "
+        f"methods took {shares['']:.1%}, as they do natively, the bridge's own work "
+        f"{shares[BRIDGE]:.1%}, and waiting for what TensorFlow computed for guests "
+        f"outside of the step {shares[WAITING]:.1%}. The first step, which builds "
+        "graphs, is left out."
+    )
+
+
+def _places(runs: Sequence[Run]) -> list[tuple[Run, Account]]:
+    return [(run, account) for run in runs for account in run.accounts]

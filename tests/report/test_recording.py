@@ -1,0 +1,105 @@
+"""`hb.record`: the page of a user's own run tells what its guests saw and cost."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge.profiling import BRIDGE, WAITING
+from hookbridge.report.account import accounts
+from hookbridge.report.tables import Run, cost_rows, cost_summary
+
+v1 = tf.compat.v1
+
+
+def fit(keras: Any, guests: list[Any], callbacks: list[Any]) -> None:
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, y = np.ones([40, 4]), np.ones([40, 1])
+    model.fit(x, y, 8, epochs=2, verbose=0, callbacks=hb.as_callbacks(callbacks))
+
+
+def session(guests: list[Any], validation: Any = None) -> None:
+    with tf.Graph().as_default():
+        weight = v1.get_variable("weight", [], initializer=v1.ones_initializer())
+        loss = tf.identity(weight**2, name="loss")
+        step = v1.train.get_or_create_global_step()
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        hooks = hb.as_hooks(
+            guests,
+            steps_per_epoch=5,
+            epochs=2,
+            logs={"loss": loss},
+            validation=validation,
+        )
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as it:
+            while not it.should_stop():
+                it.run(train_op)
+
+
+def test_both_loops_are_recorded(keras: Any, tmp_path: Path) -> None:
+    found = {}
+    for name in ("fit", "session"):
+        guests = [
+            v1.train.StopAtStepHook(last_step=10),
+            keras.callbacks.CSVLogger(str(tmp_path / name / "log.csv")),
+        ]
+        with hb.record(guests, tmp_path / name, title=f"Mine in {name}") as page:
+            if name == "fit":
+                fit(keras, guests, guests)
+            else:
+                session(guests)
+        text = page.read_text("utf-8")
+        assert f"<title>Mine in {name}</title>" in text
+        for anchor in ("curves", "order", "timelines", "events", "costs"):
+            assert f'id="{anchor}"' in text, anchor
+        (found[name],) = accounts(tmp_path / name)
+    for name, account in found.items():
+        assert account.guests["StopAtStepHook"].kind == "hook", name
+        assert account.counts("StopAtStepHook")["before_run"] == 10
+        assert account.counts("CSVLogger")["on_epoch_end"] == 2
+    # The guests are as they were before.
+    assert not {"after_run", "on_epoch_end"} & {k for g in guests for k in vars(g)}
+
+
+def test_a_failed_run_has_a_page_too(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), hb.record([], tmp_path) as page:
+        raise ZeroDivisionError
+    assert page.exists()
+
+
+def test_guests_of_one_class_have_rows_of_their_own(keras: Any, tmp_path: Path) -> None:
+    guests = [v1.train.StopAtStepHook(last_step=step) for step in (3, 4)]
+    with hb.record(guests, tmp_path):
+        fit(keras, guests, guests)
+    (account,) = accounts(tmp_path)
+    assert list(account.guests) == ["StopAtStepHook", "StopAtStepHook 2"]
+
+
+def test_waiting_is_no_work_of_the_bridge(keras: Any, tmp_path: Path) -> None:
+    """A validation that sleeps in TensorFlow is not counted as the bridge's work."""
+    sleeps = 0.2
+
+    def slow() -> Any:
+        def sleep() -> float:
+            time.sleep(sleeps)
+            return 0.0
+
+        with tf.Graph().as_default(), v1.Session() as other:
+            return {"loss": float(other.run(tf.py_function(sleep, [], tf.float32)))}
+
+    guests = [keras.callbacks.EarlyStopping("val_loss")]
+    with hb.record(guests, tmp_path):
+        session(guests, validation=slow)
+    run = Run("session", "Mine", tmp_path, accounts(tmp_path))
+    rows = {tuple(row[1:3]): row for row in cost_rows([run], most=100)}
+    assert float(rows[WAITING, "run"][4]) >= 1e3 * sleeps
+    own = sum(float(row[4]) for key, row in rows.items() if key[0] == BRIDGE)
+    assert own < 1e3 * sleeps
+    assert "Mine, this process: 10 steps of " in cost_summary(run)
