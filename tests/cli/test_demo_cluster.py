@@ -38,7 +38,7 @@ def finished(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) 
     """A finished demo: report, progress, directory."""
     directory = tmp_path_factory.mktemp("demo") / "new"
     flags = (*FLAGS, "--format=json", f"--model_dir={directory}")
-    legacy = {"TF_USE_LEGACY_KERAS": "1"} if tf.__version__ >= "2.16" else {}
+    legacy: Any = {"TF_USE_LEGACY_KERAS": "1"} if tf.__version__ >= "2.16" else {}
     done = fork_server.run("-m", "hookbridge", "demo", *flags, **legacy)
     # Reversed, because differences from the documented events are printed last.
     assert done.returncode == 0, "\n".join(done.stderr.splitlines()[::-1])
@@ -119,7 +119,7 @@ def test_the_table_has_a_column_for_each_process(finished: Any) -> None:
         "fit: chief 0",
     ]
     assert lines[-1] == "Every guest saw the documented events in every process."
-    (row,) = (line for line in lines if line.startswith("CSVLogger"))
+    (row,) = (line for line in lines if line.startswith("CSVLogger ("))
     assert row.split()[-3:] == ["1", "-", "1"]
 
 
