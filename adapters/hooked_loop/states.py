@@ -9,7 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session.variables import as_int
+from hookbridge import compat
+from hookbridge.adapters.live_session.variables import as_int, learning_rate_variable
 from hookbridge.adapters.state.files import CallbackState, Part, Saved
 from hookbridge.patching import assign
 
@@ -48,7 +49,11 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._hook = hook
         self._listener = _Listener(self)
         self._state = CallbackState()
-        self._before, self._after = self._state.add(before), self._state.add(after)
+        self._before = self._state.add(before, self._loop)
+        self._after = self._state.add(after)
+        # The learning rate, and its value if no callback has set it.
+        self._rate: Any = None
+        self._rate_unset: float | None = None
         self._found: Saved | None = None
         self._waits = False
         self._saved: tuple[str, int] | None = None
@@ -57,8 +62,9 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Called in the hook's place: the callbacks before it have begun."""
         self._saved, self._waits = None, True
         prefix = self._checkpoint(model)
-        self._found = None if prefix is None else self._state.read(prefix)
+        self._found = None if prefix is None else self._state.read(prefix, _rates_of)
         self._begin(self._before)
+        self._begin_rate(model)
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
         assign(self._hook, _listeners=[*self._hook._listeners, self._listener])
@@ -73,6 +79,26 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         part.begin()
         if self._found is not None:
             part.restore(self._found)
+
+    def _begin_rate(self, model: Any) -> None:
+        """Goes on with the rate that a callback set, in whichever loop."""
+        rate = learning_rate_variable(getattr(model, "optimizer", None))
+        self._rate = rate if tf.executing_eagerly() else None
+        if self._rate is not None:
+            loops = self._found.loops if self._found is not None else ()
+            rates = {rate for each in loops for rate in each}
+            self._rate_unset = None if rates else float(self._rate.numpy())
+            if len(rates) == 1:
+                self._rate.assign(*rates)
+
+    def _loop(self) -> Any:
+        if self._rate is None:
+            return None
+        with compat.private("eager_mode")():  # a live graph may be the default one
+            rate = float(self._rate.numpy())
+        if rate == self._rate_unset:
+            return None
+        return {"learning_rates": {"learning_rate": rate}}
 
     def _checkpoint(self, model: Any) -> str | None:
         """The checkpoint the model was restored from, if this hook wrote it."""
@@ -113,6 +139,15 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Takes the listener off the hook."""
         others = [each for each in self._hook._listeners if each is not self._listener]
         assign(self._hook, _listeners=others)
+
+
+def _rates_of(loop: Any, step: int) -> list[float]:
+    """The learning rates that callbacks had set, in what a loop has kept.
+
+    Raises:
+      Exception: of any kind, if it is damaged.
+    """
+    return [float(rate) for rate in (loop.get("learning_rates") or {}).values()]
 
 
 class _Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]

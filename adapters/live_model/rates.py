@@ -99,7 +99,13 @@ class LiveRates:
         return {tensor.name: float(value) for tensor, value in self.feeds.items()}
 
     def restore(self, state: Mapping[str, float]) -> None:
-        """Overrides again the rates of a `state` that the graph still has."""
+        """Overrides again the rates of a `state`; a single one by whatever name."""
+        names = {live.rate.tensor.name for live in self.each}
+        if len(names) == len(state) == 1 and not names & state.keys():
+            # `fit`, or an earlier version of the program, had another name for it.
+            if self.each[0].rate.kind != "schedule":
+                self.each[0].set(*state.values())
+            return
         for live in self.each:
             tensor = live.rate.tensor
             if tensor.name in state:

@@ -101,11 +101,9 @@ def _leave_out_largest(entries: Sequence[Any]) -> None:
     place, name = max(sizes, key=lambda key: sizes[key])
     entry = entries[place]
     del entry["state"][name]
-    logging.log_every_n_seconds(
-        logging.WARNING,
+    logging.warning(
         "hookbridge: `%s.%s` has %d bytes as JSON. A state has at most %d, so it is "
         "left out and begins anew after a restart. A NumPy array may be larger.",
-        600,
         entry["class"],
         name,
         sizes[place, name],

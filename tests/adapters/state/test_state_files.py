@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from state_runs import Holds, Killed, state_of
 
 from hookbridge.adapters.state import arrays as array_files
-from hookbridge.adapters.state import attributes, storage
+from hookbridge.adapters.state import attributes, document, storage
 
 
 def test_killed_between_arrays_and_json(
@@ -159,6 +160,89 @@ def test_state_that_is_far_larger_than_its_checkpoint(
         file.write(" " * 1000)
     assert not Holds(keras).restore(prefix)
     assert said("expected at most 900")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "folder", "arrays"])
+def test_only_regular_files_are_read(
+    keras: Any, tmp_path: Path, said: Any, kind: str
+) -> None:
+    """To open a FIFO waits for a writer; `/dev/zero` never ends."""
+    prefix = str(tmp_path / "model.ckpt-3")
+    one = Holds(keras)
+    one.callback.kept = np.full(3, 1.0)
+    one.state.save(prefix, 3)
+    path = Path(f"{prefix}.hookbridge.json")
+    if kind == "arrays":
+        (path,) = tmp_path.glob("*.npz")
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(path)
+    assert not Holds(keras).restore(prefix)
+    assert said("is no regular file")
+
+
+def test_a_huge_list_is_not_even_parsed(
+    keras: Any, tmp_path: Path, said: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix = str(tmp_path / "model.ckpt-3")
+    with open(f"{prefix}.hookbridge.json", "wb") as file:
+        file.write(b"[" + b"0," * (document.MOST_JSON_BYTES // 2) + b"0]")
+    monkeypatch.setattr(json, "loads", pytest.fail)
+    assert not Holds(keras).restore(prefix)
+    assert said(f"expected at most {document.MOST_JSON_BYTES}")
+
+
+def test_state_that_is_too_large_is_left_out_by_name(
+    keras: Any, tmp_path: Path, said: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Talks(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.words: list[str] = []
+            self.numbers: list[int] = []
+            self.count = 0
+
+    monkeypatch.setattr(document, "MOST_JSON_BYTES", 2000)
+    prefix, one, two = str(tmp_path / "model.ckpt-3"), Talks(), Talks()
+    state = state_of(one)
+    one.words, one.numbers, one.count = ["word"] * 900, list(range(5000)), 7
+    state.save(prefix, 3)
+    state = state_of(two)
+    found = state.read(prefix)
+    assert found is not None
+    state.parts[0].restore(found)
+    assert (two.words, two.count) == ([], 7)
+    assert two.numbers == one.numbers  # many numbers are an array
+    assert said("`Talks.words` has")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_groups_of_older_files_are_read(
+    keras: Any, tmp_path: Path, version: int
+) -> None:
+    """They were in files by the place of their `as_hooks` call, or of the saver."""
+    prefix = tmp_path / "model.ckpt-3"
+    for group, (kind, wait) in enumerate(
+        [("EarlyStopping", 4), ("ReduceLROnPlateau", 5), ("EarlyStopping", 6)]
+    ):
+        entries = [{"class": kind, "state": {"wait": wait}}]
+        name = f"{prefix.name}.hookbridge{f'-{group}' if group else ''}.json"
+        old = {"version": version, "step": 3, "callbacks": entries, "loop": None}
+        (tmp_path / name).write_text(json.dumps(old))
+    c = keras.callbacks
+    made = [c.ReduceLROnPlateau("loss"), c.EarlyStopping("loss"), c.EarlyStopping("m")]
+    state = state_of(*made)
+    found = state.read(str(prefix))
+    assert found is not None
+    state.parts[0].restore(found)
+    assert [each.wait for each in made] == [5, 4, 6]
+    # The new file takes the place of all.
+    state.save(str(prefix), 3)
+    assert [p.name for p in tmp_path.iterdir()] == [f"{prefix.name}.hookbridge.json"]
 
 
 def test_part_file_follows_no_link(tmp_path: Path) -> None:

@@ -1,0 +1,161 @@
+"""One small job whose parts run in a session, in `fit` and under parameter servers.
+
+python tests/adapters/helpers/shared_loops.py FOLDER PART... makes the parts in one
+process, with the servers of a cluster in it, and prints what each has counted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge.loops.tasks.local_cluster import free_ports
+
+v1: Any = tf.compat.v1
+PER_EPOCH, EPOCHS = 3, 2  # of each part
+SERVERS: list[Any] = []  # they live as long as the process
+NAMES = ("stopping", "reduce", "count", "other")
+
+
+def guests(keras: Any) -> dict[str, Any]:
+    """The callbacks of the job, two of a class among them, by `NAMES`."""
+
+    class Count(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.batches = self.epochs = 0
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.batches += 1
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.epochs += 1
+
+    c = keras.callbacks
+    # No loss is ever better than the first one.
+    never = {"min_delta": 1e9}
+    found = [
+        c.EarlyStopping("loss", patience=1000, **never),
+        c.ReduceLROnPlateau("loss", factor=0.5, patience=1, min_lr=0.0, **never),
+        Count(),
+        c.EarlyStopping("loss", patience=1000, mode="max", **never),
+    ]
+    return dict(zip(NAMES, found, strict=True))
+
+
+def counted(made: dict[str, Any]) -> dict[str, Any]:
+    """What the callbacks have counted, and the learning rate."""
+    model = made["reduce"].model
+    return {
+        "waits": [made["stopping"].wait, made["other"].wait],
+        "bests": [getattr(made[n], "best", None) for n in ("stopping", "other")],
+        "batches": made["count"].batches,
+        "epochs": made["count"].epochs,
+        "rate": model and float(np.asarray(model.optimizer.learning_rate)),
+    }
+
+
+def session(keras: Any, folder: str, groups: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Two epochs in a session; each group is a call of `as_hooks`."""
+    made = guests(keras)
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        weights = v1.get_variable("d/kernel", [2, 1])
+        bias = v1.get_variable("d/bias", [1])
+        loss = tf.reduce_mean((tf.ones([4, 2]) @ weights + bias - 3.0) ** 2)
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        hooks: list[Any] = []
+        for group in groups:
+            hooks += hb.as_hooks(
+                [made[name] for name in group],
+                steps_per_epoch=PER_EPOCH,
+                logs={"loss": loss},
+            )
+        with v1.train.MonitoredTrainingSession(
+            hooks=hooks,
+            checkpoint_dir=folder,
+            save_checkpoint_steps=1000,
+            save_summaries_steps=0,
+            log_step_count_steps=None,
+        ) as running:
+            for _ in range(PER_EPOCH * EPOCHS):
+                running.run(train_op)
+    return counted(made)
+
+
+def fit(
+    keras: Any, folder: str, order: Sequence[str], strategy: Any = None
+) -> dict[str, Any]:
+    """Two epochs of `fit`; "saver" in `order` is the hook that writes checkpoints."""
+    scope = (strategy or tf.distribute.get_strategy()).scope()
+    with scope:
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="d")])
+        model.compile(keras.optimizers.SGD(0.1), "mse")
+    if tf.train.latest_checkpoint(folder):
+        # The rate is in checkpoints of `fit` only.
+        hb.checkpoints.restore(model, folder)
+    made = guests(keras)
+    saver = v1.train.CheckpointSaverHook(folder, save_steps=1000)
+    batches = PER_EPOCH * EPOCHS
+    data = tf.data.Dataset.from_tensors((np.ones([4, 2], "f"), np.full([4, 1], 3.0)))
+    model.fit(
+        data.repeat(batches),
+        steps_per_epoch=PER_EPOCH,
+        epochs=EPOCHS,
+        verbose=0,
+        callbacks=hb.as_callbacks([{**made, "saver": saver}[name] for name in order]),
+    )
+    return counted(made)
+
+
+def expected(parts: int, bests: list[float]) -> dict[str, Any]:
+    """What the callbacks have counted after some parts."""
+    epochs = parts * EPOCHS
+    return {
+        "waits": [epochs - 1] * 2,
+        "bests": bests,
+        "batches": epochs * PER_EPOCH,
+        "epochs": epochs,
+        "rate": float(np.float32(0.1 * 0.5 ** (epochs - 1))),
+    }
+
+
+def _with_servers() -> Any:
+    """A `ParameterServerStrategy` whose servers are in this process."""
+    first, second, chief = (f"localhost:{port}" for port in free_ports(3))
+    jobs = {"worker": [first], "ps": [second], "chief": [chief]}
+    spec = tf.train.ClusterSpec(jobs)
+    SERVERS.extend(
+        tf.distribute.Server(spec, job_name=job, task_index=0, protocol="grpc")
+        for job in ("worker", "ps")
+    )
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        spec, task_type="chief", task_id=0, rpc_layer="grpc"
+    )
+    return tf.distribute.ParameterServerStrategy(resolver)
+
+
+if __name__ == "__main__":
+    keras2 = tf.keras
+    if not tf.__version__.startswith("2.15"):
+        keras2 = importlib.import_module("tf_keras")
+    strategy = None
+    for part in sys.argv[2:]:
+        if part == "servers" and strategy is None:
+            strategy = _with_servers()
+        order = (*NAMES[::-1], "saver")
+        found = (
+            session(keras2, sys.argv[1], [NAMES])
+            if part == "session"
+            else fit(
+                keras2, sys.argv[1], order, strategy if part == "servers" else None
+            )
+        )
+        print(json.dumps(found), flush=True)

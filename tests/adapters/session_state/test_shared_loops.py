@@ -1,0 +1,106 @@
+"""State goes on from loop to loop, wherever the saver and the callbacks stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from fork_server import ForkServer
+from shared_loops import NAMES, expected, fit, guests, session
+
+import hookbridge as hb
+
+v1: Any = tf.compat.v1
+Part = Callable[[Any, str], dict[str, Any]]
+
+
+def sessions(*groups: str) -> Part:
+    """A session; each text has the names of a group."""
+    return lambda keras, folder: session(keras, folder, [g.split() for g in groups])
+
+
+def fits(order: str) -> Part:
+    """A `fit` with a list in an order."""
+    return lambda keras, folder: fit(keras, folder, order.split())
+
+
+ALL = " ".join(NAMES)
+LAST, FIRST = fits(f"{ALL} saver"), fits(f"saver {ALL}")
+MIDDLE = fits("other count saver reduce stopping")
+SESSION, REVERSED = sessions(ALL), sessions(" ".join(NAMES[::-1]))
+TWO = sessions("stopping count", "reduce other")
+SWAPPED = sessions("other reduce count", "stopping")
+
+SEQUENCES: dict[str, list[Part]] = {
+    "saver moved to the front": [LAST, FIRST],
+    "saver moved to the end": [FIRST, LAST],
+    "saver in the middle": [LAST, MIDDLE, FIRST],
+    "there and back": [SESSION, FIRST, REVERSED],
+    "back and there": [MIDDLE, SESSION, LAST],
+    "groups merged": [TWO, SESSION],
+    "groups split and swapped": [SESSION, TWO, SWAPPED],
+    "everything": [TWO, MIDDLE, SWAPPED, LAST, REVERSED],
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_state_goes_on(keras: Any, tmp_path: Path, name: str, said: Any) -> None:
+    bests = None
+    for number, part in enumerate(SEQUENCES[name], start=1):
+        found = part(keras, str(tmp_path))
+        bests = bests or found["bests"]
+        assert found == expected(number, bests)
+    assert not said("begins anew") and not said("no longer among")
+
+
+@pytest.mark.slow
+def test_state_goes_on_under_parameter_servers(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
+    import shared_loops
+
+    found: list[Any] = []
+    for parts in (["session", "servers", "fit", "servers"], ["session"]):
+        done = fork_server.run(str(shared_loops.__file__), str(tmp_path), *parts)
+        lines = [x for x in done.stdout.splitlines() if x.startswith("{")]
+        assert len(lines) == len(parts), done.stderr
+        found += [json.loads(line) for line in lines]
+    for number, each in enumerate(found, start=1):
+        assert each == expected(number, found[0]["bests"])
+
+
+def test_callbacks_of_another_class_begin_anew_in_any_loop(
+    keras: Any, tmp_path: Path, said: Any
+) -> None:
+    first = sessions("stopping count")(keras, str(tmp_path))
+    second = fits("saver reduce other")(keras, str(tmp_path))
+    assert (first["waits"], second["waits"]) == ([1, 0], [0, 1])
+    assert said("the state of `Count`, no longer among")
+    assert said("`mode`") or said("`monitor_op`")  # `stopping` is not `other`
+
+
+def test_a_key_tells_apart_what_looks_alike(keras: Any, tmp_path: Path) -> None:
+    def run(keys: str, first: bool) -> dict[str, int]:
+        made = {key: guests(keras)["count"] for key in keys}
+        with tf.Graph().as_default():
+            step = v1.train.get_or_create_global_step()
+            train_op = v1.assign_add(step, 1)
+            hooks = []
+            for number, (key, callback) in enumerate(made.items()):
+                callback.state_key = key
+                hooks += hb.as_hooks([callback], steps_per_epoch=9 + number)
+            with v1.train.MonitoredTrainingSession(
+                checkpoint_dir=str(tmp_path), hooks=hooks, save_summaries_steps=0
+            ) as running:
+                # What only this process knows shows whose state is whose later.
+                for key, callback in made.items():
+                    callback.batches += ord(key) if first else 0
+                running.run(train_op)
+        return {key: callback.batches for key, callback in made.items()}
+
+    assert run("ab", True) == {"a": 98, "b": 99}
+    assert run("cba", False) == {"c": 1, "b": 100, "a": 99}
