@@ -19,21 +19,21 @@ from pathlib import Path
 
 # Shell command of the README -> its expected exit code, or what runs it instead.
 COMMANDS: dict[str, int | str] = {
-    'python -m pip install ".[tensorflow]"': 0,
+    'python -m pip install ".[tensorflow,tensorboard]"': 0,
     "hookbridge run examples/old_program.py": 0,
     "hookbridge --help": 0,
     "hookbridge docs quickstart": 0,
     "hookbridge doctor examples/old_program.py": 0,
-    "hookbridge explain --host=fit examples/digits_job.py": 0,
+    "hookbridge explain examples/digits_job.py --host=fit": 0,
     "hookbridge migrate scan examples/old_program.py": 0,
-    "hookbridge train --model_def=examples/digits_keras.py --loop=fit --epochs=3 "
+    "hookbridge train examples/digits_keras.py --loop=fit --epochs=3 "
     "--train_files=examples/data/digits.csv --header_lines=1 --model_dir=runs/fit": 0,
     "hookbridge cluster --help": 0,
     # `make demo` makes an environment of its own, then runs what this test runs.
     "make demo": "tests/cli/test_demo_cluster.py",
     "make test": ".ci/run",
 }
-INSTALL = 'python -m pip install ".[tensorflow]"'
+INSTALL = 'python -m pip install ".[tensorflow,tensorboard]"'
 _BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.M | re.S)
 
 

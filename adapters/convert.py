@@ -61,8 +61,9 @@ def as_hooks(
         each graph. The loss is found automatically; `{"loss": ...}` names it when it
         cannot be found. `{"size": ...}` is the number of examples in the batch: the
         means over the epoch are weighted with it. Callbacks do not see this entry.
-      validation: makes the `val_*` logs, once at the end of each epoch: a function
-        that returns `{metric: value}` (the prefix is added) and runs eagerly, a pair
+      validation: makes the `val_*` logs, once at the end of each epoch, as
+        `{metric: value}` (the prefix is added): a function of the session, a function
+        without arguments, which runs eagerly, a pair
         `(estimator, eval_spec)`, or an object with a method
         `run(session, report)`, which evaluates on the live variables and reports
         each batch (`hookbridge.validation.Validation`).

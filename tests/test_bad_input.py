@@ -108,8 +108,8 @@ SESSION: dict[str, tuple[Callable[[Loop], Mapping[str, Any]], str]] = {
         "`validation` is 'accuracy'; expected a function",
     ),
     "validation_with_arguments": (
-        lambda _: {"validation": lambda model: {"loss": 1.0}},
-        r"`validation` is the function .*\(model\)`; expected .*without arguments",
+        lambda _: {"validation": lambda model, data: {"loss": 1.0}},
+        r"`validation` is the function .*\(model, data\)`; expected .*without arg",
     ),
     "validation_run": (
         lambda _: {"validation": SimpleNamespace(run=lambda self: {})},

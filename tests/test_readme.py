@@ -239,7 +239,7 @@ def test_both_directions_are_short() -> None:
             for line in block.text.splitlines()
             if line.strip() and not line.startswith(("import ", "from "))
         ]
-        assert len(code) <= 12, f"README.md:{block.line}"
+        assert len(code) <= 22, f"README.md:{block.line}"
 
 
 def shell_lines() -> Iterator[tuple[str, str]]:
@@ -276,10 +276,10 @@ def test_shell_lines_are_real_commands(
             done = run(["make", "-n", *pythons, *asked], ROOT)
             assert done.returncode == 0, done.stderr
         elif words[:4] == ["python", "-m", "pip", "install"]:
-            extra = re.search(r"\[(.*)\]", words[4])
-            assert (
-                extra is None or f'"{extra[1]}": [' in (ROOT / "setup.py").read_text()
-            )
+            extras = re.search(r"\[(.*)\]", words[4])
+            setup = (ROOT / "setup.py").read_text("utf-8")
+            for extra in extras[1].split(",") if extras else ():
+                assert f'"{extra}": [' in setup
         elif words[:2] == ["hookbridge", "docs"]:
             done = python("-m", *words)
             assert done.returncode == 0, done.stderr
@@ -288,7 +288,8 @@ def test_shell_lines_are_real_commands(
             assert done.returncode == 0, done.stderr
             assert done.stdout.startswith("usage: hookbridge")
         elif words[0] == "hookbridge":
-            done = python("-m", *words[:2], "--help")
+            subcommand = words[: 3 if words[1] == "migrate" else 2]
+            done = python("-m", *subcommand, "--help")
             assert done.returncode == 0, done.stderr
             found = set(re.findall(r"--(?:\[no\])?([\w-]+)", done.stdout))
             given = [w for w in words[2:] if w.startswith("--")]

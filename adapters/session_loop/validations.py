@@ -148,13 +148,37 @@ class _FromCallable:
             return checked(self._function())
 
 
+class _OfSession:
+    """A function of the session that returns `{metric: value}`."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
+        del report
+        return checked(self._function(session))
+
+
+def _takes_session(function: Any) -> bool:
+    """Whether a function needs one argument."""
+    try:
+        signature = inspect.signature(function)
+        signature.bind(None)
+        signature.bind()
+    except TypeError:
+        return len(signature.parameters) == 1
+    except ValueError:  # some builtins have no signature
+        pass
+    return False
+
+
 def as_validation(validation: Any) -> Validation | None:
     """What a user gave as `validation=` as a `Validation`.
 
     Args:
-      validation: None, a function without arguments that returns
-        `{metric: value}`, a pair `(estimator, eval_spec)`, or an object with the
-        method of `Validation`.
+      validation: None, a function of the session, or without arguments, that
+        returns `{metric: value}`, a pair `(estimator, eval_spec)`, or an object with
+        the method of `Validation`.
 
     Raises:
       errors.InvalidArgumentError: it is none of those, or its `run` takes other
@@ -167,11 +191,13 @@ def as_validation(validation: Any) -> Validation | None:
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
+        if _takes_session(validation):
+            return _OfSession(validation)
         return _FromCallable(without_arguments("validation", validation))
     raise errors.InvalidArgumentError(
-        f"`validation` is {validation!r}; expected a function without arguments that "
-        "returns {metric: value}, a pair (estimator, eval_spec), or an object with a "
-        "method `run(session, report)` (see "
+        f"`validation` is {validation!r}; expected a function of the session, or "
+        "without arguments, that returns {metric: value}, a pair (estimator, "
+        "eval_spec), or an object with a method `run(session, report)` (see "
         "hookbridge.validation.Validation)."
     )
 
