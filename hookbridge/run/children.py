@@ -72,4 +72,5 @@ def run_main(space: dict[str, Any]) -> None:
     located, program = _in_child["program"]
     loader = OwnLoader(space["__name__"], located.file, program)
     space.update(__file__=located.file, __loader__=loader, __spec__=None)
+    located.import_packages()
     exec(loader.get_code(space["__name__"]), space)

@@ -15,6 +15,9 @@ from hookbridge.run.launch import Launch
 from hookbridge.run.located import Located, locate
 from hookbridge.run.own_modules import OwnLoader, Program
 
+# Tool -> arguments without which it would load the program's modules by itself.
+_ARGUMENTS = {"pytest": ("--assert=plain",), "py.test": ("--assert=plain",)}
+
 
 def prepare(launch: Launch) -> Callable[[], int]:
     """Reads the program and enters its world.
@@ -42,7 +45,8 @@ def prepare(launch: Launch) -> Callable[[], int]:
         sys.path[0] = located.folder
     program = own_modules.read(launch, located)
     if program.uses_tensorflow:
-        name = os.path.basename(located.file)
+        base = os.path.basename(located.file)
+        name = launch.program if base == "__main__.py" else base
         print(f"hookbridge run: {name}: {program.world.told()}", file=sys.stderr)
         program.enter()
     children.inherit(launch)
@@ -59,7 +63,11 @@ def prepare(launch: Launch) -> Callable[[], int]:
 
 def run_main(launch: Launch, located: Located, program: Program) -> int:
     """Runs the main file as `__main__`."""
-    sys.argv[:] = [located.argv0, *launch.arguments]
+    sys.argv[:] = [
+        located.argv0,
+        *_ARGUMENTS.get(launch.program, ()),
+        *launch.arguments,
+    ]
     loader = OwnLoader("__main__", located.file, program)
     module = types.ModuleType("__main__")
     spec = located.spec
@@ -76,6 +84,7 @@ def run_main(launch: Launch, located: Located, program: Program) -> int:
     module.__dict__.update(space)
     sys.modules["__main__"] = module
     with tracebacks.of_program_only():
+        located.import_packages()
         code = loader.get_code("__main__")
         exec(code, module.__dict__)
     return 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import site
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -33,12 +34,20 @@ class Located:
       folder: what Python puts first into `sys.path` for it.
       argv0: what Python puts into `sys.argv[0]`.
       spec: how it was found, for a module; None for a file.
+      others: files that run besides it: the packages above a module, or the files
+        that an installed tool such as pytest is to run.
     """
 
     file: str
     folder: str
     argv0: str
     spec: ModuleSpec | None = None
+    others: tuple[str, ...] = ()
+
+    def import_packages(self) -> None:
+        """Imports the packages above a module, as `python -m` does first."""
+        if self.spec is not None and self.spec.parent:
+            importlib.import_module(self.spec.parent)
 
 
 def locate(launch: Launch) -> Located:
@@ -47,7 +56,7 @@ def locate(launch: Launch) -> Located:
     Raises:
       errors.InvalidArgumentError: there is none, or it is no Python source.
     """
-    return _module(launch.program) if launch.as_module else _file(launch.program)
+    return _module(launch) if launch.as_module else _file(launch.program)
 
 
 def _file(path: str) -> Located:
@@ -62,24 +71,61 @@ def _file(path: str) -> Located:
     return Located(file, os.path.abspath(folder), path)
 
 
-def _module(name: str) -> Located:
-    found: ModuleSpec | None = None
-    try:
-        found = importlib.util.find_spec(name)
-        if found is not None and found.submodule_search_locations is not None:
-            name = f"{name}.__main__"
-            found = importlib.util.find_spec(name)
-    except (ImportError, ValueError) as e:
-        raise errors.InvalidArgumentError(
-            f"Received the module {name!r}, which cannot be found: {e}."
-        ) from e
-    if found is None or not (found.origin or "").endswith(".py"):
+def _module(launch: Launch) -> Located:
+    name = launch.program
+    specs = _specs(name)
+    if specs and specs[-1].submodule_search_locations is not None:
+        specs = _specs(f"{name}.__main__")
+    file = specs[-1].origin or "" if specs else ""
+    if not file.endswith(".py"):
         raise errors.InvalidArgumentError(
             f"Received the module {name!r}; expected one that Python finds and whose "
             "source is there."
         )
-    assert found.origin is not None
-    return Located(found.origin, os.getcwd(), found.origin, found)
+    packages = [spec.origin or "" for spec in specs[:-1]]
+    folder, own = os.getcwd(), OwnCode(os.getcwd())
+    others = packages if file in own else _files_to_run(launch.arguments, folder)
+    sources = tuple(path for path in others if path.endswith(".py"))
+    return Located(file, folder, file, specs[-1], sources)
+
+
+def _specs(name: str) -> list[ModuleSpec]:
+    """How a module and the packages above it are found; empty if they are not.
+
+    Nothing is imported: the packages may need the world that the program has not yet.
+    """
+    found: list[ModuleSpec] = []
+    parts = name.split(".")
+    for place in range(1, len(parts) + 1):
+        path = list(found[-1].submodule_search_locations or ()) if found else None
+        whole = ".".join(parts[:place])
+        finders = (f for f in sys.meta_path if hasattr(f, "find_spec"))
+        specs = (finder.find_spec(whole, path) for finder in finders)
+        spec = None if path == [] else next((s for s in specs if s is not None), None)
+        if spec is None:
+            return []
+        found.append(spec)
+    return found
+
+
+def _files_to_run(arguments: Sequence[str], folder: str) -> list[str]:
+    """The Python files that an installed tool is to run: pytest, unittest, coverage.
+
+    Args:
+      arguments: the tool's own; those that name a file or a folder count.
+      folder: where files are looked for if no argument names any.
+    """
+    places = [a.partition("::")[0] for a in arguments if not a.startswith("-")]
+    found: list[str] = []
+    for place in [p for p in places if os.path.exists(p)] or [folder]:
+        if os.path.isfile(place):
+            above = os.path.join(os.path.dirname(place), "conftest.py")
+            found += [place, *([above] if os.path.isfile(above) else [])]
+            continue
+        for inside, folders, files in os.walk(place):
+            folders[:] = [f for f in folders if f[:1] not in "._"]
+            found += [os.path.join(inside, file) for file in sorted(files)]
+    return found
 
 
 class OwnCode:

@@ -45,7 +45,9 @@ class Program:
 
     @property
     def uses_tensorflow(self) -> bool:
-        """Whether a file that was read imports TensorFlow."""
+        """Whether a flag chooses its world, or a file that was read has TensorFlow."""
+        if self._launch.keras is not None or self._launch.v1 is not None:
+            return True
         return any(e.tensorflow for e in self._evidence.values())
 
     def evidence(self, file: str) -> Evidence:
@@ -153,7 +155,9 @@ class OwnFinder:
 def read(launch: Launch, located: Located) -> Program:
     """Reads a program; from now on `OwnLoader` loads its own modules."""
     own = OwnCode(located.folder)
-    program = Program(launch, own, read_program(located.file, own.roots()))
+    program = Program(
+        launch, own, read_program([located.file, *located.others], own.roots())
+    )
     sys.meta_path.insert(0, OwnFinder(program))
     sys.meta_path.append(LateDistutils())
     return program

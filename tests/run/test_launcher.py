@@ -85,6 +85,54 @@ def test_a_module_runs_as_python_m_does() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_packages_above_a_module_are_imported_in_its_world(tmp_path: Path) -> None:
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (package / "__init__.py").write_text("from pkg.train import LAYERS\n")
+    (package / "train.py").write_text(
+        "import tensorflow as tf\n"
+        "from tensorflow.python.estimator import estimator\n"
+        "LAYERS = tf.layers\n"
+        "print(__name__, tf.placeholder.__name__, tf.keras.__name__)\n"
+    )
+    done = launch("-m", "pkg.train", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [line[:2] for line in lines] == [
+        ["pkg.train", "placeholder"],
+        ["__main__", "placeholder"],
+    ]
+
+
+def test_tests_under_pytest_are_the_program(tmp_path: Path) -> None:
+    (tmp_path / "test_old.py").write_text(
+        "import os\n"
+        "def test_old_names():\n"
+        "    import tensorflow as tf\n"
+        "    tf.placeholder\n"
+        "    assert not tf.executing_eagerly()\n"
+        "    assert 'tf_keras' in tf.keras.Model.__module__ or tf.VERSION < '2.16'\n"
+        "    tf.layers.dense\n"
+    )
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+    done = launch(*words, "test_old.py::test_old_names", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "pytest: `import tensorflow` is tensorflow.compat.v1" in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["--keras=2", "--v1"])
+def test_a_flag_acts_before_the_program_begins(flag: str, tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(
+        "import importlib, os\n"
+        "tf = importlib.import_module('tensor' + 'flow')\n"
+        "print(os.environ.get('TF_USE_LEGACY_KERAS'), tf.executing_eagerly())\n"
+    )
+    done = launch(flag, "plain.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    keras = "None" if compat.tf_version() <= (2, 15) or flag == "--v1" else "1"
+    assert done.stdout.split() == [keras, str(flag != "--v1")]
+
+
 def test_a_program_without_tensorflow_ends_with_its_own_error() -> None:
     done = launch("--v1", "failing.py", "--v2", "--help")
     assert (done.returncode, done.stdout) == (1, "['--v2', '--help']\n")

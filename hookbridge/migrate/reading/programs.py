@@ -21,24 +21,25 @@ MAX_FILES = 2000
 _MAX_LINKS = 10
 
 
-def read_program(file: str, roots: Sequence[str]) -> list[Module]:
+def read_program(files: Sequence[str], roots: Sequence[str]) -> list[Module]:
     """The main file, then the modules that it imports from the user's own folders.
 
     A module that cannot be parsed is left out: importing it later shows the error.
 
     Args:
-      file: the main file.
+      files: the main file, then others that run besides it.
       roots: folders in which modules are looked for.
 
     Raises:
       errors.InvalidArgumentError: the main file is no Python source.
     """
-    main = read_module(file)
+    main, *others = map(read_module, files)
     if isinstance(main, Unread):
         raise errors.InvalidArgumentError(
-            f"Received the program {file!r}; expected Python source: {main.reason}."
+            f"Received the program {files[0]!r}; expected Python source: {main.reason}."
         )
-    return _Graph([main], lambda module: roots).modules
+    given = {m.path: m for m in (main, *others) if not isinstance(m, Unread)}
+    return _Graph(list(given.values()), lambda module: roots).modules
 
 
 class _Graph:

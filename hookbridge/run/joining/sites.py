@@ -52,7 +52,9 @@ def tell(launch: Launch) -> int:
     located = locate(launch)
     if located.folder not in sys.path:
         sys.path.insert(0, located.folder)
-    modules = read_program(located.file, OwnCode(located.folder).roots())
+    modules = read_program(
+        [located.file, *located.others], OwnCode(located.folder).roots()
+    )
     found = list(sites(modules))
     for site in found:
         mark = "joins" if site.joins else "cannot join"
