@@ -94,7 +94,6 @@ NAMES: dict[str, str] = {
     "layers.safe_embedding_lookup_sparse": (
         "tf.compat.v1.nn.safe_embedding_lookup_sparse"
     ),
-    "learn.ModeKeys": "estimator.ModeKeys",
     "learn.NanLossDuringTrainingError": "tf.compat.v1.train.NanLossDuringTrainingError",
     "learn.datasets.mnist": "ours.mnist",
     "learn.run_config._DEFAULT_UID_WHITE_LIST": (

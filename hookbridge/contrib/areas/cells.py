@@ -2,41 +2,60 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import tensorflow as tf
 
 
-def LSTMBlockCell(
-    num_units: int,
-    forget_bias: float = 1.0,
-    cell_clip: float | None = None,
-    use_peephole: bool = False,
-    dtype: Any = None,
-    reuse: Any = None,
-    name: str = "lstm_cell",
-) -> Any:
-    """`tf.contrib.rnn.LSTMBlockCell`: an `LSTMCell` with the same variables."""
-    return tf.compat.v1.nn.rnn_cell.LSTMCell(
-        num_units,
-        use_peepholes=use_peephole,
-        cell_clip=cell_clip,
-        forget_bias=forget_bias,
-        reuse=reuse,
-        name=name,
-        dtype=dtype,
-    )
+@functools.cache
+def _cells() -> dict[str, Any]:
+    v1: Any = tf.compat.v1.nn.rnn_cell
+
+    class LSTMBlockCell(v1.LSTMCell):  # type: ignore[misc]
+        """`tf.contrib.rnn.LSTMBlockCell`: an `LSTMCell` with the same variables."""
+
+        def __init__(
+            self,
+            num_units: int,
+            forget_bias: float = 1.0,
+            cell_clip: float | None = None,
+            use_peephole: bool = False,
+            dtype: Any = None,
+            reuse: Any = None,
+            name: str = "lstm_cell",
+        ) -> None:
+            super().__init__(
+                num_units,
+                use_peepholes=use_peephole,
+                cell_clip=cell_clip,
+                forget_bias=forget_bias,
+                reuse=reuse,
+                name=name,
+                dtype=dtype,
+            )
+
+    class GRUBlockCellV2(v1.GRUCell):  # type: ignore[misc]
+        """`tf.contrib.rnn.GRUBlockCellV2`: a `GRUCell` with the same variables."""
+
+        def __init__(
+            self,
+            num_units: int | None = None,
+            cell_size: int | None = None,
+            reuse: Any = None,
+            name: str = "gru_cell",
+        ) -> None:
+            super().__init__(num_units or cell_size, reuse=reuse, name=name)
+
+    made = (LSTMBlockCell, GRUBlockCellV2)
+    return {cell.__name__: cell for cell in made}
 
 
-def GRUBlockCellV2(
-    num_units: int | None = None,
-    cell_size: int | None = None,
-    reuse: Any = None,
-    name: str = "gru_cell",
-) -> Any:
-    """`tf.contrib.rnn.GRUBlockCellV2`: a `GRUCell` with the same variables."""
-    cell = tf.compat.v1.nn.rnn_cell.GRUCell
-    return cell(num_units or cell_size, reuse=reuse, name=name)
+def __getattr__(name: str) -> Any:
+    # The classes derive from layers of Keras 2: Keras is loaded only if it is needed.
+    if name in ("LSTMBlockCell", "GRUBlockCellV2"):
+        return _cells()[name]
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
 
 
 def stack_bidirectional_dynamic_rnn(

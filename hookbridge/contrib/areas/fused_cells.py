@@ -18,6 +18,8 @@ def _lstm_block_fused_cell() -> Any:
         Variables have the names that TensorFlow 1 gave them.
         """
 
+        num_units: int
+
         def __init__(
             self,
             num_units: int,

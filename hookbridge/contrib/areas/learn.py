@@ -7,7 +7,7 @@ import inspect
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from hookbridge.estimator import revive
 from hookbridge.loops.clusters.train_and_evaluate import train_and_evaluate
@@ -24,6 +24,11 @@ class Experiment:
     evaluated; in a cluster each process plays its role in `TF_CONFIG`, and all end
     together. The arguments are those of TensorFlow 1.
     """
+
+    estimator: Any
+    eval_metrics: Any
+    train_steps: int | None
+    eval_steps: int | None
 
     def __init__(
         self,
@@ -97,9 +102,12 @@ class Experiment:
         time.sleep(self._delay_secs if delay_secs is None else delay_secs)
         return self._evaluate(name or "one_pass")
 
-    def _evaluate(self, name: str | None = None) -> Any:
+    def _evaluate(self, name: str | None = None, input_fn: Any = None) -> Any:
         return self.estimator.evaluate(
-            self._eval_input_fn, self.eval_steps, self._eval_hooks, name=name
+            input_fn or self._eval_input_fn,
+            self.eval_steps,
+            self._eval_hooks,
+            name=name,
         )
 
     def train_and_evaluate(self) -> Any:
@@ -176,19 +184,43 @@ class Experiment:
         name: str = "continuous",
     ) -> Any:
         """Evaluates each new checkpoint until the one of the last step."""
+        return self._watch(
+            evaluate_checkpoint_only_once, continuous_eval_predicate_fn, name
+        )
+
+    def continuous_eval_on_train_data(
+        self,
+        delay_secs: float | None = None,
+        throttle_delay_secs: float | None = None,
+        continuous_eval_predicate_fn: Callable[..., bool] | None = None,
+        name: str = "continuous_on_train_data",
+    ) -> Any:
+        """`continuous_eval` with the data of the training."""
+        wants, input_fn = continuous_eval_predicate_fn, self._train_input_fn
+        return self._watch(True, wants, name, input_fn, delay_secs, throttle_delay_secs)
+
+    def _watch(
+        self,
+        once: bool,
+        wants: Callable[..., bool] | None,
+        name: str,
+        input_fn: Any = None,
+        delay_secs: float | None = None,
+        throttle_secs: float | None = None,
+    ) -> Any:
+        throttle_secs = self._throttle_secs if throttle_secs is None else throttle_secs
         done, metrics = None, None
-        time.sleep(self._delay_secs)
+        time.sleep(self._delay_secs if delay_secs is None else delay_secs)
         while True:
             start, newest = time.time(), self.estimator.latest_checkpoint()
-            if newest and not (evaluate_checkpoint_only_once and newest == done):
-                metrics, done = self._evaluate(name), newest
+            if newest and not (once and newest == done):
+                metrics, done = self._evaluate(name, input_fn), newest
             step = (metrics or {}).get("global_step", 0)
             if self.train_steps is not None and step >= self.train_steps:
                 return metrics
-            wants = continuous_eval_predicate_fn
             if wants is not None and not wants(metrics):
                 return metrics
-            time.sleep(max(0.0, self._throttle_secs - (time.time() - start)))
+            time.sleep(max(0.0, throttle_secs - (time.time() - start)))
 
     def test(self) -> Any:
         """Trains one step, evaluates one and exports."""
@@ -237,7 +269,7 @@ def run(
     return task()
 
 
-class ExportStrategy:
+class ExportStrategy(NamedTuple):
     """`tf.contrib.learn.ExportStrategy`: a function as an exporter.
 
     Args:
@@ -246,11 +278,9 @@ class ExportStrategy:
       strip_default_attrs: kept; SavedModels are always written without defaults.
     """
 
-    def __init__(
-        self, name: str, export_fn: Callable[..., Any], strip_default_attrs: Any = None
-    ) -> None:
-        self.name, self.export_fn = name, export_fn
-        self.strip_default_attrs = strip_default_attrs
+    name: str
+    export_fn: Callable[..., Any]
+    strip_default_attrs: Any = None
 
     def export(
         self,

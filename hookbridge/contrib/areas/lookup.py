@@ -9,13 +9,23 @@ import tensorflow as tf
 from hookbridge import compat
 
 
-def HashTable(
-    initializer: Any, default_value: Any, shared_name: Any = None, name: Any = None
-) -> Any:
+class HashTable(tf.compat.v1.lookup.StaticHashTable):  # type: ignore[misc]
     """`tf.contrib.lookup.HashTable`: a table that never changes."""
-    table = tf.compat.v1.lookup.StaticHashTable
-    # Two sessions of a cluster share a table by its name.
-    return table(initializer, default_value, name=shared_name or name)
+
+    def __init__(
+        self,
+        initializer: Any,
+        default_value: Any,
+        shared_name: Any = None,
+        name: Any = None,
+    ) -> None:
+        # Two sessions of a cluster share a table by its name.
+        super().__init__(initializer, default_value, name=shared_name or name)
+
+    @property
+    def init(self) -> Any:
+        """The op that fills the table."""
+        return self.initializer
 
 
 def index_table_from_tensor(

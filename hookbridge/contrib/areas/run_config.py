@@ -28,12 +28,35 @@ class TaskType:
     WORKER = "worker"
 
 
+class ModeKeys:
+    """`tf.contrib.learn.ModeKeys`."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    INFER = "infer"
+
+    @classmethod
+    def validate(cls, key: Any) -> None:
+        """Refuses what is no mode.
+
+        Raises:
+          ValueError: it is none.
+        """
+        known = (cls.TRAIN, cls.EVAL, cls.INFER)
+        if key not in known:
+            raise ValueError(f"Received the mode {key!r}; expected one of {known}.")
+
+
 class Environment:
     """`tf.contrib.learn.python.learn.estimators.run_config.Environment`."""
 
     CLOUD = "cloud"
     GOOGLE = "google"
     LOCAL = "local"
+
+
+def _tf_config() -> Any:
+    return json.loads(os.environ.get("TF_CONFIG") or "{}")
 
 
 @functools.cache
@@ -97,8 +120,12 @@ def _run_config() -> Any:
         @property
         def environment(self) -> str:
             """`TF_CONFIG`'s environment."""
-            given = json.loads(os.environ.get("TF_CONFIG") or "{}")
-            return str(given.get("environment", Environment.LOCAL))
+            return str(_tf_config().get("environment", Environment.LOCAL))
+
+        @staticmethod
+        def get_task_id() -> int:
+            """The index of this task in `TF_CONFIG`."""
+            return int(_tf_config().get("task", {}).get("index") or 0)
 
         def uid(self, whitelist: Any = _DEFAULT_UID_WHITE_LIST) -> str:
             """A string that tells whether two objects configure the same run."""

@@ -7,34 +7,42 @@ from typing import Any
 
 import tensorflow as tf
 
+_V1: Any = tf.compat.v1.distribute
+_ParameterServer: Any = _V1.experimental.ParameterServerStrategy
+_MultiWorker: Any = _V1.experimental.MultiWorkerMirroredStrategy
 
-def MirroredStrategy(
-    devices: Any = None,
-    num_gpus: int | None = None,
-    num_gpus_per_worker: int | None = None,
-    cross_device_ops: Any = None,
-    auto_shard_dataset: bool = False,
-    cross_tower_ops: Any = None,
-) -> Any:
+
+class MirroredStrategy(_V1.MirroredStrategy):  # type: ignore[misc]
     """`tf.contrib.distribute.MirroredStrategy`."""
-    number = num_gpus_per_worker if num_gpus is None else num_gpus
-    if devices is None and number is not None:
-        devices = [f"/gpu:{n}" for n in range(number)] or ["/cpu:0"]
-    make = tf.compat.v1.distribute.MirroredStrategy
-    return make(devices, cross_device_ops or cross_tower_ops)
+
+    def __init__(
+        self,
+        devices: Any = None,
+        num_gpus: int | None = None,
+        num_gpus_per_worker: int | None = None,
+        cross_device_ops: Any = None,
+        auto_shard_dataset: bool = False,
+        cross_tower_ops: Any = None,
+    ) -> None:
+        number = num_gpus_per_worker if num_gpus is None else num_gpus
+        if devices is None and number is not None:
+            devices = [f"/gpu:{n}" for n in range(number)] or ["/cpu:0"]
+        super().__init__(devices, cross_device_ops or cross_tower_ops)
 
 
-def ParameterServerStrategy(num_gpus_per_worker: int = 0) -> Any:
+class ParameterServerStrategy(_ParameterServer):  # type: ignore[misc]
     """`tf.contrib.distribute.ParameterServerStrategy`."""
-    # The strategy asks the runtime how many GPUs there are.
-    return tf.compat.v1.distribute.experimental.ParameterServerStrategy()
+
+    def __init__(self, num_gpus_per_worker: int = 0) -> None:
+        # The strategy asks the runtime how many GPUs there are.
+        super().__init__()
 
 
-def CollectiveAllReduceStrategy(
-    num_gpus_per_worker: int = 0, communication: Any = None
-) -> Any:
+class CollectiveAllReduceStrategy(_MultiWorker):  # type: ignore[misc]
     """`tf.contrib.distribute.CollectiveAllReduceStrategy`."""
-    return tf.compat.v1.distribute.experimental.MultiWorkerMirroredStrategy()
+
+    def __init__(self, num_gpus_per_worker: int = 0, communication: Any = None) -> None:
+        super().__init__()
 
 
 DistributeConfig = collections.namedtuple(
