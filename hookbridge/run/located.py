@@ -168,6 +168,10 @@ class OwnCode:
         path = file.replace(os.sep, "/")
         return any(f"/{part}" in path for part in OLD_LIBRARIES)
 
+    def is_of_program(self, file: str) -> bool:
+        """Whether the program's author wrote it: it is of no library."""
+        return file in self and not self.is_old_library(file)
+
     def is_inside(self, file: str) -> bool:
         """Whether a file is in the program's folder."""
         return os.path.realpath(file).startswith(self.folder + os.sep)

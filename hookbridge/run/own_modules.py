@@ -78,7 +78,7 @@ class Program:
                 self._party = join(
                     self._launch.guests,
                     self._launch.steps_per_epoch,
-                    self.own.__contains__,
+                    self.own.is_of_program,
                     worlds.has_estimator(self.world),
                 )
 

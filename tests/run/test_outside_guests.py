@@ -156,3 +156,22 @@ def test_dry_run_says_where_they_would_join(
         lines = capsys.readouterr().out.splitlines()[: len(expected)]
         for line, start in zip(lines, expected, strict=True):
             assert line.startswith(f"{file}:{start}"), lines
+
+
+def test_a_passed_training_is_named_by_the_line_of_the_program(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    # A library runs the session; the line is the program's call of the library.
+    (tmp_path / "slim_loop.py").write_text(
+        "import tensorflow as tf\n"
+        "slim = tf.contrib.slim\n"
+        "loss = tf.reduce_sum(tf.square(tf.get_variable('w', [2])))\n"
+        "optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
+        "op = slim.learning.create_train_op(loss, optimizer)\n"
+        "slim.learning.train(op, None, number_of_steps=2)\n"
+    )
+    done = launch_fork(launcher, GUESTS, "slim_loop.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (line,) = told(done)
+    assert "no guest joined `Session.run` in" in line
+    assert "slim_loop.py:6:" in line
