@@ -52,6 +52,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "tf.compat.v1.nn",
     ),
     "saved_model": ("tf.compat.v1.saved_model",),
+    "seq2seq": ("ours.seq2seq",),
     "slim": ("tf_slim",),
     "slim.nets": ("tf_slim.nets",),
     "tfprof": ("ours.profiling",),

@@ -136,7 +136,9 @@ def enter(world: World) -> None:
     import tensorflow as tf
 
     from hookbridge import estimator
+    from hookbridge.run import coordinators
 
+    coordinators.follow()
     if world.v1:
         logger = tf.get_logger()
         level = logger.level

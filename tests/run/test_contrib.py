@@ -16,6 +16,8 @@ CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE` on TensorFlow 1.15.5.
 RECORDED = Path(__file__).with_name("data") / "contrib_areas_1_15.json"
 
+# Written in the same way by seq2seq.py.
+SEQ2SEQ = RECORDED.with_name("contrib_seq2seq_1_15.json")
 # Name of tf.contrib -> its arguments on TensorFlow 1.15.5.
 SIGNATURES = RECORDED.with_name("contrib_signatures_1_15.json")
 
@@ -67,6 +69,17 @@ def areas(tmp_path_factory: pytest.TempPathFactory, launcher: ForkServer) -> Any
 def test_an_area_acts_as_on_1_15(areas: Any, area: str) -> None:
     recorded = json.loads(RECORDED.read_text())[area]
     assert is_close(areas[area], recorded), (areas[area], recorded)
+
+
+@pytest.mark.slow
+def test_decoders_act_as_on_1_15(tmp_path: Path, launcher: ForkServer) -> None:
+    out = tmp_path / "found.json"
+    done = launch_fork(launcher, "seq2seq.py", str(out), cwd=CONTRIB)
+    assert done.returncode == 0, done.stderr
+    found, recorded = json.loads(out.read_text()), json.loads(SEQ2SEQ.read_text())
+    assert found.keys() == recorded.keys()
+    differing = {n: found[n] for n in found if not is_close(found[n], recorded[n])}
+    assert not differing
 
 
 @pytest.mark.slow

@@ -128,7 +128,8 @@ def test_programs_that_run_need_no_person() -> None:
         ("tf.contrib.learn.ModeKeys.TRAIN", True),
         ("tf.contrib.learn.DNNClassifier", False),
         ("tf.contrib.gan", False),
-        ("tf.contrib.seq2seq.BeamSearchDecoder", False),
+        ("tf.contrib.seq2seq.BeamSearchDecoder", True),
+        ("tf.contrib.seq2seq.LuongMonotonicAttention", False),
         ("tf.contrib.estimator.stop_if_no_increase_hook", True),
     ],
 )

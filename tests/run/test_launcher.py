@@ -133,6 +133,25 @@ def test_a_flag_acts_before_the_program_begins(flag: str, tmp_path: Path) -> Non
     assert done.stdout.split() == [keras, str(flag != "--v1")]
 
 
+@pytest.mark.slow
+def test_a_coordinator_ends_with_its_threads(tmp_path: Path) -> None:
+    # Threads that TensorFlow leaves in its C++ code abort a process at its end.
+    (tmp_path / "job.py").write_text(
+        "import atexit, sys, threading\n"
+        "def show():\n"
+        "    print('left', [t.name for t in threading.enumerate() if t.daemon])\n"
+        "atexit.register(show)\n"  # runs last
+        f"sys.path.append({str(PROGRAMS)!r})\n"
+        "import ps_fit\n"
+        "ps_fit.app.run(ps_fit.main)\n"
+    )
+    words = ("--num_epochs=1", "--steps_per_epoch=2")
+    done = launch("job.py", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "epoch 0" in done.stdout
+    assert done.stdout.splitlines()[-1] == "left []"
+
+
 def test_a_program_without_tensorflow_ends_with_its_own_error() -> None:
     done = launch("--v1", "failing.py", "--v2", "--help")
     assert (done.returncode, done.stdout) == (1, "['--v2', '--help']\n")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import math
-import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,19 +22,10 @@ from program_table import PROGRAMS, RECORDED, Program, losses_of
 Done = subprocess.CompletedProcess[str]
 RELATIVE = 1e-5
 AT_A_TIME = 2
-ABORTED = "terminate called without an active exception"
 
 
 def run(program: Program, folder: Path, server: ForkServer) -> Done:
     folder.mkdir()
-    done = start(program, folder, server)
-    # Seen once: a process printed all losses, then aborted with this text at its exit.
-    if done.returncode == -signal.SIGABRT and ABORTED in done.stderr:
-        done = start(program, folder, server)
-    return done
-
-
-def start(program: Program, folder: Path, server: ForkServer) -> Done:
     return launch_fork(
         server,
         *program.command(),

@@ -1,6 +1,6 @@
 """Writes the list of living names of tf.contrib, for `hookbridge doctor`.
 
-    hookbridge run tests/run/write_living_names.py [FILE]
+    hookbridge run --keras=2 tests/run/write_living_names.py [FILE]
 
 FILE has the names of TensorFlow 1.15, `{area: [names]}`. Without FILE, the names of
 the present list are checked again.
