@@ -144,3 +144,15 @@ def test_every_name_of_the_table_is_listed() -> None:
     }
     for name in contrib_names.NAMES:
         assert contrib_names.lives(f"tf.contrib.{name}"), name
+
+
+def test_decoders_are_carried_one_by_one(tmp_path: Path) -> None:
+    file = tmp_path / "decoders.py"
+    names = ("TrainingHelper", "BahdanauMonotonicAttention")
+    lines = [f"tf.contrib.seq2seq.{name}(1)\n" for name in names]
+    file.write_text("import tensorflow as tf\n" + "".join(lines))
+    carried, left = sorted(doctor.diagnose([file], "2.21").found, key=lambda d: d.line)
+    assert carried.migrate == "`hb.contrib.seq2seq.TrainingHelper`"
+    assert (bool(carried.run), carried.person) == (True, "")
+    assert (left.run, left.migrate) == ("", "")
+    assert left.person.startswith("code of your own")
