@@ -39,6 +39,7 @@ PACKAGES = [
     "hookbridge.compat",
     "hookbridge.contrib",
     "hookbridge.contrib.areas",
+    "hookbridge.contrib.areas.seq2seq",
     "hookbridge.data",
     "hookbridge.demo",
     "hookbridge.estimator",

@@ -5,6 +5,8 @@ and the loop), `mechanisms` and `wrapper` (attention), `beams` (beam search). Mo
 attention and `ScheduledOutputTrainingHelper` are not here.
 """
 
+from typing import Any
+
 from hookbridge.contrib.areas.seq2seq.beams import (
     BeamSearchDecoder as BeamSearchDecoder,
 )
@@ -47,8 +49,13 @@ from hookbridge.contrib.areas.seq2seq.mechanisms import (
 from hookbridge.contrib.areas.seq2seq.mechanisms import LuongAttention as LuongAttention
 from hookbridge.contrib.areas.seq2seq.mechanisms import hardmax as hardmax
 from hookbridge.contrib.areas.seq2seq.wrapper import (
-    AttentionWrapper as AttentionWrapper,
-)
-from hookbridge.contrib.areas.seq2seq.wrapper import (
     AttentionWrapperState as AttentionWrapperState,
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "AttentionWrapper":  # see there
+        from hookbridge.contrib.areas.seq2seq import wrapper
+
+        return wrapper.AttentionWrapper
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
