@@ -107,7 +107,8 @@ def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
 
 @pytest.fixture(scope="module")
 def names(launcher: ForkServer) -> Any:
-    done = launch_fork(launcher, "names.py", str(SIGNATURES), str(MEMBERS), cwd=CONTRIB)
+    words = ("--keras=2", "names.py", str(SIGNATURES), str(MEMBERS))
+    done = launch_fork(launcher, *words, cwd=CONTRIB)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
