@@ -14,7 +14,7 @@ from hookbridge.adapters.hooked_loop import states as fit_states
 from hookbridge.adapters.parameter_server import callback as ps
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop import last_step as last_epoch
-from hookbridge.adapters.session_loop import v1_tensorboard
+from hookbridge.adapters.session_loop import on_steps, v1_tensorboard
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.arguments import positive
@@ -31,6 +31,7 @@ def as_hooks(
     learning_rate: Any = None,
     params: Mapping[str, Any] | None = None,
     missing_metric: Literal["refuse", "warn"] = "refuse",
+    hooks_on: Literal["runs", "steps"] = "runs",
 ) -> list[Any]:
     """Makes `SessionRunHook`s of any mix of hooks and callbacks.
 
@@ -73,6 +74,9 @@ def as_hooks(
         for a `ProgbarLogger`.
       missing_metric: what to do about a callback that monitors what the loop does not
         produce: "refuse" it before training, or "warn" and train on, as Keras does.
+      hooks_on: which runs of the session call the hooks of `items`: all "runs", as in
+        TensorFlow, or those that are "steps", as for callbacks. A run that only
+        fetches data then triggers no hook and fetches nothing for one.
 
     Returns:
       A list of hooks, one for each guest, in order; with `epochs` and no callback,
@@ -100,6 +104,7 @@ def as_hooks(
             learning_rate=learning_rate,
             params=params,
             missing_metric=missing_metric,
+            hooks_on=hooks_on,
         ),
     )
 
@@ -112,8 +117,10 @@ def hooks_for(items: Any, config: SessionConfig) -> list[Any]:
     ]
     callbacks = [each for each in listed if _is_callback(each)]
     group = CallbackGroup(dataclasses.replace(config, callbacks=callbacks))
+    steps = on_steps.Steps() if config.hooks_on == "steps" else None
     hooks = [
-        _as_hook(each, group) if isinstance(each, Guest) else each for each in listed
+        _as_hook(each, group, steps) if isinstance(each, Guest) else each
+        for each in listed
     ]
     last_step = config.last_step
     if last_step is not None and not any(_ends(hook, last_step) for hook in hooks):
@@ -123,13 +130,13 @@ def hooks_for(items: Any, config: SessionConfig) -> list[Any]:
     return hooks
 
 
-def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
+def _as_hook(guest: Guest, group: CallbackGroup, steps: on_steps.Steps | None) -> Any:
     """The hook that a session calls for a guest: the guest itself, or one wrapper."""
     if guest.kind == "callback":
         return callback_to_hook.CallbackToHook(guest, group=group)
-    if roles.runs_here(guest.role):
-        return guest.item
-    return skipped.SkippedHook(guest, guest.role)
+    if not roles.runs_here(guest.role):
+        return skipped.SkippedHook(guest, guest.role)
+    return guest.item if steps is None else on_steps.HookOnSteps(guest, steps)
 
 
 def _is_callback(each: Any) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+import wrapt
 
 from hookbridge import lifecycle
 from hookbridge.adapters.guests import kinds, watchers
-from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.record import Guest, Wrapper, record_of
 from hookbridge.patching import InstanceMethods
 from hookbridge.timings import Timings, as_table
@@ -136,7 +136,7 @@ class Profile:
 
     def wrapped(self, wrapper: Wrapper) -> None:
         """See `watchers.Watcher`."""
-        if isinstance(wrapper, ForeignCallback):
+        if isinstance(wrapper, wrapt.ObjectProxy):
             return  # a proxy: calls reach the guest's methods, which it may replace
         if self._follows(wrapper):
             return

@@ -2,6 +2,8 @@
 
 A `tf.train.Checkpoint(model=...)` of an eager model, made outside the loop, saves that
 model. The session trains the variables of its graph, so the guest saves untrained ones.
+All variables of a guest's checkpoints count, and elsewhere in a guest those that look
+like variables of the graph: a guest may hold variables of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from hookbridge.adapters.guests import kinds
 _DEPTH = 8
 _MOST = 5000  # objects to look at; a guest may hold a data set
 _COUNTERS = ("iter", "iteration", "iterations", "global_step")
+_CHECKPOINTS = (tf.train.Checkpoint, tf.train.CheckpointManager)
+_OF_CHECKPOINT = "save_counter"
 
 
 class _Held(NamedTuple):
@@ -57,12 +61,15 @@ class OutsideVariables:
         self._held = [
             _Held(callback, place, variable, _checksum(variable))
             for callback in callbacks
-            for place, variable in _reachable(callback)
+            for place, variable, is_saved in _reachable(callback)
             # This check comes first: to look at a variable that follows the session
             # would count as a use.
             if not follows(variable)
             and _is_eager(variable)
-            and _looks_like(variable, trained)
+            and (
+                (is_saved and _last(variable.name) != _OF_CHECKPOINT)
+                or _looks_like(variable, trained)
+            )
         ]
 
     def warn(self, step: int) -> None:
@@ -106,20 +113,26 @@ def _checksum(variable: Any) -> int:
         return zlib.crc32(variable.numpy().tobytes())
 
 
-def _reachable(callback: Any) -> Iterator[tuple[str, Any]]:
-    """The variables that an object holds, with their places; the nearest first."""
-    todo: list[tuple[str, Any, int]] = [("", callback, 0)]
+def _reachable(callback: Any) -> Iterator[tuple[str, Any, bool]]:
+    """The variables that an object holds, the nearest first.
+
+    With the place of each, and whether it is in a checkpoint of the object's own.
+    """
+    # The checkpoints of Keras's callbacks hold their own counters.
+    is_users = not kinds.stock_name(callback)
+    todo: list[tuple[str, Any, int, bool]] = [("", callback, 0, False)]
     seen: set[int] = set()
-    for place, item, depth in todo:
+    for place, item, depth, is_saved in todo:
         ours = type(item).__module__.partition(".")[0] == "hookbridge"
         # Nothing is read from a live model, not even its class: that would clone it.
         if id(item) in seen or (ours and depth) or isinstance(item, type):
             continue
         seen.add(id(item))
         if isinstance(item, tf.Variable):
-            yield place, item
+            yield place, item, is_saved
         elif depth < _DEPTH and len(todo) < _MOST:
-            todo += [(place + at, part, depth + 1) for at, part in _parts(item)]
+            saves = is_saved or (is_users and isinstance(item, _CHECKPOINTS))
+            todo += [(place + at, part, depth + 1, saves) for at, part in _parts(item)]
 
 
 def _parts(item: Any) -> list[tuple[str, Any]]:

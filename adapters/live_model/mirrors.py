@@ -164,7 +164,7 @@ class Mirrors:
         if session is None:
             raise errors.LiveModelError(
                 f"A callback assigned the weight `{changed[0][0].op.name}` before the "
-                "session exists (in `set_model` or `set_params`). Under hookbridge "
+                "session exists (in `set_model`). Under hookbridge "
                 "weights have values, and can be assigned, from `on_train_begin` on.",
                 see="model in a session",
             )

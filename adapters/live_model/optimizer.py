@@ -246,7 +246,7 @@ def _schedule_class() -> Any:
             self._live = live
 
         def __call__(self, step: Any) -> Any:
-            return self._live.read()
+            return self._live.of_next_step()
 
     return LiveSchedule
 

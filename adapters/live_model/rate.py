@@ -22,10 +22,16 @@ class LiveRate(watched.Keeper):
     the session; a constant or placeholder is overridden by a feed from the next step
     on. What is set before there is a session is kept until then.
 
+    A schedule is read as the callbacks' Keras reads it. In Keras 3 that is the value of
+    the next step, too. In Keras 2 a variable holds the value of the last step; what is
+    assigned to it has no effect, and the next step overwrites it.
+
     Args:
       rate: where it is in the graph.
       session: a function that returns the raw session, or None before there is one.
       touched: takes the rates whose mirrors were used since the last `LiveRates.push`.
+      step: a function that returns the global step, for callbacks of Keras 2; None for
+        others.
 
     Attributes:
       rate: where it is in the graph.
@@ -40,6 +46,7 @@ class LiveRate(watched.Keeper):
         rate: LearningRate,
         session: Callable[[], Any],
         touched: set[LiveRate],
+        step: Callable[[], int] | None = None,
     ) -> None:
         self.rate = rate
         self.feeds: dict[Any, Any] = {}
@@ -56,9 +63,25 @@ class LiveRate(watched.Keeper):
         # What a variable is set to as soon as there is a session, or None.
         self._waiting: Any = None
         self._undo: Callable[[], None] | None = None
+        # The variable of Keras 2 beside a schedule: the step's number, or None.
+        self._step_of_schedule = step if rate.kind == "schedule" else None
+        self._assigned: tuple[int, Any] | None = None
 
     def read(self) -> Any:
-        """The present value as a numpy scalar.
+        """The present value as a numpy scalar, as the callbacks' Keras tells it.
+
+        Raises:
+          errors.LiveModelError: it has no value outside a training step.
+        """
+        if self._step_of_schedule is None or self._session() is None:
+            return self.of_next_step()
+        step = self._step_of_schedule()
+        if self._assigned is not None and self._assigned[0] == step:
+            return self._assigned[1]
+        return self._computed(dict.fromkeys(self.rate.steps, max(step - 1, 0)))
+
+    def of_next_step(self) -> Any:
+        """The value that the next step will use, as a numpy scalar.
 
         Raises:
           errors.LiveModelError: it has no value outside a training step.
@@ -72,8 +95,12 @@ class LiveRate(watched.Keeper):
             return np.asarray(rate.default)
         if session is None:
             return self._before_session()
+        return self._computed({})
+
+    def _computed(self, feeds: dict[Any, Any]) -> Any:
+        rate = self.rate
         try:
-            return np.asarray(session.run(rate.tensor))
+            return np.asarray(self._session().run(rate.tensor, feeds))
         except tf.errors.InvalidArgumentError as e:
             raise errors.LiveModelError(
                 f'The learning rate "{rate.tensor.name}" has no value outside a '
@@ -141,7 +168,12 @@ class LiveRate(watched.Keeper):
             return
         with compat.private("eager_mode")():
             value = self.mirror.numpy()
-        if value != self._known and not (np.isnan(value) and np.isnan(self._known)):
+        if value == self._known or (np.isnan(value) and np.isnan(self._known)):
+            return
+        if self._step_of_schedule is not None:
+            self._assigned = self._step_of_schedule(), value
+            self._known = value
+        else:
             self.set(value)
 
     def set(self, value: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hookbridge import errors
 from hookbridge.adapters.live_model.rate import LiveRate
+from hookbridge.adapters.session_graph import learning_rate
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 
 
@@ -19,6 +20,7 @@ class LiveRates:
     Args:
       found: where they are in the graph.
       session: a function that returns the raw session, or None before there is one.
+      step: see `LiveRate`.
 
     Attributes:
       each: the rates.
@@ -27,11 +29,14 @@ class LiveRates:
     """
 
     def __init__(
-        self, found: Sequence[LearningRate], session: Callable[[], Any]
+        self,
+        found: Sequence[LearningRate],
+        session: Callable[[], Any],
+        step: Callable[[], int] | None = None,
     ) -> None:
         self._session = session
         self.touched: set[LiveRate] = set()
-        self.each = [LiveRate(rate, session, self.touched) for rate in found]
+        self.each = [LiveRate(rate, session, self.touched, step) for rate in found]
         self.feeds = OverriddenRates()
         self._share()
         self._events = 0  # open events: a validation's may be nested in another
@@ -133,6 +138,22 @@ class OverriddenRates(dict[Any, Any]):
     def __init__(self) -> None:
         super().__init__()
         self._stop_last: weakref.WeakMethod[Callable[[], None]] | None = None
+        self._copies: dict[Any, tuple[Any, ...]] = {}
+
+    def feed_dict(self) -> dict[Any, Any]:
+        """The feeds of a step.
+
+        Each rate is fed under all its keys. So a `MonitoredSession` sees that a hook
+        feeds the same rate, by whatever key, and says so as for any two hooks.
+        """
+        feeds: dict[Any, Any] = {}
+        for tensor, value in self.items():
+            if tensor not in self._copies:
+                self._copies[tensor] = learning_rate.copies(tensor)
+            for each in self._copies[tensor]:
+                fed = np.asarray(value, each.dtype.base_dtype.as_numpy_dtype)
+                feeds[each] = feeds[each.name] = fed
+        return feeds
 
     def feed_from(self, stop: Callable[[], None]) -> None:
         """Another run feeds from now on; the last one is told to stop.

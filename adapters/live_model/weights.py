@@ -116,7 +116,7 @@ class LiveWeights:
         if session is None:
             raise errors.LiveModelError(
                 "A callback asked for weights before the session exists (in "
-                "`set_model` or `set_params`). Under hookbridge they can be read from "
+                "`set_model`). Under hookbridge they can be read from "
                 "`on_train_begin` on.",
                 see="model in a session",
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,9 +44,9 @@ class StepFetch:
             fetches = [fetches, [s.tensor for s in others]]
         self.arguments = tf.compat.v1.train.SessionRunArgs(fetches)
 
-    def with_feeds(self, feeds: Mapping[Any, Any]) -> Any:
+    def with_feeds(self, feeds: dict[Any, Any]) -> Any:
         """The `SessionRunArgs` with feeds."""
-        return self.arguments._replace(feed_dict=dict(feeds))
+        return self.arguments._replace(feed_dict=feeds)
 
     def count(self, results: Any) -> int | None:
         """The counter after the step, or None if the step did not fetch it."""

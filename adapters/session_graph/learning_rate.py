@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+import tensorflow as tf
+
 from hookbridge import errors
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import ops as graph_ops
@@ -29,6 +31,7 @@ class LearningRate(NamedTuple):
         from the graph without a run. A run may need a batch: the constant may wait for
         other ops under `control_dependencies` (the usual way to run UPDATE_OPS).
       update: an update op of its optimizer, or None.
+      steps: what a schedule reads of the global step.
     """
 
     tensor: Any
@@ -36,6 +39,7 @@ class LearningRate(NamedTuple):
     variable: Any = None
     default: Any = None
     update: Any = None
+    steps: tuple[Any, ...] = ()
 
 
 def find(graph: Any, given: Any = None) -> list[LearningRate]:
@@ -107,7 +111,34 @@ def classify(tensor: Any, graph: Any) -> LearningRate:
                 )
     if kind in ("Const", "Placeholder", "PlaceholderWithDefault"):
         return LearningRate(origin, "fed", default=_static(origin))
-    return LearningRate(tensor, "schedule")
+    return LearningRate(tensor, "schedule", steps=_reads_of_step(tensor, graph))
+
+
+def _reads_of_step(tensor: Any, graph: Any) -> tuple[Any, ...]:
+    """The tensors through which the global step reaches another tensor."""
+    counter = tf.compat.v1.train.get_global_step(graph)
+    if counter is None:
+        return ()
+    handle = graph_ops.handle_op(counter)
+    uses = [
+        op
+        for op in graph_ops.ancestors([tensor.op])
+        if op.outputs and any(each.op is handle for each in op.inputs)
+    ]
+    reads = {
+        (op if op.type == "ReadVariableOp" else handle).outputs[0].name for op in uses
+    }
+    return tuple(map(graph.get_tensor_by_name, sorted(reads)))
+
+
+def copies(tensor: Any) -> tuple[Any, ...]:
+    """A tensor and those that pass it on: a hook may feed each in its place."""
+    found = [tensor]
+    for each in found:
+        found += [
+            op.outputs[0] for op in each.consumers() if op.type in ("Identity", "Cast")
+        ]
+    return tuple(each for each in found if each.graph.is_feedable(each))
 
 
 def placeholder(rates: Sequence[LearningRate]) -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge.adapters.session_graph import movers as step_movers
 from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.structures import (
@@ -149,6 +151,15 @@ class StepGraph:
             a.type in ("Switch", "RefSwitch", "Enter", "RefEnter")
             for a in graph_ops.ancestors([op])
         )
+
+
+def steps_of(graph: Any) -> StepGraph | None:
+    """The steps of a graph that trains or evaluates; None if it does neither."""
+    eval_steps = graph.get_collection(tf.compat.v1.GraphKeys.EVAL_STEP)
+    if eval_steps:
+        return StepGraph(graph, eval_steps[0])
+    steps = StepGraph(graph, tf.compat.v1.train.get_global_step(graph))
+    return steps if steps.trains else None
 
 
 def _key(fetches: Any) -> Any:

@@ -39,6 +39,7 @@ class SessionConfig:
     learning_rate: Any = None
     params: Any = None
     missing_metric: str = "refuse"
+    hooks_on: str = "runs"
 
     def __post_init__(self) -> None:
         for name in ("steps_per_epoch", "epochs"):
@@ -49,6 +50,11 @@ class SessionConfig:
             raise errors.InvalidArgumentError(
                 f"`missing_metric` is {self.missing_metric!r}; expected 'refuse', or "
                 "'warn' to train on as Keras does."
+            )
+        if self.hooks_on not in ("runs", "steps"):
+            raise errors.InvalidArgumentError(
+                f"`hooks_on` is {self.hooks_on!r}; expected 'runs', or 'steps' to call "
+                "hooks in no other run of the session."
             )
         for key in self.logs:
             if not key or key.startswith("val_"):

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.session_graph import variables
-from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.adapters.session_graph.steps import steps_of
 from hookbridge.adapters.session_loop import checks
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.evaluation import EvaluationRun, PredictionRun
@@ -68,16 +68,12 @@ class CallbackGroup:
         return False
 
     def _new_run(self, graph: Any) -> SessionRun:
-        config, keys = self.config, tf.compat.v1.GraphKeys
-        counter = tf.compat.v1.train.get_global_step(graph)
+        config, counter = self.config, tf.compat.v1.train.get_global_step(graph)
         found = [counter, *variables.all_variables(graph)]
         checks.check_variables(config.callbacks, found)
-        eval_steps = graph.get_collection(keys.EVAL_STEP)
-        if eval_steps:
-            return EvaluationRun(
-                config, graph, counter, StepGraph(graph, eval_steps[0])
-            )
-        steps = StepGraph(graph, counter)
-        if steps.trains:
-            return TrainRun(config, graph, counter, steps)
-        return PredictionRun(config, graph, counter)
+        steps = steps_of(graph)
+        if steps is None:
+            return PredictionRun(config, graph, counter)
+        evaluates = bool(graph.get_collection(tf.compat.v1.GraphKeys.EVAL_STEP))
+        run = EvaluationRun if evaluates else TrainRun
+        return run(config, graph, counter, steps)

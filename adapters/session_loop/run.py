@@ -82,11 +82,17 @@ class SessionRun:
         borrowed = BorrowedCallback(member.called, lender) if lender else None
         with compat.private("eager_mode")():
             member.called.set_model(self.model)
-            member.called.set_params(self.config.params_for(member.record))
         self.model.live_link.push()  # refuses what cannot wait for the session
         if borrowed is not None:
-            borrowed.taken()
             self._borrowed.append(borrowed)
+
+    def _set_params(self) -> None:
+        """`set_params` of all, after `set_model` of all, as in Keras."""
+        with compat.private("eager_mode")():
+            for member in self._active:
+                member.called.set_params(self.config.params_for(member.record))
+        for borrowed in self._borrowed:
+            borrowed.taken()
 
     def stop_lenders(self) -> None:
         """Stops the trainings whose callbacks this evaluation has borrowed."""
@@ -99,10 +105,12 @@ class SessionRun:
     def enter(self, member: Any, session: Any, coord: Any) -> None:
         """`after_create_session` of one member; the last one acts for all."""
         self.session = session
+        if member is self.members[0] and not self.calls:
+            self._set_params()
         if member is self.members[-1]:
             if not self.calls:
                 self._collect_calls()
-            self.model.live_link.push()  # what `set_model` set
+            self.model.live_link.push()  # what `set_model` and `set_params` set
             self.created(coord)
 
     def part_of(self, member: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -232,7 +240,11 @@ class SessionRun:
             clone = Clone(source, weights)
         self.model = LiveModel(
             weights=weights,
-            optimizer=live_optimizer(LiveRates(rates, session), step, flavours),
+            optimizer=live_optimizer(
+                LiveRates(rates, session, None if "keras3" in flavours else step),
+                step,
+                flavours,
+            ),
             counters=LiveCounters(step, flavours),
             clone=clone,
             metrics=metrics,

@@ -84,6 +84,8 @@ class TrainRun(SessionRun):
         self._plain: Step | None = None
         self._batch_begin = self._batch_end = True  # whether any are wanted
         self._without_update = 0  # runs that did not move the global step
+        self._hook_stops = False  # a hook has set `stop_training`, not a callback
+        self._epochs_are_over = False
         self._coord: Any = None
         estimator_stack.collect_saver(graph)
         keeper = state_keeper.of(graph, estimator_stack.checkpoint_dir())
@@ -157,6 +159,7 @@ class TrainRun(SessionRun):
         over = epochs is not None and self._clock.number_of(self.step) >= epochs
         if over or (self.model.stop_training and not early):
             # Nothing is left to do, as when `fit` begins after its last epoch.
+            self._epochs_are_over = over
             coord.request_stop()
 
     def _go_on(self, before: int) -> None:
@@ -210,7 +213,7 @@ class TrainRun(SessionRun):
         self._plain = now if self._adds and not told else None
         if self._feeds:
             rates.check_feeds(self._feeds, run_context.original_args.feed_dict)
-            return self._fetch.with_feeds(self._feeds)
+            return self._fetch.with_feeds(self._feeds.feed_dict())
         return self._fetch.arguments
 
     def _note_feed(self, run_context: Any) -> None:
@@ -254,7 +257,18 @@ class TrainRun(SessionRun):
         self._now = None
         self._state.step_is_over()
 
+    def _note_stop(self) -> None:
+        """A hook ends the run: callbacks read it from the model, as in `fit`."""
+        if not self.model.stop_training:
+            self.model.stop_training = self._hook_stops = True
+
+    @property
+    def _callback_stops(self) -> bool:
+        return bool(self.model.stop_training) and not self._hook_stops
+
     def _finish_step(self, run_context: Any) -> None:
+        if run_context.stop_requested:
+            self._note_stop()
         if self._fed_rate is not None:
             self._note_feed(run_context)
         self._phase = _LOOK
@@ -270,21 +284,23 @@ class TrainRun(SessionRun):
         if over and self._adds is not None:
             self.step = self._counter.confirmed(self.step, run_context)
             over = clock.is_over(self.step)
-        if not over and not self.model.stop_training:
+        if not over and not self._callback_stops:
             self._phase = _FOLLOW
             return
         self.session = run_context.session
         self._end_epoch()
         epochs = self.config.epochs
-        if self.model.stop_training or (
-            over and epochs is not None and clock.number + 1 >= epochs
-        ):
+        if over and epochs is not None and clock.number + 1 >= epochs:
+            self._epochs_are_over = True
+        if self._epochs_are_over or self.model.stop_training:
             run_context.request_stop()
 
     def finish(self) -> None:
         # If the data has ended, the last step began and did not end.
         data_ended = self._phase is _OPEN
-        stopped = self.model.stop_training or data_ended or self._phase is _WAIT
+        stopped = self._callback_stops or data_ended or self._phase is _WAIT
+        if self._coord.should_stop() and not (data_ended or self._epochs_are_over):
+            self._note_stop()  # by a hook that comes after the callbacks
         self._phase = _LOOK
         self._now = None
         if data_ended:

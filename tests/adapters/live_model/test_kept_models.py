@@ -12,7 +12,7 @@ from callback_loops import KERNEL, assert_same, begin, fit, session_loop
 from keras_graph import keras_graph_loop
 
 import hookbridge as hb
-from hookbridge import errors
+from hookbridge import compat, errors
 from hookbridge.adapters.session_graph import variables as session_variables
 
 v1 = tf.compat.v1
@@ -165,8 +165,10 @@ def test_kept_learning_rate(keras: Any, kind: str) -> None:
                 self.rate.assign(self.rate * 0.5)
 
     session_loop([Keeps()], validate=False, rate=rate, epochs=1)
+    # Under a schedule a variable of Keras 2 has the rate of the last step.
+    of_next_step = kind == "schedule" and compat.is_keras3(keras)
     assert read == pytest.approx(
-        [0.1, 0.05, 0.025] if kind == "variable" else [0.05, 0.025, 0.0125]
+        [0.05, 0.025, 0.0125] if of_next_step else [0.1, 0.05, 0.025]
     )
 
 

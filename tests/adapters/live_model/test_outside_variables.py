@@ -46,11 +46,29 @@ def _iterations(keras: Any, folder: Path) -> Any:
     return _holding(keras, {"step": optimizer.iterations})
 
 
+def _count(keras: Any, folder: Path) -> Any:
+    """Saves a count of a model of another shape, as the trainers of TF Models do."""
+    count = tf.Variable(0, dtype=tf.int64, name="examples")
+    checkpoint = tf.train.Checkpoint(count=count)
+    manager = tf.train.CheckpointManager(checkpoint, str(folder), 3, step_counter=count)
+
+    class SimpleCheckpoint(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.checkpoint_manager = manager
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.checkpoint_manager.save(checkpoint_number=count.numpy())
+
+    return SimpleCheckpoint()
+
+
 UNTRAINED: dict[str, Callable[[Any, Path], Any]] = {
     "model": lambda keras, folder: _holding(keras, _own_model(keras)),
     "manager": _manager,
     "closure": _closure,
     "iterations": _iterations,
+    "count": _count,
 }
 
 
@@ -89,15 +107,31 @@ def _follows(keras: Any) -> Any:
     return Follows()
 
 
+def _counts_itself(keras: Any) -> Any:
+    """A checkpoint of what the callback counts itself is right."""
+
+    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.epochs = tf.Variable(0, name="epochs")
+            self.checkpoint = tf.train.Checkpoint(epochs=self.epochs)
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.epochs.assign_add(1)
+
+    return Counts()
+
+
 @pytest.mark.parametrize(
     "make",
     [
         _of_the_session,
         _follows,
+        _counts_itself,
         lambda keras: _holding(keras, tf.Variable(1.0, name="threshold")),
         lambda keras: keras.callbacks.EarlyStopping("loss", restore_best_weights=True),
     ],
-    ids=["of the session", "follows", "another variable", "stock"],
+    ids=["of the session", "follows", "counts itself", "another variable", "stock"],
 )
 def test_what_follows_the_session_or_is_no_model_is_not_told_of(
     keras: Any, make: Any, caplog: pytest.LogCaptureFixture

@@ -1,0 +1,131 @@
+"""What a callback reads from its model, and the order of its set-up, as in `fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from callback_loops import STEPS, fit, session_loop
+
+import hookbridge as hb
+
+v1 = tf.compat.v1
+EVENTS = ("on_train_batch_end", "on_epoch_end", "on_train_end")
+
+
+def stops_after(steps: int) -> Any:
+    return v1.train.StopAtStepHook(num_steps=steps)
+
+
+def flags(keras: Any, seen: list[tuple[str, bool]], events: Any = EVENTS) -> Any:
+    """A callback that notes `model.stop_training` in some events."""
+
+    def noting(event: str) -> Callable[..., None]:
+        return lambda self, *args, **named: seen.append(
+            (event, self.model.stop_training)
+        )
+
+    members = {event: noting(event) for event in events}
+    return type("Flags", (keras.callbacks.Callback,), members)()
+
+
+@pytest.mark.parametrize("events", [EVENTS, EVENTS[1:]], ids=["batches", "epochs"])
+@pytest.mark.parametrize("steps", [1, STEPS, STEPS + 1])
+def test_a_stop_of_a_hook_is_read_by_later_callbacks(
+    steps: int, events: tuple[str, ...], keras: Any
+) -> None:
+    of_fit: list[Any] = []
+    of_session: list[Any] = []
+    guests = [stops_after(steps), flags(keras, of_fit, events)]
+    native = fit(keras, hb.as_callbacks(guests))
+    ours = session_loop([stops_after(steps), flags(keras, of_session, events)])
+    assert ours.steps == native.steps == steps
+    assert of_session == of_fit
+    assert of_fit[-1] == ("on_train_end", True)
+
+
+def test_a_stop_of_a_later_hook_is_read_when_the_run_ends(keras: Any) -> None:
+    seen: list[Any] = []
+    session_loop([flags(keras, seen, EVENTS[1:]), stops_after(STEPS + 1)])
+    assert seen == [
+        ("on_epoch_end", False),
+        ("on_epoch_end", True),
+        ("on_train_end", True),
+    ]
+
+
+def test_the_end_of_the_epochs_is_no_stop(keras: Any) -> None:
+    of_fit: list[Any] = []
+    of_session: list[Any] = []
+    fit(keras, [flags(keras, of_fit)], epochs=2)
+    session_loop([flags(keras, of_session)], epochs=2)
+    assert of_session == of_fit
+    assert not any(flag for _, flag in of_fit)
+
+
+def test_all_get_the_model_before_any_gets_parameters(keras: Any) -> None:
+    class Notes(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+        def __init__(self, name: str, seen: list[tuple[str, str]]) -> None:
+            super().__init__()
+            self._name, self._seen = name, seen
+
+        def set_model(self, model: Any) -> None:
+            super().set_model(model)
+            self._seen.append((self._name, "set_model"))
+
+        def set_params(self, params: Any) -> None:
+            super().set_params(params)
+            self._seen.append((self._name, "set_params"))
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            self._seen.append((self._name, "on_train_begin"))
+
+    of_fit: list[Any] = []
+    of_session: list[Any] = []
+    fit(keras, [Notes("a", of_fit), Notes("b", of_fit)], epochs=1)
+    session_loop([Notes("a", of_session), Notes("b", of_session)], epochs=1)
+    assert [event for _, event in of_fit[:4]] == ["set_model"] * 2 + ["set_params"] * 2
+    assert of_session == of_fit
+
+
+def test_weights_are_there_when_parameters_are_set(keras: Any) -> None:
+    class Reads(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+        def set_params(self, params: Any) -> None:
+            super().set_params(params)
+            shapes.append([w.shape for w in self.model.get_weights()])
+
+    shapes: list[Any] = []
+    fit(keras, [Reads()], epochs=1)
+    session_loop([Reads()], epochs=1)
+    assert shapes[0] == shapes[1]
+
+
+METRICS = ("mse", "mae", "acc", "accuracy", "cosine_similarity", "mape", "auc")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_keras_3_finds_the_mode_of_a_validation_metric(
+    metric: str, keras3: Any
+) -> None:
+    def stopping() -> Any:
+        return keras3.callbacks.EarlyStopping(f"val_{metric}")
+
+    of_fit, of_session = stopping(), stopping()
+    model = keras3.Sequential([keras3.layers.Dense(1, activation="sigmoid")])
+    model.compile("sgd", "mse", metrics=[metric])
+    x = tf.ones((4, 2))
+    y = tf.ones((4, 1))
+    model.fit(x, y, verbose=0, validation_data=(x, y), callbacks=[of_fit])
+    with tf.Graph().as_default():
+        weight = v1.get_variable("weight", initializer=1.0)
+        loss = tf.square(weight, name="loss")
+        step = v1.train.get_or_create_global_step()
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        hooks = hb.as_hooks(
+            of_session, steps_per_epoch=1, epochs=1, validation=lambda: {metric: 0.5}
+        )
+        with v1.train.MonitoredSession(hooks=hooks) as session:
+            session.run(train_op)
+    assert of_session.monitor_op is of_fit.monitor_op is not None
