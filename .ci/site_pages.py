@@ -1,6 +1,7 @@
-"""Adds pages from outside of `docs/` to the site, and adapts the links to them.
+"""Adds pages from outside of `docs/` and the commands' help to the site.
 
-MkDocs calls this file (`hooks` in mkdocs.yml). The same links work in the repository.
+MkDocs calls this file (`hooks` in mkdocs.yml). It adapts links, which work in the
+repository too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
+from hookbridge.cli import command
+
 ROOT = Path(__file__).resolve().parent.parent
 # Page of the site -> file of the repository.
 OUTSIDE = {
@@ -19,6 +22,14 @@ OUTSIDE = {
     "contributing.md": "CONTRIBUTING.md",
 }
 PAGES = {file: page for page, file in OUTSIDE.items()} | {"README.md": "index.md"}
+COMMAND_LINE = """# Command line
+
+`python -m hookbridge` is the same as `hookbridge`. Exit codes: 0 for success, 1 if the
+job itself found something wrong, 2 for bad input, with one line that says which, 130
+after Ctrl-C, 141 if the reader of the output has gone. `cluster` and `run` end with the
+exit code of what they ran, `train` with that of its
+[job](../your-cluster.md#exit-codes).
+"""
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -26,7 +37,19 @@ def on_files(files: Any, config: Any) -> Any:
     for page, file in OUTSIDE.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
+    page = "reference/command-line.md"
+    files.append(File.generated(config, page, content=command_line()))
     return files
+
+
+def command_line() -> str:
+    """The help of each command, as a page in Markdown."""
+    parts = [COMMAND_LINE, f"```text\n{command.usage()}\n```\n"]
+    for name in command.COMMANDS:
+        _, parser = command.parser_of(name)
+        text = parser.format_help().rstrip()
+        parts.append(f"## `hookbridge {name}`\n\n```text\n{text}\n```\n")
+    return "\n".join(parts)
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-import write_command_line
 import yaml
 
 import hookbridge as hb
@@ -234,7 +233,7 @@ def test_the_site_has_every_page() -> None:
     listed = set(re.findall(r"[\w/-]+\.md", str(yaml.safe_load(text)["nav"])))
     pages = {p.relative_to(DOCS).as_posix() for p in DOCS.glob("**/*.md")}
     for_developers = {p for p in pages if p.startswith("decisions/")}
-    assert pages - for_developers - {"trace-scenarios.md"} == listed & pages
+    assert pages - for_developers == listed & pages
 
 
 def test_the_index_names_pages_by_their_titles() -> None:
@@ -242,11 +241,6 @@ def test_the_index_names_pages_by_their_titles() -> None:
     for text, page in re.findall(r"\[([^\]]+)\]\(([\w-]+\.md)\)", index):
         title = (DOCS / page).read_text("utf-8").splitlines()[0]
         assert title == f"# {text}"
-
-
-def test_the_command_line_is_documented_as_it_is() -> None:
-    text = write_command_line.PAGE.read_text("utf-8")
-    assert text == write_command_line.page(), "run tests/helpers/write_command_line.py"
 
 
 def test_the_citation_has_the_version() -> None:

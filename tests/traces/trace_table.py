@@ -1,4 +1,4 @@
-"""The table of the scenarios in `docs/trace-scenarios.md`.
+"""The table of the scenarios in `tests/traces/README.md`.
 
 `python tests/traces/trace_table.py` writes it.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 import classification as c
 from trace_events import RECORDED
 
-PATH = Path(__file__).resolve().parents[2] / "docs" / "trace-scenarios.md"
+PATH = Path(__file__).resolve().parent / "README.md"
 
 _HEAD = """\
 # Recorded scenarios
