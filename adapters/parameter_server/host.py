@@ -23,7 +23,7 @@ from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.live_session.split_program import SplitProgram
-from hookbridge.adapters.parameter_server import cached_reads
+from hookbridge.adapters.parameter_server import cached_reads, empty_epochs
 from hookbridge.adapters.parameter_server.delivery import Delivery, connected_workers
 from hookbridge.adapters.parameter_server.exit import end_with_threads
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
@@ -66,6 +66,7 @@ class ParameterServerHost(Host):
         self._split = RecentlyUsed()
         self._cached = cached_reads.of_model(model)
         self.delivery = Delivery(self._guard, self._load, connected_workers())
+        self._epochs = empty_epochs.skipped(model, self._delivered)
         end_with_threads(model.distribute_strategy)
 
     def attach(self, loop: Any) -> None:
@@ -200,6 +201,10 @@ class ParameterServerHost(Host):
             return None
         self.delivery.last_logs, tapped = found
         return tapped
+
+    def _delivered(self) -> int:
+        self.delivery.flush()
+        return self._scheduled.delivered
 
     def _replay(self, value: StepValue) -> None:
         """Gives the hooks the events of a step that was scheduled earlier."""
@@ -345,6 +350,7 @@ class ParameterServerHost(Host):
     def leave(self) -> None:
         """See `Host`."""
         self._place.leave()
+        self._epochs.remove()
         self._args = ()
         self._scheduled.leave()
         self.delivery.forget()

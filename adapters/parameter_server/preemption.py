@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 
@@ -68,12 +67,3 @@ def wait_for_step(is_ready: Callable[[], bool], poll_secs: float) -> None:
     """
     if not PREEMPTED.wait_until(is_ready, poll_secs):
         raise tf.errors.OutOfRangeError(None, None, "The step was given up.")
-
-
-def patient_join(coordinator: Any) -> Callable[[], None]:
-    """A `ClusterCoordinator.join` that can give up steps, for Keras and hookbridge."""
-
-    def join() -> None:
-        PREEMPTED.wait_until(coordinator.done, JOIN_POLL_SECS)
-
-    return join

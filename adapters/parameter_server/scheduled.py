@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from hookbridge import compat, errors
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
-from hookbridge.adapters.parameter_server.preemption import patient_join
+from hookbridge.adapters.parameter_server.preemption import JOIN_POLL_SECS, PREEMPTED
 from hookbridge.adapters.parameter_server.stops import ClusterFailure
 from hookbridge.adapters.parameter_server.values import StepValue
 from hookbridge.patching import InstanceMethods
@@ -19,6 +19,7 @@ class ScheduledSteps:
 
     Attributes:
       count: the global step when all of them are done.
+      delivered: how many calls of the step have delivered their values.
       is_broken: whether a step failed because of the cluster.
     """
 
@@ -27,12 +28,22 @@ class ScheduledSteps:
         self._coordinator = model._cluster_coordinator
         self._eager_mode = compat.private("eager_mode")
         self._results_known = False  # whether metrics were computed here before
+        self._first_error: BaseException | None = None
         self.count = 0
+        self.delivered = 0
         self.is_broken = False
         # A step that hangs must not hold up a process that was asked to end.
-        join = patient_join(self._coordinator)
-        self._join = InstanceMethods(self._coordinator, {"join": join})
+        self._join = InstanceMethods(self._coordinator, {"join": self._patient_join})
         self._join.install()
+
+    def _patient_join(self) -> None:
+        """The coordinator's `join`, for Keras too: gives up steps that hang."""
+        try:
+            PREEMPTED.wait_until(self._coordinator.done, JOIN_POLL_SECS)
+        except Exception as e:
+            if not isinstance(e, tf.errors.CancelledError):
+                self._first_error = self._first_error or e
+            raise
 
     def wait(self) -> None:
         """Waits until no step is in flight.
@@ -50,11 +61,14 @@ class ScheduledSteps:
         if isinstance(error, (errors.HookBridgeError, ClusterFailure)):
             return error
         if isinstance(error, tf.errors.CancelledError):
-            # Another step failed first; its error tells the reason.
+            # Another step failed first; its error tells the reason. The coordinator
+            # raises it once, maybe in a call of Keras.
             try:
                 self._coordinator.join()
             except Exception as first:
                 error = first
+            error = self._first_error or error
+        self._first_error = self._first_error or error
         if isinstance(error, END_OF_DATA):
             return error
         self.is_broken = True
@@ -66,6 +80,9 @@ class ScheduledSteps:
         Raises:
           Exception: what `failure` makes of another error of the step.
         """
+        if value.is_lost:
+            return None
+        is_new = not value.is_loaded
         try:
             with self._eager_mode():  # hooks run under a graph
                 found = value.load()
@@ -73,8 +90,10 @@ class ScheduledSteps:
             failure = self.failure(e)
             if not isinstance(failure, END_OF_DATA):
                 raise failure from e
+            value.is_lost = True
             self.count -= value.steps
             return None
+        self.delivered += is_new
         if not self._results_known:
             self._results_known = True
             with self._eager_mode():

@@ -122,12 +122,20 @@ class StepValue:
         self._layout = layout
         self.steps = steps
         self.is_counted = False  # whether the global step counts it
+        self.is_lost = False  # whether it was given up, or its data had ended
         self._loaded: tuple[Any, dict[str, Any]] | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the values are known."""
+        return self._loaded is not None
 
     @property
     def is_ready(self) -> bool:
         """Whether `load` would return, or raise, at once."""
-        return self._loaded is not None or compat.remote_value_is_ready(self._remote)
+        return (
+            self.is_lost or self.is_loaded or compat.remote_value_is_ready(self._remote)
+        )
 
     def load(self) -> tuple[Any, dict[str, Any]]:
         """Waits for the step: `(logs, {key of a tensor of the step: value})`.

@@ -161,6 +161,28 @@ class Job:
         self.fit(made, [timed], epochs=1, steps_per_epoch=60)
         note("timed saves")
 
+    def ends_of_data(self) -> None:
+        """Fits whose data end in the middle, with steps in flight."""
+        for number in range(4):
+            folder = FOLDER / f"ended {number}"
+            log = Recorder()
+            saver = v1.train.CheckpointSaverHook(str(folder), save_steps=1000)
+            data = keras.utils.experimental.DatasetCreator(
+                lambda context: batches(context).take(9)
+            )
+            made, error = self.model(square_output, 0.0), ""
+            try:
+                made.fit(
+                    data,
+                    epochs=9,
+                    steps_per_epoch=4,
+                    verbose=0,
+                    callbacks=hb.as_callbacks([*guests(log), saver]),
+                )
+            except Exception as e:
+                error = type(e).__name__
+            note(f"ended {number}", log=log.events, error=error)
+
     def several_steps(self) -> None:
         made, log = self.model(square_output, 0.0, steps_per_execution=3), Recorder()
         self.fit(made, guests(log), epochs=1)
@@ -244,6 +266,7 @@ def main() -> None:
     job.rates()
     job.native_hooks()
     stock_callbacks(job)
+    job.ends_of_data()
     job.several_steps()
     job.inner_fit()
     job.errors()

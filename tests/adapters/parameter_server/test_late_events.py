@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,26 @@ def test_validation_batches_come_before_their_end(events: Processes) -> None:
 def test_the_step_is_not_traced_again_after_a_validation(events: Processes) -> None:
     first, *later = events.note("validation")["traces"]
     assert later == [first] * (EPOCHS - 1)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_data_that_end_in_the_middle_end_the_fit(
+    events: Processes, number: int
+) -> None:
+    ended = events.note(f"ended {number}")
+    assert ended["error"] in ("", "OutOfRangeError")  # as in a `fit` without guests
+    delivered = [e for e in ended["log"] if e[:2] == ["first", "on_train_batch_end"]]
+    assert 9 <= len(delivered) <= 18  # each worker has 9 batches
+    path = tf.train.latest_checkpoint(str(events.folder / f"ended {number}"))
+    step = tf.train.load_checkpoint(path).get_tensor("global_step")
+    assert path.endswith(f"-{step}")
+    if not ended["error"]:
+        assert step == len(delivered)
+    # An epoch whose steps were not delivered has no end.
+    first = [e[1] for e in ended["log"] if e[0] == "first"]
+    assert first.count("on_epoch_end") <= len(delivered) // 4 + 1
+    for before, event in itertools.pairwise(first):
+        assert (before, event) != ("on_epoch_begin", "on_epoch_end")
 
 
 def test_several_steps_in_one_execution(events: Processes) -> None:

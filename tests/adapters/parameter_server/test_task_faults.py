@@ -155,7 +155,9 @@ def test_sigterm_saves_although_a_worker_stands_still(
         assert job.note("fitted")
     path = tf.train.latest_checkpoint(str(tmp_path / "saved"))
     assert path.endswith(f"-{step}")
-    bias = tf.train.load_checkpoint(path).get_tensor("out/bias")[0]
+    reader = tf.train.load_checkpoint(path)
+    assert reader.get_tensor("global_step") == step
+    bias = reader.get_tensor("out/bias")[0]
     # The chief did not wait for the two workers: each may have made one more update,
     # which the global step does not count.
     assert bias / -RATE - step in (0, 1, 2)
