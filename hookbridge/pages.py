@@ -20,6 +20,7 @@ PAGES = {
     "hook in fit": "docs/hook-support.md#why-a-hook-is-refused",
     "hook made of tensors": "docs/graph-fit.md#hooks-whose-constructor-takes-tensors",
     "live session": "docs/hook-support.md#what-to-know",
+    "own loops": "docs/own-loops.md",
     "logs in a session": "docs/callbacks-in-sessions.md#what-it-finds-in-logs",
     "model definition file": "docs/examples.md",
     "model in a session": "docs/callbacks-in-sessions.md#what-selfmodel-is",

@@ -54,6 +54,12 @@ def _strategy() -> Any:
     return tf.distribute.ParameterServerStrategy
 
 
+def _tf_function() -> Any:
+    import tensorflow as tf
+
+    return tf.function(abs)
+
+
 def _operation() -> Any:
     import tensorflow as tf
 
@@ -147,6 +153,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
     "SessionRunContext": lambda _: _v1().train.SessionRunContext(None, None),
     "Session": lambda _: _session(),
     "Operation": lambda _: _operation(),
+    "tf.function": lambda _: _tf_function(),
     "Graph": lambda _: _operation().graph,
     "graph variable": lambda _: _graph_variable(),
     "ParameterServerStrategy": lambda _: _strategy(),

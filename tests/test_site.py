@@ -40,6 +40,7 @@ EXTENSION_POINTS: dict[str, tuple[str, ...]] = {
     "hookbridge.in_begin": ("make",),
     "hookbridge.loops.CallableSessionHook": (),
     "hookbridge.loops.GroupStopHook": (),
+    "hookbridge.loops.OwnLoop": (),
     "hookbridge.loops.TowerLoop": ("model_fn", "optimizer", "learning_rate"),
     "hookbridge.loops.TowerLoop.train": ("input_fn", "validation_fn"),
     "hookbridge.loops.parameter_server_strategy": ("variable_partitioner",),

@@ -23,11 +23,21 @@ v1 = tf.compat.v1
 
 
 class FitHost(Host):
-    """One `fit`, `evaluate` or `predict` in one process."""
+    """One `fit`, `evaluate` or `predict` in one process, or a loop of the user's own.
 
-    def __init__(self, model: Any) -> None:
+    Args:
+      model: the Keras model.
+      place: makes the place in the native loop, as `Placement`.
+
+    Attributes:
+      place: the place in the native loop.
+    """
+
+    def __init__(self, model: Any, place: Callable[..., Any] = Placement) -> None:
         self._live = Live(model, self._make_session)
         super().__init__(model, self._live)
+        self._place_of = place
+        self.place: Any = None
         self._args: tuple[Any, ...] = ()
         self._outputs: Any = None
         self._has_outputs = False
@@ -38,23 +48,25 @@ class FitHost(Host):
     def attach(self, loop: Any) -> None:
         """See `Host`."""
         super().attach(loop)
-        self._place = Placement(self.model, loop, self._make_step)
-        self._place.install()
+        self.place = self._place_of(self.model, loop, self._make_step)
+        self.place.install()
 
     @property
     def native_step(self) -> Any:  # type: ignore[override]
         """See `Host`."""
-        return self._place.step
+        return self.place.step
 
-    def _make_step(self, mode: Mode, make: Callable[..., Any]) -> Any:
-        earlier = getattr(self.model, mode.function)
+    def _make_step(
+        self, mode: Mode, make: Callable[..., Any], owner: Any = None
+    ) -> Any:
+        earlier = getattr(self.model if owner is None else owner, mode.function)
         if isinstance(earlier, KeptFunction):
             return earlier.step
         hooks = self.loop.hooks
         names = likely.tensor_names(hooks)
         if mode is not PREDICT and any(map(likely.may_fetch_loss, hooks)):
             names |= {"loss:0"}
-        return StepFunction(self.model, mode, make, names)
+        return StepFunction(self.model, mode, make, names, owner)
 
     def _make_session(self, live: Live) -> LiveSession:
         assert live.global_step is not None
@@ -63,7 +75,7 @@ class FitHost(Host):
             live.global_step,
             self._run_step,
             live.last_values,
-            self._place.step.functions,
+            self.place.step.functions,
         )
 
     # -- steps -----------------------------------------------------------------------
@@ -78,13 +90,13 @@ class FitHost(Host):
 
     def open(self) -> int:
         """See `Host`."""
-        self._place.step.discover(*self._args)
+        self.place.step.discover(*self._args)
         steps = getattr(self.model, "_steps_per_execution", None)
         if steps is None:
             steps = getattr(self.model, "steps_per_execution", 1)
         several = live_variables.as_int(1 if steps is None else steps) > 1
-        self._counts = several and self._place.mode is TRAIN
-        return self._live.open(self._place.step.names)
+        self._counts = several and self.place.mode is TRAIN
+        return self._live.open(self.place.step.names)
 
     def run(self, monitored: Any) -> Any:
         """See `Host`."""
@@ -94,7 +106,7 @@ class FitHost(Host):
         return outputs
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        live, step = self._live, self._place.step
+        live, step = self._live, self.place.step
         assert live.global_step is not None
         into_step = live.into_step(program) if program.feeds else NO_FEEDS
         with live.outside.as_default(), live.eager_mode():
@@ -109,7 +121,7 @@ class FitHost(Host):
                 raise
             if self._counts:
                 live.global_step.add(step.steps_made - before)
-            elif self._place.mode is TRAIN:
+            elif self.place.mode is TRAIN:
                 live.global_step.add(1)
         live.note(values)
         self._outputs = outputs
@@ -119,37 +131,34 @@ class FitHost(Host):
 
     def stop(self) -> None:
         """See `Host`."""
-        mode = self._place.mode
+        mode = self.place.mode
         assert mode is not None
         if mode is TRAIN or hasattr(self.model, mode.stop):
             setattr(self.model, mode.stop, True)
         self._is_stopped = mode is not TRAIN
 
     def stopped_by(self, error: BaseException) -> Any:
-        """See `Host`; otherwise Keras would end the epoch only."""
+        """See `Host`."""
         outputs, self._outputs = self._outputs, None
         if outputs is not None:
             return outputs  # `after_run` raised: the step has been made
-        if not self._has_outputs and self._place.mode is not PREDICT:
-            # Without logs, Keras 2 blames the input pipeline.
-            return self.model.get_metrics_result()
-        raise error
+        return self.place.without_step(error, is_first=not self._has_outputs)
 
     # -- the model -------------------------------------------------------------------
 
     def step_aside(self) -> None:
         """See `Host`."""
         self._live.remember()
-        self._place.step_aside()
+        self.place.step_aside()
 
     def come_back(self) -> None:
         """See `Host`."""
         self._live.recall()
-        self._place.come_back()
+        self.place.come_back()
 
     def leave(self) -> None:
         """See `Host`."""
-        self._place.leave()
+        self.place.leave()
         # An iterator that is left to the garbage collector can hold the process up
         # for a minute (docs/decisions/0005-iterators-die-young.md).
         self._args = ()

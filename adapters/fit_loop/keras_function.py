@@ -33,10 +33,10 @@ class SameIterator:
         return len(args) == 1 and self._iterator() is args[0]
 
     def __call__(self, *args: Any) -> Any:
-        (iterator,) = args
-        if self._iterator() is not iterator:
+        iterator = args[0] if len(args) == 1 else None
+        if iterator is None or self._iterator() is not iterator:
             if not isinstance(iterator, _ITERATORS):
-                return self._function(iterator)
+                return self._function(*args)
             self._concrete = self._function.get_concrete_function(iterator)
             self._iterator = weakref.ref(iterator)
         return self._concrete(iterator)

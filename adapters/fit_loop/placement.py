@@ -7,7 +7,7 @@ from typing import Any
 
 from hookbridge import patching
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
-from hookbridge.adapters.hooked_loop.modes import MODES, Mode
+from hookbridge.adapters.hooked_loop.modes import MODES, PREDICT, Mode
 
 # Makes a loop's step with Keras's own `make`; returns None to take no part.
 MakeStep = Callable[[Mode, Callable[..., Any]], Any]
@@ -80,6 +80,18 @@ class Placement:
         self.step = self._make_step(mode, self._makers[mode])
         if self.step is not None:
             setattr(self._model, mode.function, self._loop.call)
+
+    def without_step(self, error: BaseException, *, is_first: bool) -> Any:
+        """What Keras gets where a hook's error has ended the loop before its step.
+
+        Args:
+          error: the hook's error; Keras would end the epoch only.
+          is_first: whether no step was made before.
+        """
+        if is_first and self.mode is not PREDICT:
+            # Without logs, Keras 2 blames the input pipeline.
+            return self._model.get_metrics_result()
+        raise error
 
     def step_aside(self) -> None:
         """Leaves the model to a loop inside this one."""

@@ -42,6 +42,8 @@ class Spies:
         self.feeds: Mapping[str, Any] = {}
         # Replicas are traced in threads of their own.
         self._local = threading.local()
+        # What a step notes that calls `strategy.run` itself: its first replica's.
+        self._of_replicas: dict[str, Any] | None = None
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[dict[str, Any]]:
@@ -50,17 +52,20 @@ class Spies:
         noted: dict[str, Any] = {}
         local.noted = noted
         local.compiled_loss = local.scale = None
+        self._of_replicas = noted
         try:
             yield noted
         finally:
             del local.noted
+            self._of_replicas = None
         if local.compiled_loss is not None:
             # A `compute_loss` of the user may return more than the compiled losses.
             noted.setdefault("loss", local.compiled_loss)
 
     def scale_of(self, key: str) -> Any:
         """The loss scale in the gradient `key` of the last watched step, or None."""
-        return self._local.scale if key.startswith(GRADIENTS) else None
+        is_gradient = key.startswith(GRADIENTS)
+        return getattr(self._local, "scale", None) if is_gradient else None
 
     @contextlib.contextmanager
     def installed(self, is_eager: bool) -> Iterator[None]:
@@ -146,9 +151,19 @@ class Spies:
         return patching.patched(inner, _learning_rate=rate)
 
     def _note(self, key: str, tensor: Any) -> None:
-        noted = getattr(self._local, "noted", None)
+        noted = self._noted()
         if noted is not None:
             noted.setdefault(key, tensor)
+
+    def _noted(self) -> dict[str, Any] | None:
+        """Where this thread notes tensors; None if nobody watches its replica."""
+        own: dict[str, Any] | None = getattr(self._local, "noted", None)
+        if own is not None or self._of_replicas is None:
+            return own
+        context = tf.distribute.get_replica_context()
+        replica = context.replica_id_in_sync_group if context else 0
+        number = tf.get_static_value(replica) if tf.is_tensor(replica) else replica
+        return self._of_replicas if not number else None
 
     def _compiled_loss(self, losses: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         loss = losses(*args, **kwargs)
@@ -157,7 +172,7 @@ class Spies:
         return loss
 
     def _note_gradients(self, pairs: Sequence[tuple[Any, Any]], optimizer: Any) -> None:
-        if not hasattr(self._local, "noted"):
+        if self._noted() is None:
             return
         for gradient, variable in pairs:
             if isinstance(gradient, (tf.Tensor, tf.IndexedSlices)):

@@ -61,6 +61,7 @@ class StepFunction:
       make: Keras's own bound `make_<mode>_function`.
       likely: names of the step tensors that hooks are likely to fetch. The first trace
         returns those that exist; it serves all variants that need no others.
+      owner: the object that has the step and its function: by default the model.
 
     Attributes:
       names: the catalogue of the step, which the first trace fills.
@@ -69,9 +70,15 @@ class StepFunction:
     """
 
     def __init__(
-        self, model: Any, mode: Mode, make: Any, likely: frozenset[str] = frozenset()
+        self,
+        model: Any,
+        mode: Mode,
+        make: Any,
+        likely: frozenset[str] = frozenset(),
+        owner: Any = None,
     ) -> None:
         self._model = model
+        self._owner = model if owner is None else owner
         self._mode = mode
         self._make = make
         # These keys must be known before the trace: replicas sum the loss, and spies
@@ -79,7 +86,7 @@ class StepFunction:
         keys = {name.split(":")[0] for name in likely if name.startswith(_BY_KEY)}
         self._keys = frozenset(keys)
         self._hints = tuple(n for n in sorted(likely) if not n.startswith(_BY_KEY))
-        self._step = getattr(model, mode.step)
+        self._step = getattr(self._owner, mode.step)
         self._counter = _counter() if mode is TRAIN and _needs_counter(model) else None
         self.functions = RecentlyUsed()
         self._begin_anew()
@@ -101,8 +108,9 @@ class StepFunction:
         tap = StepTap(
             self._model, self._mode, self._step, sorted(keys), self.names, hints
         )
+        tap.owner = self._owner
         tap.counter = self._counter
-        made = tapped_function(self._model, self._mode, self._make, tap, is_filed)
+        made = tapped_function(self._owner, self._mode, self._make, tap, is_filed)
         return TappedFunction(self._model, made, tap)
 
     def _returning(self, keys: frozenset[str]) -> TappedFunction:
@@ -140,9 +148,9 @@ class StepFunction:
         """
         specs = tf.nest.map_structure(tf.type_spec_from_value, args)
         if self._specs is not None and self._specs != specs:
-            in_its_place = getattr(self._model, self._mode.function)
+            in_its_place = getattr(self._owner, self._mode.function)
             self._begin_anew()  # the catalogue has shapes of other data
-            setattr(self._model, self._mode.function, in_its_place)
+            setattr(self._owner, self._mode.function, in_its_place)
         self._specs = specs
         first = self._first
         if first.inner is None:
@@ -197,6 +205,8 @@ class StepFunction:
 
     def _is_output(self, key: str) -> bool:
         """Whether Keras's function returns the tensor anyway."""
+        if self._owner is not self._model:
+            return False
         if key.startswith(OUTPUTS):
             return True
         is_one = self._model.distribute_strategy.num_replicas_in_sync == 1

@@ -29,7 +29,7 @@ Variant = Callable[[Any, Any], tuple[Any, list[Any], dict[str, Any]]]
 
 
 def tapped_function(
-    model: Any,
+    owner: Any,
     mode: Mode,
     make: Callable[..., Any],
     tap: StepTap,
@@ -38,7 +38,7 @@ def tapped_function(
     """A new Keras function whose step is `tap`.
 
     Args:
-      model: the Keras model.
+      owner: the object that has the step and its function: the Keras model.
       mode: which of its loops.
       make: Keras's own bound `make_<mode>_function`.
       tap: what Keras calls as the step.
@@ -46,15 +46,15 @@ def tapped_function(
         its loop and TensorBoard.
     """
     filed = {
-        name: getattr(model, name)
+        name: getattr(owner, name)
         for name in (mode.function, f"{mode.name}_tf_function")
-        if hasattr(model, name)
+        if hasattr(owner, name)
     }
-    with patching.patched(model, **{mode.step: tap}):
+    with patching.patched(owner, **{mode.step: tap}):
         made = make(force=True)
-    function = getattr(model, mode.function) if made is None else made
+    function = getattr(owner, mode.function) if made is None else made
     for name, value in () if is_filed else filed.items():
-        setattr(model, name, value)
+        setattr(owner, name, value)
     return function
 
 

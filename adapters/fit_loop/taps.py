@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import patching
+from hookbridge import errors, patching
 from hookbridge.adapters.fit_loop.eager_step import OUTPUT, output_names
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
@@ -38,6 +38,7 @@ class StepTap:
       hints: names of further tensors to take out if the step has them.
 
     Attributes:
+      owner: the object whose step method this replaces: by default the model.
       counter: a variable that counts the steps made, or None.
       hinted: the keys of the hinted tensors that the traced step has.
     """
@@ -51,7 +52,7 @@ class StepTap:
         names: StepNames,
         hints: Iterable[str] = (),
     ) -> None:
-        self._model = model
+        self._model = self.owner = model
         self._mode = mode
         self._step = step
         self._keys = tuple(keys)
@@ -75,7 +76,7 @@ class StepTap:
     def tracing(self) -> Iterator[None]:
         """Puts the tap on the model: in this context Keras may trace the step."""
         with (
-            patching.patched(self._model, **{self._mode.step: self}),
+            patching.patched(self.owner, **{self._mode.step: self}),
             self._spies.installed(self._names.is_eager),
         ):
             self._is_tracing = True
@@ -91,15 +92,17 @@ class StepTap:
         with self._spies.watching() as noted:
             outputs = self._step(*args, **kwargs)
         short: dict[str, Any] = {}
+        named = outputs
+        if self.owner is not self._model:  # a step of the user's own
+            named = self.owner.named(outputs)
+            noted = {k: t for k, t in noted.items() if _is_of_this_function(t)}
         if self._mode is PREDICT:
             outs = named_outputs(outputs, output_names(self._model))
             loop_keys = {name: f"{OUTPUTS}{name}" for name in outs}
             short.update({loop_keys[name]: tensor for name, tensor in outs.items()})
         else:
-            if isinstance(outputs, Mapping):
-                short.update(
-                    {k: v for k, v in outputs.items() if tf.is_tensor(v) and k}
-                )
+            if isinstance(named, Mapping):
+                short.update({k: v for k, v in named.items() if tf.is_tensor(v) and k})
             loop_keys = {k: k for k in short}
             if "loss" in noted:
                 loop_keys = {"loss": "loss", **loop_keys}
@@ -207,7 +210,15 @@ def values_of(
         for name, value in named_outputs(outputs, names).items():
             found[f"{OUTPUTS}{name}"] = value
             found.setdefault(name, value)
-    return {name: found[key] for name, key in tapped.items()}
+    try:
+        return {name: found[key] for name, key in tapped.items()}
+    except KeyError as e:
+        raise errors.LiveSessionError(
+            f"A hook fetches `{e.args[0]}`, which the step has computed where nobody "
+            "sees it: it runs eagerly, and a `tf.function` in it keeps its tensors. "
+            "Return the value from the step, or make the step itself a `tf.function`.",
+            see="own loops",
+        ) from e
 
 
 def named_outputs(outputs: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -230,6 +241,14 @@ def split(result: Any) -> tuple[Any, dict[str, Any]]:
     if isinstance(result, Mapping) and _TAPPED in result:
         return result[_OUTPUTS], dict(result[_TAPPED])
     return result, {}
+
+
+def _is_of_this_function(tensor: Any) -> bool:
+    """Whether the function that runs or is traced now can return a tensor."""
+    tensor = tensor.values if isinstance(tensor, tf.IndexedSlices) else tensor
+    if tf.executing_eagerly():
+        return hasattr(tensor, "numpy")
+    return getattr(tensor, "graph", None) is tf.compat.v1.get_default_graph()
 
 
 def _is_first(replica: Any) -> bool:

@@ -52,6 +52,7 @@ class HookedLoop:
         self.is_in_loop = inner_loops.is_running(host.model)
         self._monitored: Any = None
         self._ended = 0
+        self._is_making = False
         _INNERMOST.take(host.model, self)
         names = inner_loops.STARTERS
         self._starters = InstanceMethods(
@@ -213,12 +214,21 @@ class HookedLoop:
             is_own = (
                 self.host.mode is None and not is_running
             ) or compat.is_called_from("graph_fit_generator")
-            if self.is_over or is_own:
+            if self.is_over or self._is_making or is_own:
                 return original(*args, **kwargs)
             with self._aside():
                 return original(*args, **kwargs)
 
         return start
+
+    @contextlib.contextmanager
+    def making_step(self) -> Iterator[None]:
+        """A context in which the model's own loops are the step, not loops inside."""
+        self._is_making, before = True, self._is_making
+        try:
+            yield
+        finally:
+            self._is_making = before
 
     @contextlib.contextmanager
     def _aside(self) -> Iterator[None]:

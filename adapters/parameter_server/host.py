@@ -286,12 +286,9 @@ class ParameterServerHost(Host):
     def stopped_by(self, error: BaseException) -> Any:
         """See `Host`."""
         outputs = self._take_outputs()
-        if outputs is None and not self._has_outputs:
-            # Without logs, Keras 2 blames the input pipeline.
-            return self.model.get_metrics_result()
-        if outputs is None:
-            raise error
-        return outputs
+        if outputs is not None:
+            return outputs
+        return self._place.without_step(error, is_first=not self._has_outputs)
 
     def _tell_lost(self, error: BaseException) -> bool:
         """Notes an error that a hook raised; returns whether it is the cluster's."""

@@ -56,6 +56,7 @@ ATTRIBUTES = (
         _id="the order in which the operations of a graph were made",
         _update_input="to give a step the value that a hook feeds",
     ),
+    *_rows("tf.function", _clone="a step with guests has the user's own options"),
     *_rows("Graph", _unsafe_unfinalize="Keras adds to its graph between steps"),
     *_rows(
         "graph variable",

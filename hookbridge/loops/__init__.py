@@ -6,8 +6,8 @@
 
 The names are looked up on first use: importing this does not import TensorFlow.
 
-Reading order: `tower_loop` and `towers`; then `clusters`, `group_stop`, `tasks`;
-`sessions`.
+Reading order: `tower_loop` and `towers`; `own_loop` and `own_logs`; then `clusters`,
+`group_stop`, `tasks`; `sessions`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         checkpoints_until_stop as checkpoints_until_stop,
     )
     from hookbridge.loops.group_stop.hook import GroupStopHook as GroupStopHook
+    from hookbridge.loops.own_loop import OwnLoop as OwnLoop
     from hookbridge.loops.sessions.callable_session import (
         CallableSessionHook as CallableSessionHook,
     )
@@ -49,6 +50,7 @@ _WHERE = {
     "ClusterConfig": "hookbridge.cluster",
     "GroupStopHook": "hookbridge.loops.group_stop.hook",
     "LocalCluster": "hookbridge.loops.tasks.local_cluster",
+    "OwnLoop": "hookbridge.loops.own_loop",
     "SessionCluster": "hookbridge.loops.clusters.session_cluster",
     "TowerLoop": "hookbridge.loops.tower_loop",
     "TowerSpec": "hookbridge.loops.towers.spec",

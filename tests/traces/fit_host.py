@@ -16,6 +16,7 @@ import tensorflow as tf
 from trace_events import Event
 from trace_loop import Ops, SessionHost, T, Trace
 
+import hookbridge as hb
 from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.live_session.session import LiveSession
 
@@ -162,11 +163,26 @@ class FitTrace(Trace):
             data = np.ones([count, 1]), np.arange(count).reshape([count, 1])
             more = {"batch_size": 1, "shuffle": False}
         hooks = [_Late(self._builds), *make()] if self._builds else make()
-        callbacks = [HookToCallback(hook) for hook in hooks]
         try:
-            self._model.fit(*data, **more, callbacks=callbacks, verbose=0)
+            self.train(data, more, hooks)
         except BaseException as e:
             self.note("ESCAPED", **self.exception(e))
+
+    def train(self, data: Any, more: dict[str, Any], hooks: list[Any]) -> None:
+        """Trains on `data` with the hooks; `more` is for `fit`."""
+        callbacks = [HookToCallback(hook) for hook in hooks]
+        self._model.fit(*data, **more, callbacks=callbacks, verbose=0)
+
+
+class OwnTrace(FitTrace):
+    """One run of one scenario in a training loop of the user's own."""
+
+    def train(self, data: Any, more: dict[str, Any], hooks: list[Any]) -> None:
+        model, iterator = self._model, iter(data[0])
+        train_step = tf.function(lambda batches: model.train_step(next(batches)))
+        with hb.loops.OwnLoop(hooks, model=model) as loop:
+            for _ in range(more.get("steps_per_epoch", 100)):
+                loop.step(train_step, iterator)
 
 
 def _batches(count: int) -> Any:

@@ -106,7 +106,7 @@ def test_the_step_is_not_traced_again_after_a_validation(events: Processes) -> N
     assert later == [first] * (EPOCHS - 1)
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(2))
 def test_data_that_end_in_the_middle_end_the_fit(
     events: Processes, number: int
 ) -> None:

@@ -1,0 +1,322 @@
+"""Guests in a training loop of the user's own: the same as in `fit`, and its ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import hook_hosts as hosts
+import numpy as np
+import pytest
+import tensorflow as tf
+from fork_server import ForkServer
+from own_training import batches, in_fit, in_own_loop, loss_of, train_step_of
+
+import hookbridge as hb
+from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
+
+v1: Any = tf.compat.v1
+train: Any = v1.train
+
+
+class Fetching(train.SessionRunHook):  # type: ignore[misc]
+    """Fetches what a step has, and notes it."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = (*names, "loss:0", "hidden/Relu:0", "global_step:0")
+        self.seen: list[Any] = []
+
+    def before_run(self, run_context: Any) -> Any:
+        return train.SessionRunArgs(list(self.names))
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.seen.append([np.asarray(value) for value in run_values.results])
+
+
+class Ending(train.SessionRunHook):  # type: ignore[misc]
+    """Ends the loop in its third step, in one of the ways that a hook has."""
+
+    def __init__(self, way: str) -> None:
+        self._way, self.runs, self.ended = way, 0, False
+
+    def before_run(self, run_context: Any) -> None:
+        if self._way == "before" and self.runs == 2:
+            raise StopIteration
+        self.runs += 1
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        if self.runs == 3 and self._way == "after":
+            raise tf.errors.OutOfRangeError(None, None, "enough")
+        if self.runs == 3 and self._way == "request":
+            run_context.request_stop()
+        if self.runs == 3 and self._way == "error":
+            raise ValueError("mine")
+
+    def end(self, session: Any) -> None:
+        self.ended = True
+
+
+def test_the_events_are_those_of_fit(keras: Any) -> None:
+    stories = []
+    for run in (in_fit, in_own_loop):
+        log = EventLog()
+        guests = [
+            RecordingHook(log),
+            keras.callbacks.EarlyStopping("loss", patience=0, min_delta=1e9),
+            RecordingCallback(log),
+        ]
+        run(keras, guests, epochs=4)
+        stories.append([(e.guest, e.event) for e in log])
+    assert stories[0] == stories[1]
+    assert ("RecordingCallback", "on_epoch_end") in stories[0]
+
+
+@pytest.mark.parametrize("kind", ["tf.function", "plain function", "strategy"])
+def test_fetched_values_are_those_of_fit(keras: Any, kind: str) -> None:
+    strategy = hosts.mirrored() if kind == "strategy" else None
+    # As in a `fit` that runs eagerly, nothing has the gradients of a plain function.
+    more = () if kind == "plain function" else ("gradients/hidden/bias:0",)
+    ours, theirs = Fetching(*more), Fetching(*more)
+    model = hosts.keras_model(keras, strategy)
+    step = train_step_of(keras, model, strategy)
+    if kind == "plain function":
+        step = step.python_function
+    in_own_loop(keras, ours, model=model, step=step, strategy=strategy)
+    in_fit(keras, theirs, strategy=strategy)
+    assert len(ours.seen) == len(theirs.seen) == hosts.BATCHES
+    for own, native in zip(ours.seen, theirs.seen, strict=True):
+        for name, mine, expected in zip(ours.names, own, native, strict=True):
+            np.testing.assert_allclose(mine, expected, 1e-4, 1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("way", "steps"), [("before", 2), ("after", 3), ("request", 3)]
+)
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_hook_ends_the_loop(keras: Any, way: str, steps: int, asks: bool) -> None:
+    model, hook, log = hosts.keras_model(keras), Ending(way), EventLog()
+    step = train_step_of(keras, model)
+    guests = [hook, RecordingCallback(log)]
+    with hb.loops.OwnLoop(guests, model=model, steps_per_epoch=100) as loop:
+        for batch in batches().repeat():
+            if asks and loop.should_stop():
+                break
+            loop.step(step, batch)
+    assert hook.ended
+    assert int(np.asarray(model.optimizer.iterations)) == steps
+    events = [e.event for e in log]
+    assert events.count("on_train_batch_end") == steps
+    assert events[-2:] == ["on_epoch_end", "on_train_end"]
+
+
+@pytest.mark.parametrize("place", ["hook", "body"])
+def test_an_error_leaves_the_loop_as_it_leaves_fit(keras: Any, place: str) -> None:
+    model, hook, log = hosts.keras_model(keras), Ending("error"), EventLog()
+    step = train_step_of(keras, model)
+    guests = [hook, RecordingCallback(log)]
+    with (
+        pytest.raises(ValueError, match="mine"),
+        hb.loops.OwnLoop(guests, model=model) as loop,
+    ):
+        for number, batch in enumerate(batches()):
+            if place == "body" and number == 2:
+                raise ValueError("mine")
+            loop.step(step, batch)
+    assert not hook.ended
+    assert "on_train_end" not in [e.event for e in log]
+    # The model can be trained again.
+    again = Ending("request")
+    in_own_loop(keras, again, model=model)
+    in_fit(keras, again, model=model)
+    assert again.ended
+
+
+def test_state_goes_on_after_a_restart(keras: Any, tmp_path: Path) -> None:
+    def run(epochs: int) -> Any:
+        model = hosts.keras_model(keras)
+        if tf.train.latest_checkpoint(str(tmp_path)):
+            hb.checkpoints.restore(model, str(tmp_path))
+        stopping = keras.callbacks.EarlyStopping("loss", patience=99, min_delta=1e9)
+        saver = train.CheckpointSaverHook(str(tmp_path), save_steps=10**6)
+        in_own_loop(keras, [saver, stopping], model=model, epochs=epochs)
+        return model, stopping
+
+    run(2)
+    model, stopping = run(3)
+    assert stopping.wait == 4  # the first epoch is the best
+    assert int(np.asarray(model.optimizer.iterations)) == 5 * hosts.BATCHES
+    path = tf.train.latest_checkpoint(str(tmp_path))
+    assert path.endswith(f"-{5 * hosts.BATCHES}")
+
+
+def test_validation_is_in_the_logs_of_the_epoch(keras: Any) -> None:
+    model, log = hosts.keras_model(keras), EventLog()
+    step, events = train_step_of(keras, model), RecordingCallback(log)
+    best = keras.callbacks.EarlyStopping("val_loss", patience=0, min_delta=1e9)
+    options = {"steps_per_epoch": hosts.BATCHES, "model": model}
+    with hb.loops.OwnLoop([events, best], **options) as loop:
+        for batch in batches().repeat():
+            loop.step(step, batch)
+            if loop.ends_epoch:
+                found = loop.evaluate(lambda b: loss_of(keras, model, b), batches())
+    assert best.stopped_epoch == 1
+    assert loop.history["val_loss"] == [
+        pytest.approx(v, abs=1) for v in [found["loss"]] * 2
+    ]
+    x, y = hosts.X, hosts.Y
+    assert found["loss"] == pytest.approx(model.evaluate(x, y, verbose=0), rel=1e-4)
+    names = [e.event for e in log if e.event.startswith(("on_test", "on_epoch"))]
+    one = ["on_epoch_begin", "on_test_begin"]
+    one += ["on_test_batch_begin", "on_test_batch_end"] * hosts.BATCHES
+    assert names == [*one, "on_test_end", "on_epoch_end"] * 2
+
+
+def test_logs_are_what_the_step_is_told_to_make(keras: Any) -> None:
+    model = hosts.keras_model(keras)
+    step, mean = train_step_of(keras, model), keras.metrics.Mean(name="mean")
+    native = in_fit(keras, [], epochs=2)[1]["loss"]
+
+    def counted(batch: Any) -> Any:
+        loss = step(batch)
+        mean.update_state(loss)
+        return {"loss": loss, "twice": 2 * loss}
+
+    cases: list[Any] = [
+        (step, None, ["loss"]),
+        (lambda b: (step(b), 1.0), ["loss", "one"], ["loss", "one"]),
+        (counted, None, ["loss", "twice"]),
+        (counted, {"loss": mean}, ["loss"]),
+        (counted, lambda out: {"loss": mean.result()}, ["loss"]),
+    ]
+    for function, logs, keys in cases:
+        again = hosts.keras_model(keras)
+        model.set_weights(again.get_weights())
+        mean.reset_state()
+        with hb.loops.OwnLoop([], model=model, steps_per_epoch=4, epochs=2) as loop:
+            for batch in batches().repeat():
+                loop.step(function, batch, logs=logs)
+        assert list(loop.history) == keys
+        is_mean = function is not counted or isinstance(logs, dict)
+        if is_mean:
+            assert loop.history["loss"] == pytest.approx(native, rel=1e-4)
+    with (
+        pytest.raises(hb.errors.InvalidArgumentError, match="logs must be the names"),
+        hb.loops.OwnLoop([], model=model) as loop,
+    ):
+        loop.step(step, next(iter(batches())), logs=3)  # type: ignore[arg-type]
+
+
+def test_the_optimizer_of_the_loop_is_the_one_guests_see(keras: Any) -> None:
+    made = hosts.keras_model(keras)
+    model = keras.Sequential(made.layers, name="classifier")  # never compiled
+    optimizer = keras.optimizers.SGD(hosts.RATE)
+    rate = keras.callbacks.LearningRateScheduler(lambda epoch: 0.5 / (epoch + 1))
+
+    @tf.function  # type: ignore[untyped-decorator]
+    def step(batch: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = loss_of(keras, model, batch)
+        weights = model.trainable_variables
+        optimizer.apply_gradients(
+            zip(tape.gradient(loss, weights), weights, strict=True)
+        )
+        return loss
+
+    fetching = Fetching()
+    with hb.loops.OwnLoop(
+        [rate, fetching], model=model, optimizer=optimizer, steps_per_epoch=4, epochs=2
+    ) as loop:
+        for batch in batches().repeat():
+            loop.step(step, batch)
+    assert len(fetching.seen) == 8
+    assert float(np.asarray(optimizer.learning_rate)) == pytest.approx(0.25)
+    assert getattr(model, "optimizer", None) is not optimizer
+
+
+def test_a_callback_s_own_loops_are_aside(keras: Any) -> None:
+    model, hook = hosts.keras_model(keras), Fetching()
+
+    def evaluate(epoch: int, logs: Any) -> None:
+        model.evaluate(hosts.X, hosts.Y, verbose=0)
+        model.fit(hosts.X, hosts.Y, batch_size=hosts.BATCH, verbose=0)
+
+    inner = keras.callbacks.LambdaCallback(on_epoch_end=evaluate)
+    in_own_loop(keras, [hook, inner], model=model, epochs=2)
+    assert [int(step) for *_, step in hook.seen] == [0, 1, 2, 3, 8, 9, 10, 11]
+
+
+def test_what_the_loop_cannot_carry_is_refused(keras: Any) -> None:
+    model = hosts.keras_model(keras)
+    first, second = train_step_of(keras, model), train_step_of(keras, model)
+    batch = next(iter(batches()))
+    with (
+        pytest.raises(hb.errors.RefusedError, match="Hooks have one step in a loop"),
+        hb.loops.OwnLoop(Fetching(), model=model) as loop,
+    ):
+        loop.step(first, batch)
+        loop.step(second, batch)
+    with pytest.raises(hb.errors.InvalidArgumentError, match="must be a Keras model"):
+        hb.loops.OwnLoop([], model=object())
+    with pytest.raises(hb.errors.InvalidArgumentError, match="outside the block"):
+        hb.loops.OwnLoop([], model=model).step(first, batch)
+
+
+def test_a_step_of_keras_itself(keras: Any) -> None:
+    model, hook = hosts.keras_model(keras), Fetching()
+    hook.names = ("loss:0", "global_step:0")
+    stop = train.StopAtStepHook(num_steps=5)
+    with hb.loops.OwnLoop([hook, stop], model=model) as loop:
+        for x, y in batches().repeat():
+            loop.step(model.train_on_batch, x, y)
+    assert [int(step) for _, step in hook.seen] == [0, 1, 2, 3, 4]
+    assert int(np.asarray(model.optimizer.iterations)) == 5
+    hook = Fetching()
+    with (
+        pytest.raises(hb.errors.LiveSessionError, match="where nobody sees it"),
+        hb.loops.OwnLoop(hook, model=model) as loop,
+    ):
+        loop.step(model.train_on_batch, *next(iter(batches())))
+
+
+def test_a_profile_has_rows_of_guests_and_bridge(keras: Any) -> None:
+    hook = Fetching()
+    with hb.profile(hook) as profile:
+        in_own_loop(keras, hook)
+    rows = profile.timings.as_dict()
+    assert "Fetching" in str(profile) and "hookbridge" in str(profile), rows
+
+
+def test_an_orbit_controller_trains_with_guests(keras: Any, tmp_path: Path) -> None:
+    orbit = pytest.importorskip("orbit")
+    model, hook = hosts.keras_model(keras), Fetching()
+    step, data = train_step_of(keras, model), iter(batches().repeat())
+    stop = train.StopAtStepHook(num_steps=10)
+    counted = tf.Variable(0, dtype=tf.int64)
+
+    class Trainer(orbit.AbstractTrainer):  # type: ignore[misc, name-defined]
+        def train(self, num_steps: Any) -> Any:
+            for _ in range(int(num_steps)):
+                loss = loop.step(step, next(data))
+                counted.assign_add(1)
+            return {"loss": loss}
+
+    options = {"model": model, "steps_per_epoch": 4}
+    with hb.loops.OwnLoop([hook, stop], **options) as loop:
+        controller = orbit.Controller(
+            trainer=Trainer(), global_step=counted, steps_per_loop=4
+        )
+        controller.train(steps=40)
+    assert len(hook.seen) == int(counted) == 10
+    assert len(loop.history["loss"]) == 3
+
+
+@pytest.mark.slow
+def test_the_example_runs(
+    repo_root: Path, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    program = str(repo_root / "examples" / "own_loop.py")
+    done = fork_server.run(program, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    epochs, best = done.stdout.split()[0], float(done.stdout.split()[-1])
+    assert 3 <= int(epochs) <= 20 and best < 1
+    assert tf.train.latest_checkpoint(str(tmp_path / "runs" / "own_loop"))

@@ -1,0 +1,91 @@
+"""Every stock hook and callback has the same effect in a loop of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import callback_support as callbacks
+import hook_hosts as hosts
+import hook_support as hooks
+import numpy as np
+import pytest
+from own_training import in_fit, in_own_loop
+
+from hookbridge import errors
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("row", hooks.ROWS, ids=lambda row: row.name)
+def test_hook(keras: Any, row: hooks.Row, tmp_path: Path) -> None:
+    hook = row.make(tmp_path, "fit")
+    if hooks.cell(row, "fit") == "carried":
+        in_own_loop(keras, hook)
+        assert row.check(hook, tmp_path, "fit")
+    else:
+        with pytest.raises(errors.RefusedError, match=row.refused):
+            in_own_loop(keras, hook)
+
+
+def test_hooks_with_two_replicas(keras: Any, tmp_path: Path) -> None:
+    made = {}
+    for row in hooks.ROWS:
+        ends = row.name == "StopAtStepHook" or ".stop_if_" in row.name
+        if hooks.cell(row, "fit") == "carried" and not ends:
+            folder = tmp_path / row.name
+            folder.mkdir(parents=True)
+            made[row.name] = row, row.make(folder, "fit"), folder
+    in_own_loop(
+        keras, [hook for _, hook, _ in made.values()], strategy=hosts.mirrored()
+    )
+    for row, hook, folder in made.values():
+        assert row.check(hook, folder, "fit"), row.name
+
+
+def files(folder: Path) -> set[str]:
+    """The files of a folder, without what differs from process to process."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {
+        "events" if "tfevents" in path.name else str(path.relative_to(folder))
+        for path in found
+    }
+
+
+def facts(callback: Any) -> dict[str, float]:
+    """The numbers that a callback keeps, besides times."""
+    return {
+        name: value
+        for name, value in vars(callback).items()
+        if isinstance(value, (int, float))
+        and "time" not in name
+        and "start" not in name
+    }
+
+
+@pytest.mark.filterwarnings("ignore:Could not reach RemoteMonitor")
+def test_callbacks(keras: Any, tmp_path: Path) -> None:
+    names = [n for n in callbacks.stock_of(keras) if n not in callbacks.REFUSED]
+    assert len(names) >= 9
+    for name in names:
+        seen = []
+        for run in (in_fit, in_own_loop):
+            folder = tmp_path / run.__name__ / name
+            folder.mkdir(parents=True)
+            callback = callbacks.STOCK[name](keras.callbacks, folder)
+            try:
+                model, history = run(keras, callback, epochs=3)
+            except KeyError as e:  # `BaseLogger` reads what Keras no longer gives
+                seen.append(e.args)
+                continue
+            seen.append((model.get_weights(), history, files(folder), facts(callback)))
+        if seen[0] == ("metrics",):
+            assert name == "BaseLogger" and seen[1] == seen[0]
+            continue
+        (weights, history, made, kept), (own_weights, own_history, *own) = seen
+        assert own == [made, pytest.approx(kept)], name
+        assert own_history.keys() == history.keys(), name
+        for key, values in history.items():
+            assert own_history[key] == pytest.approx(values, rel=1e-5), name
+        for ours, theirs in zip(own_weights, weights, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5)
