@@ -119,6 +119,8 @@ setup(
     packages=PACKAGES,
     package_dir=PACKAGE_DIR,
     package_data={
+        # The private names that the Estimator package reads.
+        "hookbridge.estimator": ["needs.txt"],
         "hookbridge": ["py.typed"],
         # A link to docs, for `hookbridge docs` in checkouts and installed packages.
         "hookbridge.cli": ["pages/*.md", "pages/*/*.md"],

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from hookbridge.compat.attributes import ATTRIBUTES, PrivateAttribute
+from private_attributes import ATTRIBUTES, PrivateAttribute
 
 HAS_KERAS_3 = not importlib.metadata.version("tensorflow").startswith("2.15.")
 # Names of Python's own library.
