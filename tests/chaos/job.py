@@ -192,9 +192,7 @@ def train_in_session(kind: str, folder: Path, steps: int, journal: Journal) -> N
                     session.run(train_op)
     if cluster.is_chief:
         newest = tf.train.load_checkpoint(str(folder / "model"))
-        # SIGTERM ends the job early and without an error, but then it is not over.
-        if newest.get_tensor("global_step") >= steps:
-            finish(folder, journal, newest.get_tensor("weight"))
+        finish(folder, journal, newest.get_tensor("weight"))
 
 
 def train_in_fit(folder: Path, steps: int, journal: Journal) -> None:
@@ -229,7 +227,9 @@ def finish(folder: Path, journal: Journal, weight: Any) -> None:
         [float(getattr(each, name)) for name in names]
         for each, names in zip(journal.callbacks, STATE, strict=True)
     ]
-    final = {"weight": weight.ravel().tolist(), "state": state}
+    newest = tf.train.load_checkpoint(str(folder / "model"))
+    step = int(newest.get_tensor("global_step"))
+    final = {"weight": weight.ravel().tolist(), "state": state, "step": step}
     (folder / "final.json").write_text(json.dumps(final))
 
 
@@ -238,7 +238,12 @@ def main(arguments: list[str]) -> None:
     global SAVE_STEPS
     folder, config = Path(name), ClusterConfig.from_environment()
     journal = Journal(folder, config, death)
-    if kind == "fit":
+    if config.task_type == "evaluator":
+        for path in hb.loops.checkpoints_until_stop(
+            str(folder / "model"), lost_secs=60
+        ):
+            (folder / "evaluated.json").write_text(path.rpartition("-")[2])
+    elif kind == "fit":
         SAVE_STEPS = STEPS_PER_EPOCH
         train_in_fit(folder, int(steps), journal)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import evictions
 import pytest
 import rounds
 from fork_server import ForkServer
@@ -17,3 +18,11 @@ def test_a_killed_job_goes_on_from_its_checkpoint(
     kind: str, tmp_path: Path, fork_server: ForkServer
 ) -> None:
     assert rounds.survive(kind, 1, 1, tmp_path, fork_server.start, STEPS) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", evictions.WORKERS)
+def test_an_evicted_job_ends_like_an_undisturbed_one(
+    kind: str, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    assert evictions.survive(kind, 3, 1, tmp_path, fork_server.start) == []
