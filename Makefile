@@ -16,6 +16,7 @@
 .PHONY: help demo test test-fast fuzz lint docs release clean
 .DEFAULT_GOAL := help
 
+DEMO := .venv/demo
 NEWEST := .venv/newest
 TF215 := .venv/tf215
 PACKAGING := setup.py pyproject.toml
@@ -38,8 +39,10 @@ export TF_CPP_MIN_LOG_LEVEL := 3
 help:
 	@sed -n 's/^#   //p' Makefile
 
-demo: $(NEWEST)/.installed
-	$(NEWEST)/bin/python -m hookbridge demo $(DEMO_FLAGS)
+demo: $(DEMO)/.installed
+	$(DEMO)/bin/python -m hookbridge demo $(DEMO_FLAGS)
+	@echo "Next: '$(DEMO)/bin/hookbridge docs quickstart' shows both directions in a"
+	@echo "program of your own."
 
 # Differences are printed as short programs; 30 seconds of the same are in `make test`.
 fuzz: $(NEWEST)/.installed
@@ -79,6 +82,18 @@ release: $(NEWEST)/.installed
 	$(NEWEST)/bin/twine check --strict dist/*
 	.ci/try_wheel.sh "$(PYTHON_NEWEST)" tensorflow
 	$(if $(PYTHON_215),.ci/try_wheel.sh "$(PYTHON_215)" tensorflow==2.15.1)
+
+# What the demo needs and no more; pip shows how far it is.
+$(DEMO)/.installed: $(PACKAGING)
+	@if [ -z "$(PYTHON_NEWEST)" ]; then \
+	    echo "No working Python 3.10 to 3.13 with venv and pip was found"; \
+	    echo "(on Debian and Ubuntu: apt install python3-venv)."; \
+	    exit 1; \
+	fi
+	"$(PYTHON_NEWEST)" -m venv --clear $(DEMO)
+	$(DEMO)/bin/python -m pip install --disable-pip-version-check --editable \
+	    ".[tensorflow,tensorboard]"
+	@touch $@
 
 $(NEWEST)/.installed: $(PACKAGING)
 	@if [ -z "$(PYTHON_NEWEST)" ]; then \
