@@ -92,7 +92,7 @@ $(DEMO)/.installed: $(PACKAGING)
 	fi
 	"$(PYTHON_NEWEST)" -m venv --clear $(DEMO)
 	$(DEMO)/bin/python -m pip install --disable-pip-version-check --editable \
-	    ".[tensorflow,tensorboard]"
+	    ".[tensorflow,tensorboard,keras2]"
 	@touch $@
 
 $(NEWEST)/.installed: $(PACKAGING)
