@@ -10,7 +10,6 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.record import Wrapper, expected
-from hookbridge.adapters.session_loop import v1_tensorboard
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.run import SessionRun
@@ -68,14 +67,12 @@ class CallbackToHook(
         group: CallbackGroup | None = None,
         **options: Any,
     ) -> None:
-        guest = v1_tensorboard.effective(expected("callback", callback))
-        self.record = guest
+        guest = expected("callback", callback)
+        self._group = group or CallbackGroup(SessionConfig(**options))
+        self.record = self._group.add(guest)
         self.callback = guest.item
-        self.called = guest.called
+        self.called = self.record.called
         self._role = guest.role
-        self._group = group or CallbackGroup(
-            SessionConfig(callbacks=[guest], **options)
-        )
         self._run: SessionRun | None = None
         self._outer: SessionRun | None = None
         # This hook's part of each run of the session.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from hookbridge.adapters.hooked_loop import states as fit_states
 from hookbridge.adapters.parameter_server import callback as ps
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop import last_step as last_epoch
-from hookbridge.adapters.session_loop import on_steps, v1_tensorboard
+from hookbridge.adapters.session_loop import on_steps
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.arguments import positive
@@ -111,22 +110,12 @@ def as_hooks(
 
 def hooks_for(items: Any, config: SessionConfig) -> list[Any]:
     """`as_hooks` with its options as one object; `config.callbacks` is not used."""
-    listed = [
-        v1_tensorboard.effective(each) if _is_callback(each) else each
-        for each in _listed(items, "hook")
-    ]
-    callbacks = [each for each in listed if _is_callback(each)]
-    group = CallbackGroup(dataclasses.replace(config, callbacks=callbacks))
+    group = CallbackGroup(config)
     steps = on_steps.Steps() if config.hooks_on == "steps" else None
-    hooks = [
-        _as_hook(each, group, steps) if isinstance(each, Guest) else each
-        for each in listed
-    ]
+    hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group, steps))
     last_step = config.last_step
     if last_step is not None and not any(_ends(hook, last_step) for hook in hooks):
         hooks.append(last_epoch.LastEpochHook(last_step))
-    for hook in hooks:
-        watchers.tell_wrapped(hook)
     return hooks
 
 
@@ -139,20 +128,17 @@ def _as_hook(guest: Guest, group: CallbackGroup, steps: on_steps.Steps | None) -
     return guest.item if steps is None else on_steps.HookOnSteps(guest, steps)
 
 
-def _is_callback(each: Any) -> bool:
-    return isinstance(each, Guest) and each.kind == "callback"
-
-
-def _listed(items: Any, kind: Kind) -> list[Any]:
-    """A record for each item; an item that was converted to `kind` stays as it is."""
-    listed: list[Any] = []
+def _converted(items: Any, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:
+    """What `make` makes of each guest; what was made before stays as it is."""
+    made: list[Any] = []
     for item in kinds.flatten(items):
-        if isinstance(item, Wrapper) and item.acts_as == kind:
-            listed.append(item)
-            continue
-        listed.append(record_of(item))
-        listed[-1].check_kind()
-    return listed
+        if not isinstance(item, Wrapper) or item.acts_as != kind:
+            guest = record_of(item)
+            guest.check_kind()
+            item = make(guest)
+        watchers.tell_wrapped(item)
+        made.append(item)
+    return made
 
 
 def _ends(hook: Any, last_step: int) -> bool:
@@ -207,19 +193,14 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     positive("max_lag", max_lag, least=0)
     refusals.check_keras()
     is_deferred = max_lag is not None or refusals.in_sight()
-    callbacks = [
-        _as_callback(each, max_lag, is_deferred=is_deferred)
-        if isinstance(each, Guest)
-        else each
-        for each in _listed(items, "callback")
-    ]
+    callbacks = _converted(
+        items, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)
+    )
     _keep_states(callbacks)
-    for callback in callbacks:
-        watchers.tell_wrapped(callback)
     return callbacks
 
 
-def _as_callback(guest: Guest, max_lag: int | None, *, is_deferred: bool) -> Any:
+def _as_callback(guest: Guest, max_lag: int | None, is_deferred: bool) -> Any:
     """The callback that `fit` calls for a guest: the guest itself, or one wrapper.
 
     Args:
@@ -238,15 +219,14 @@ def _as_callback(guest: Guest, max_lag: int | None, *, is_deferred: bool) -> Any
 
 def _keep_states(callbacks: list[Any]) -> None:
     """Has each hook that writes checkpoints save the other callbacks' state."""
-    is_hook = [isinstance(c, hook_to_callback.HookToCallback) for c in callbacks]
-    states = [
-        None if hook else unwrapped(c)
-        for c, hook in zip(callbacks, is_hook, strict=True)
-    ]
-    for place, callback in enumerate(callbacks):
-        if is_hook[place]:
+    for place, saver in enumerate(callbacks):
+        if _runs_hook(saver):
             before, after = (
-                [each for each in part if each is not None]
-                for part in (states[:place], states[place + 1 :])
+                [unwrapped(each) for each in part if not _runs_hook(each)]
+                for part in (callbacks[:place], callbacks[place + 1 :])
             )
-            callback.states = fit_states.states_of(callback.hook, before, after)
+            saver.states = fit_states.states_of(saver.hook, before, after)
+
+
+def _runs_hook(callback: Any) -> bool:
+    return isinstance(callback, hook_to_callback.HookToCallback)

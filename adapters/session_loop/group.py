@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.session_graph import variables
 from hookbridge.adapters.session_graph.steps import steps_of
-from hookbridge.adapters.session_loop import checks
+from hookbridge.adapters.session_loop import checks, v1_tensorboard
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.evaluation import EvaluationRun, PredictionRun
 from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.training import TrainRun
 from hookbridge.adapters.session_loop.validations import as_validation
-from hookbridge.adapters.state import identity
 
 
 class CallbackGroup:
@@ -23,10 +24,10 @@ class CallbackGroup:
 
     The same hooks may serve several `train` calls, with `evaluate` in between.
 
+    Args:
+      config: what `as_hooks` was given; the callbacks are added one by one.
+
     Raises:
-      errors.RefusedError: a callback cannot run in a session loop.
-      errors.EpochsUndefinedError: a callback needs epochs and there are none.
-      errors.UnwritableError: the files of a callback cannot be written.
       errors.InvalidArgumentError: `validation` has a bad value.
     """
 
@@ -35,12 +36,22 @@ class CallbackGroup:
         self.run: SessionRun | None = None
         self._skipped: set[str] = set()
         as_validation(config.validation)
-        identity.note(guest.called for guest in config.callbacks)
-        for guest in config.callbacks:
-            checks.check_guest(guest, has_model=config.model is not None)
-            checks.check_paths(guest)
-            if config.steps_per_epoch is None and checks.needs_epochs_only(guest):
-                raise checks.epochs_undefined(guest)
+
+    def add(self, guest: Guest) -> Guest:
+        """Takes a callback into the group; its record may name another to be called.
+
+        Raises:
+          errors.RefusedError: it cannot run in a session loop.
+          errors.EpochsUndefinedError: it needs epochs and there are none.
+          errors.UnwritableError: its files cannot be written.
+        """
+        guest, config = v1_tensorboard.effective(guest), self.config
+        checks.check_guest(guest, has_model=config.model is not None)
+        checks.check_paths(guest)
+        if config.steps_per_epoch is None and checks.needs_epochs_only(guest):
+            raise checks.epochs_undefined(guest)
+        self.config = replace(config, callbacks=(*config.callbacks, guest))
+        return guest
 
     def begin(self, member: Any) -> SessionRun:
         """`begin` of a member: joins the session's run or starts a new one."""
