@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from hookbridge import compat, errors
 from hookbridge.adapters.guests import kinds, paths, roles
+from hookbridge.adapters.guests.any_flavour import AnyFlavour
 
 Kind = Literal["hook", "callback"]
 _ANY: dict[Kind, str] = {
@@ -25,7 +26,8 @@ class Guest:
       item: the user's object.
       kind: what it is.
       name: its class, for messages and reports.
-      flavour: which Keras a callback was written for; None for a hook.
+      flavour: which Keras a callback was written for; None for a hook, and for a
+        callback of every Keras.
       stock: the Keras callback class that it is or derives from, or "".
       called: the object whose methods a session calls for a callback. It is `item`,
         unless that is a `TensorBoard` of `tf.compat.v1.keras`.
@@ -137,7 +139,7 @@ def record_of(item: Any) -> Guest:
         item,
         "hook" if is_hook else "callback",
         kinds.name_of(item),
-        None if is_hook else kinds.flavour_of(item),
+        None if is_hook or isinstance(item, AnyFlavour) else kinds.flavour_of(item),
         "" if is_hook else kinds.stock_name(item),
         item,
     )

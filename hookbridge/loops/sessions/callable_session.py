@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from hookbridge import compat
 from hookbridge.adapters.guests import kinds
-from hookbridge.loops.sessions.fed_callable import FedCallable, feed_key
+from hookbridge.loops.sessions.fed_callable import FedCallable, feed_key, without_copies
 from hookbridge.structures import (
     RecentlyUsed,
     UnknownStructureError,
@@ -94,6 +94,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         call = None
         if options is None or not options.ByteSize():
             if feed_dict:
+                feed_dict = without_copies(feed_dict)
                 call = self._fed_callable(fetches, feed_dict)
             else:
                 call = self._callable(fetches)

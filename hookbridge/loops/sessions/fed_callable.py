@@ -30,6 +30,20 @@ def feed_key(feeds: Mapping[Any, Any]) -> tuple[Any, ...] | None:
     return tuple(key)
 
 
+def without_copies(feeds: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Feeds without the names of tensors that are fed the same value themselves.
+
+    A learning rate that a callback overrides is fed under both, so that a hook which
+    feeds it too is found.
+    """
+    names = [key for key in feeds if type(key) is str]
+    if not names:
+        return feeds
+    fed = {k.name: value for k, value in feeds.items() if isinstance(k, tf.Tensor)}
+    copies = {name for name in names if fed.get(name, feeds) is feeds[name]}
+    return {k: v for k, v in feeds.items() if type(k) is not str or k not in copies}
+
+
 class FedCallable:
     """One set of fetches with one set of fed tensors.
 

@@ -10,6 +10,8 @@ import pytest
 import tensorflow as tf
 from callback_loops import BATCH, BIAS, FEATURES, KERNEL, STEPS, X, Y, session_loop
 
+import hookbridge as hb
+
 v1 = tf.compat.v1
 Make = Callable[[Any], Any]
 EPOCHS = 3
@@ -113,6 +115,15 @@ def test_setting_it_has_no_effect_in_keras_2(name: str, keras2: Any) -> None:
     assert histories[1].history["lr"] == pytest.approx(histories[0].history["lr"])
     for ours, theirs in zip(of_session, of_fit, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+def test_a_callback_of_every_keras_changes_nothing(keras2: Any) -> None:
+    """The ready-made callbacks, which `hookbridge train` adds, are of no one Keras."""
+    ready_made = hb.callbacks.EarlyStopper(lambda metrics: False)
+    seen = [reader(keras2) for _ in range(2)]
+    native(keras2, [SETTERS["scheduler"](keras2), seen[0]])
+    bridged([SETTERS["scheduler"](keras2), ready_made, seen[1]])
+    assert seen[1].seen == seen[0].seen
 
 
 @pytest.mark.parametrize("name", SETTERS)

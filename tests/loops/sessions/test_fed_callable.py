@@ -154,6 +154,21 @@ def test_hooks_of_a_fed_loop_see_everything(graph: Any, fast: list[Any]) -> None
         session.run(train, {x: 1.0, rate: 2.0})
 
 
+def test_a_rate_that_a_callback_sets_is_fed_fast(graph: Any, fast: list[Any]) -> None:
+    weight = v1.get_variable("weight", initializer=1.0)
+    loss = tf.square(weight, name="loss")
+    rate = tf.identity(tf.constant(0.1), name="learning_rate")
+    step = v1.train.get_or_create_global_step()
+    train = v1.train.GradientDescentOptimizer(rate).minimize(loss, step)
+    scheduler = tf.keras.callbacks.LearningRateScheduler(lambda epoch: 0.05)
+    hooks = hb.as_hooks(scheduler, steps_per_epoch=4, epochs=1)
+    with hb.loops.training_session(hooks, log_step_count_steps=0) as session:
+        while not session.should_stop():
+            session.run(train)
+    assert len(fast) == 3  # all but the first run
+    assert {float(value) for arrays in fast for value in arrays} == {np.float32(0.05)}
+
+
 def test_error_of_a_fed_step_names_the_operation(graph: Any, fast: list[Any]) -> None:
     x = v1.placeholder(tf.float32, [])
     y = v1.verify_tensor_all_finite(x, "not finite", name="bad")
