@@ -20,6 +20,7 @@ from hookbridge.adapters.session_graph.variables import model_variables
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback, lender_of
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.delivery import Calls
+from hookbridge.adapters.session_state.run_state import events_came
 from hookbridge.cluster import task_of
 
 # A do-nothing hook method; `{}.get` is the cheapest callable that accepts both
@@ -159,6 +160,8 @@ class SessionRun:
             self.model.live_link.end_run()
             for borrowed in self._borrowed:
                 borrowed.give_back()
+            if self.borrows:
+                events_came(self.called)
 
     def stop_from_within(self) -> None:
         """Called by an evaluation within this run to end this run."""

@@ -25,8 +25,8 @@ from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.slow import BatchTimer
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.validation_run import ValidationRun
-from hookbridge.adapters.session_state import keeper as state_keeper
 from hookbridge.adapters.session_state.loop_state import LoopState
+from hookbridge.adapters.session_state.run_state import RunState
 
 
 class Phase(enum.Enum):
@@ -88,8 +88,9 @@ class TrainRun(SessionRun):
         self._epochs_are_over = False
         self._coord: Any = None
         estimator_stack.collect_saver(graph)
-        keeper = state_keeper.of(graph, estimator_stack.checkpoint_dir())
-        self._state = keeper.join(self, self.called)
+        self._state = RunState(
+            graph, estimator_stack.checkpoint_dir(), self, self.called
+        )
         self._outside: OutsideVariables | None = None
 
     def check(self, guest: Guest) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from absl import logging
 
 from hookbridge.adapters.session_graph import variables as session_variables
-from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
+from hookbridge.adapters.session_state.loop_state import LoopState, parse
 from hookbridge.adapters.session_state.saves import Saves
 from hookbridge.adapters.session_state.worker_checkpoints import WorkerCheckpoints
 from hookbridge.adapters.state.files import CallbackState, Part, Saved, note_ended
@@ -28,6 +27,23 @@ class Kept(Protocol):
 
     def loop_state(self) -> LoopState:
         """Where the run is."""
+
+
+@dataclasses.dataclass(eq=False)
+class Group:
+    """The callbacks of one training run.
+
+    Attributes:
+      run: the run.
+      part: the callbacks.
+      is_ready: whether they go on in the present session.
+      is_over: whether they had `on_train_end`.
+    """
+
+    run: Kept
+    part: Part
+    is_ready: bool = False
+    is_over: bool = False
 
 
 @dataclasses.dataclass
@@ -84,7 +100,7 @@ class StateKeeper:
             if checkpoint_dir is not None:
                 self._worker = WorkerCheckpoints(checkpoint_dir)
         self._files = CallbackState(task)
-        self._groups: list[GroupState] = []
+        self._groups: list[Group] = []
         # The session that callbacks know (a recovery makes another one), and what was
         # found beside the checkpoint that it was restored from.
         self._session: Any = None
@@ -99,18 +115,13 @@ class StateKeeper:
         """Whether its session was closed after a clean end."""
         return self._saves.is_closed
 
-    def join(self, run: Kept, callbacks: Sequence[Any]) -> GroupState:
-        """Adds a group of callbacks, before its session is created.
-
-        Args:
-          run: its training run.
-          callbacks: those that are called here; the run may add some until it begins.
-        """
+    def join(self, group: Group) -> None:
+        """Adds callbacks, before their session is created."""
         if self._session is not None:
-            self._session = None
-            self._groups.clear()  # they belonged to an earlier session
-        self._groups.append(GroupState(self, run, callbacks))
-        return self._groups[-1]
+            # The groups so far belong to an earlier session.
+            self._session, self._late, self._done = None, [], (-1, [])
+            self._groups.clear()
+        self._groups.append(group)
 
     # --- restoring ---------------------------------------------------------------
 
@@ -148,12 +159,13 @@ class StateKeeper:
         of_chief = worker is not None and not self._files.exists(prefix)
         return self._files.read(prefix, parse, "" if of_chief else None)
 
-    def _set_groups(self, groups: Collection[GroupState]) -> None:
+    def _set_groups(self, groups: Collection[Group]) -> None:
         self._groups = list(groups)
         self._files.parts = [group.part for group in self._groups]
 
-    def look(self) -> None:
-        """A group is ready; once all are, what was saved before gets its state."""
+    def ready(self, group: Group) -> None:
+        """A group goes on; once all do, what was saved before gets its state."""
+        group.is_ready = True
         if all(group.is_ready for group in self._groups):
             self._saves.know(self._session)
             late, self._late = self._late, []
@@ -214,7 +226,13 @@ class StateKeeper:
                 self._save(late)
                 self._follow()
 
-    def end(self, group: GroupState, *, cut_short: bool) -> None:
+    def events_came(self) -> None:
+        """Callbacks had events beside the steps: the last checkpoint gets them too."""
+        step, done = self._done
+        if step == self._step and not self._must_wait(self._session):
+            self._save(done)
+
+    def end(self, group: Group, *, cut_short: bool) -> None:
         """After `on_train_end` of a group: saves what had to wait.
 
         A `CheckpointSaverHook` that comes after the callbacks saves in its own `end`:
@@ -227,6 +245,7 @@ class StateKeeper:
             the same as in an uninterrupted run, so it stays without variables that
             `on_train_end` set.
         """
+        group.is_over = True
         must_follow = bool(self._late)
         if not must_follow or not self._must_wait(self._session):
             step, done = self._done
@@ -242,85 +261,3 @@ class StateKeeper:
     def _follow(self) -> None:
         for each in self._done[1]:
             each.follow(self._session)
-
-
-class GroupState:
-    """The part of a `StateKeeper` that one training run uses.
-
-    Args:
-      keeper: of the graph.
-      run: the training run.
-      callbacks: see `StateKeeper.join`.
-
-    Attributes:
-      run: the training run.
-      part: the callbacks.
-      is_ready: whether they go on in the present session.
-      is_over: whether they had `on_train_end`.
-    """
-
-    def __init__(
-        self, keeper: StateKeeper, run: Kept, callbacks: Sequence[Any]
-    ) -> None:
-        self._keeper = keeper
-        self.run = run
-        self.part = Part(callbacks, lambda: run.loop_state().document())
-        self.is_ready = self.is_over = False
-
-    def begin(self) -> None:
-        """After `on_train_begin`."""
-        self.part.begin()
-
-    def restore(
-        self, session: Any, keys: Collection[str], *, went_back: bool
-    ) -> LoopState | None:
-        """Gives the callbacks the state of the step that a new session is at.
-
-        Args:
-          session: the raw session.
-          keys: the means that the run keeps.
-          went_back: whether the session is at an earlier step than the one before.
-
-        Returns:
-          Where the run was, or None if there is no state. `ready` has to follow.
-        """
-        saved = self._keeper.restore(session, went_back=went_back)
-        if saved is None:
-            return None
-        self.part.restore(saved)
-        loops = saved.loops or [parse(None, saved.step)]
-        return best_of(loops, self.run.loop_state().steps_per_epoch, keys)
-
-    def ready(self) -> None:
-        """The run goes on in the new session."""
-        self.is_ready = True
-        self._keeper.look()
-
-    def step_is_over(self) -> None:
-        """The callbacks had their events of a step."""
-        self._keeper.step_is_over()
-
-    def freeze(self) -> None:
-        """The run is cut short: what it delivers from here on is not saved."""
-        self.part.freeze()
-
-    def end(self, *, cut_short: bool) -> None:
-        """After `on_train_end`, see `StateKeeper.end`."""
-        self.is_over = True
-        self._keeper.end(self, cut_short=cut_short)
-
-
-# A keeper lives as long as a run or a saver holds it.
-_OF_GRAPH: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
-    weakref.WeakKeyDictionary()
-)
-
-
-def of(graph: Any, checkpoint_dir: str | None) -> StateKeeper:
-    """The one keeper of a graph; see `StateKeeper`."""
-    reference = _OF_GRAPH.get(graph)
-    found = None if reference is None else reference()
-    if found is None or found.is_closed:
-        found = StateKeeper(graph, checkpoint_dir)
-        _OF_GRAPH[graph] = weakref.ref(found)
-    return found

@@ -49,25 +49,8 @@ class Document(NamedTuple):
     loops: Sequence[Any]
 
 
-class Files(NamedTuple):
-    """The contents of the files of one state.
-
-    Attributes:
-      document: JSON.
-      arrays: an `.npz` file; empty if there are no arrays.
-    """
-
-    document: bytes
-    arrays: bytes
-
-    @property
-    def digest(self) -> str:
-        """Of the arrays; empty if there are none."""
-        return hashlib.sha256(self.arrays).hexdigest() if self.arrays else ""
-
-
-def to_files(found: Document) -> Files:
-    """The files that hold a document; `read` reads them."""
+def write(prefix: str, name: str, found: Document) -> None:
+    """Writes the state of a process beside a checkpoint; see `read`."""
     arrays: dict[str, Any] = {}
     document: dict[str, Any] = {
         "version": VERSION,
@@ -83,13 +66,19 @@ def to_files(found: Document) -> Files:
         ],
         "loops": [codec.encode(loop, arrays) for loop in found.loops],
     }
-    files = Files(b"", array_files.to_bytes(arrays) if arrays else b"")
-    document["arrays"] = files.digest
+    path = ""
+    if arrays:
+        data = array_files.to_bytes(arrays)
+        document["arrays"] = hashlib.sha256(data).hexdigest()
+        path = storage.arrays_path(prefix, name, document["arrays"])
+        if not storage.exists(path):
+            storage.write(path, data)
     text = json.dumps(document, indent=1).encode()
     while len(text) > MOST_JSON_BYTES:
         _leave_out_largest(document["callbacks"])
         text = json.dumps(document, indent=1).encode()
-    return files._replace(document=text)
+    storage.write(storage.json_path(prefix, name), text)
+    storage.remove_unused(prefix, name, keep=path)
 
 
 def _leave_out_largest(entries: Sequence[Any]) -> None:

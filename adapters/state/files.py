@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import copy
 import os
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from absl import logging
 
 from hookbridge.adapters.state import attributes, document, identity, storage
-from hookbridge.adapters.state.document import Document, Entry, Files
+from hookbridge.adapters.state.document import Document, Entry
 from hookbridge.adapters.state.matching import Matches, match
 
-# Callback -> where its last run in this process ended: the directory and the step.
-_ENDED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+# Where the last run of a callback in this process ended: the directory and the step.
+_ENDED: identity.OfObjects[tuple[str, int]] = identity.OfObjects()
 
 
 class Part:
@@ -168,13 +167,6 @@ class CallbackState:
         self.parts.append(Part(callbacks, loop))
         return self.parts[-1]
 
-    def taken(self, step: int) -> Files:
-        """The present state at a global step, for `write`."""
-        states = [part.state() for part in self.parts]
-        entries = [entry for of_part, _ in states for entry in of_part]
-        loops = [loop for _, loop in states if loop is not None]
-        return document.to_files(Document(step, entries, loops))
-
     def save(self, prefix: str, step: int) -> None:
         """Writes the present state beside a checkpoint, which may not exist yet.
 
@@ -182,17 +174,10 @@ class CallbackState:
           prefix: path of the checkpoint without suffix.
           step: the global step.
         """
-        self.write(prefix, self.taken(step))
-
-    def write(self, prefix: str, state: Files) -> None:
-        """Writes a state that was `taken`, see `save`."""
-        arrays = ""
-        if state.arrays:
-            arrays = storage.arrays_path(prefix, self._name, state.digest)
-            if not storage.exists(arrays):
-                storage.write(arrays, state.arrays)
-        storage.write(storage.json_path(prefix, self._name), state.document)
-        storage.remove_unused(prefix, self._name, keep=arrays)
+        states = [part.state() for part in self.parts]
+        entries = [entry for of_part, _ in states for entry in of_part]
+        loops = [loop for _, loop in states if loop is not None]
+        document.write(prefix, self._name, Document(step, entries, loops))
 
     def exists(self, prefix: str) -> bool:
         """Whether a checkpoint has this state."""
@@ -255,19 +240,13 @@ def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
       step: the global step at which it ended.
     """
     for callback in callbacks:
-        try:
-            _ENDED[callback] = (os.path.dirname(prefix), step)
-        except TypeError:
-            continue  # it cannot be a key, so it is restored like a new object
+        _ENDED.put(callback, (os.path.dirname(prefix), step))
 
 
 def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
     """Sets the attributes of a callback; returns what its next state needs too."""
     name, state = entry.identity.kind, entry.state
-    try:
-        has_it = _ENDED.get(callback) == saved.at
-    except TypeError:
-        has_it = False
+    has_it = _ENDED.get(callback) == saved.at
     now, before = identity.of(callback).values, entry.identity.values
     kept = []
     for attribute, value in state.items():

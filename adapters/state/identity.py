@@ -7,7 +7,7 @@ import json
 import os
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,8 +21,35 @@ _OPEN_TEXTS = frozenset({"monitor", "mode", "monitor_op"})
 DECISIVE = _OPEN_TEXTS | {"filepath"}
 _MOST_ITEMS = 100
 
-# id of a callback -> a reference to it, and its values when it was first seen.
-_SEEN: dict[int, tuple[Any, Mapping[str, Any]]] = {}
+T = TypeVar("T")
+
+
+class OfObjects(Generic[T]):
+    """A value for each of some objects, as long as the object lives.
+
+    Objects count as themselves, whatever their `__eq__` and `__hash__` say. One that
+    cannot be referred to has none.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[int, tuple[Any, T]] = {}
+
+    def get(self, of: Any) -> T | None:
+        """The value of an object, or None."""
+        reference, value = self._values.get(id(of), (None, None))
+        return value if reference is not None and reference() is of else None
+
+    def put(self, of: Any, value: T) -> None:
+        """Sets the value of an object."""
+        number = id(of)
+        try:
+            reference = weakref.ref(of, lambda _: self._values.pop(number, None))
+        except TypeError:
+            return
+        self._values[number] = (reference, value)
+
+
+_SEEN: OfObjects[Mapping[str, Any]] = OfObjects()
 
 
 class Identity(NamedTuple):
@@ -69,33 +96,17 @@ def of(callback: Any) -> Identity:
             f"`{type(callback).__name__}.state_key` is {key!r}; expected a text that "
             "no other callback of the class has, the same in every run of the job."
         )
-    return Identity(type(callback).__name__, key, _first_values(callback))
+    values = _SEEN.get(callback)
+    if values is None:
+        values = _values(callback)
+        _SEEN.put(callback, values)
+    return Identity(type(callback).__name__, key, values)
 
 
 def note(callbacks: Iterable[Any]) -> None:
     """Notes the values of callbacks before training changes any of them."""
     for callback in callbacks:
         of(callback)
-
-
-def _first_values(callback: Any) -> Mapping[str, Any]:
-    reference, values = _SEEN.get(id(callback), (None, {}))
-    if reference is not None and reference() is callback:
-        return values
-    values = _values(callback)
-    try:
-        _SEEN[id(callback)] = (weakref.ref(callback, _forget(id(callback))), values)
-    except TypeError:
-        pass  # a class with slots: nothing to refer to it by
-    return values
-
-
-def _forget(number: int) -> Any:
-    def forget(reference: Any) -> None:
-        if _SEEN.get(number, (None,))[0] is reference:
-            del _SEEN[number]
-
-    return forget
 
 
 def _values(callback: Any) -> dict[str, Any]:

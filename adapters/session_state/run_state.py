@@ -1,0 +1,106 @@
+"""The part of a graph's state that one training run uses."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from hookbridge.adapters.session_state.keeper import Group, Kept, StateKeeper
+from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
+from hookbridge.adapters.state.files import Part
+
+# A keeper lives as long as a run or a saver holds it, and holds its callbacks.
+_OF_GRAPH: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
+    weakref.WeakKeyDictionary()
+)
+_OF_CALLBACKS: weakref.WeakValueDictionary[int, StateKeeper] = (
+    weakref.WeakValueDictionary()
+)
+
+
+class RunState:
+    """The state of the callbacks of one training run.
+
+    Args:
+      graph: the graph, not finalized; its savers are followed from now on.
+      checkpoint_dir: the directory of the job's checkpoints, or None if this process
+        cannot know it.
+      run: the training run.
+      callbacks: those that are called here; the run may add some until it begins.
+
+    Attributes:
+      step_is_over: called when the callbacks had their events of a step.
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        checkpoint_dir: str | None,
+        run: Kept,
+        callbacks: Sequence[Any],
+    ) -> None:
+        keeper = _keeper_of(graph, checkpoint_dir)
+        self._run, self._keeper = run, keeper
+        self._part = Part(callbacks, lambda: run.loop_state().document())
+        self._group = Group(run, self._part)
+        keeper.join(self._group)
+        self.step_is_over = keeper.step_is_over
+
+    def begin(self) -> None:
+        """After `on_train_begin`."""
+        self._part.begin()
+        for callback in self._part.callbacks:
+            _OF_CALLBACKS[id(callback)] = self._keeper
+
+    def restore(
+        self, session: Any, keys: Collection[str], *, went_back: bool
+    ) -> LoopState | None:
+        """Gives the callbacks the state of the step that a new session is at.
+
+        Args:
+          session: the raw session.
+          keys: the means that the run keeps.
+          went_back: whether the session is at an earlier step than the one before.
+
+        Returns:
+          Where the run was, or None if there is no state. `ready` has to follow.
+        """
+        saved = self._keeper.restore(session, went_back=went_back)
+        if saved is None:
+            return None
+        self._part.restore(saved)
+        loops = saved.loops or [parse(None, saved.step)]
+        return best_of(loops, self._run.loop_state().steps_per_epoch, keys)
+
+    def ready(self) -> None:
+        """The run goes on in the new session."""
+        self._keeper.ready(self._group)
+
+    def freeze(self) -> None:
+        """The run is cut short: what it delivers from here on is not saved."""
+        self._part.freeze()
+
+    def end(self, *, cut_short: bool) -> None:
+        """After `on_train_end`, see `StateKeeper.end`."""
+        self._keeper.end(self._group, cut_short=cut_short)
+
+
+def _keeper_of(graph: Any, checkpoint_dir: str | None) -> StateKeeper:
+    reference = _OF_GRAPH.get(graph)
+    found = None if reference is None else reference()
+    if found is None or found.is_closed:
+        found = StateKeeper(graph, checkpoint_dir)
+        _OF_GRAPH[graph] = weakref.ref(found)
+    return found
+
+
+def events_came(callbacks: Sequence[Any]) -> None:
+    """Callbacks had the events of an evaluation: the state of their training has them.
+
+    Args:
+      callbacks: those of the evaluation; some may be of no training.
+    """
+    found = (_OF_CALLBACKS.get(id(callback)) for callback in callbacks)
+    for keeper in dict.fromkeys(filter(None, found)):
+        keeper.events_came()
