@@ -77,7 +77,7 @@ def test_state_after_all_were_killed(
     assert "callbacks begin anew" not in second.logs()
     for index, state in enumerate(states):
         noted = second.events(f"worker {index}", "epoch")[0]
-        (rate,) = state["loop"]["learning_rates"].values()
+        (rate,) = state["loops"][0]["learning_rates"].values()
         wait = state["callbacks"][1]["state"]["wait"]
         assert rate < 0.001 and wait > 0
         # An unfinished epoch may end first: `wait` and the rate then change once more.
