@@ -28,6 +28,7 @@ PACKAGES = [
     "hookbridge.adapters.guests",
     "hookbridge.adapters.live_model",
     "hookbridge.adapters.live_session",
+    "hookbridge.adapters.multi_worker",
     "hookbridge.adapters.parameter_server",
     "hookbridge.adapters.session_graph",
     "hookbridge.adapters.session_loop",

@@ -10,6 +10,7 @@ from hookbridge.adapters.guests import kinds, roles, skipped, watchers
 from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, record_of, unwrapped
 from hookbridge.adapters.hooked_loop import states as fit_states
+from hookbridge.adapters.multi_worker.callback import EndTogether, in_several_processes
 from hookbridge.adapters.parameter_server import callback as ps
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop import last_step as last_epoch
@@ -181,7 +182,8 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
         `fit` counts for all its guests. It has no effect under other strategies.
 
     Returns:
-      A list of callbacks, one for each guest, in order.
+      A list of callbacks, one for each guest, in order. In a job of several processes
+      there is one more: a stop ends all of them at the same step.
 
     Raises:
       errors.NotAGuestError: an item is neither a hook nor a callback.
@@ -193,11 +195,12 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     positive("max_lag", max_lag, least=0)
     refusals.check_keras()
     is_deferred = max_lag is not None or refusals.in_sight()
+    plain = [each for each in kinds.flatten(items) if not isinstance(each, EndTogether)]
     callbacks = _converted(
-        items, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)
+        plain, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)
     )
     _keep_states(callbacks)
-    return callbacks
+    return [*callbacks, EndTogether()] if in_several_processes() else callbacks
 
 
 def _as_callback(guest: Guest, max_lag: int | None, is_deferred: bool) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.host import FitHost
+from hookbridge.adapters.fit_loop.own_replica import is_spread
 from hookbridge.adapters.graph_fit import refusals as graph_refusals
 from hookbridge.adapters.graph_fit.host import GraphHost
 from hookbridge.adapters.guests import any_flavour, watchers
@@ -15,6 +16,9 @@ from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.silence import Silence
+from hookbridge.adapters.multi_worker import host as multi_worker
+from hookbridge.adapters.multi_worker.callback import check_keras
+from hookbridge.adapters.multi_worker.host import MultiWorkerHost
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
 from hookbridge.adapters.parameter_server.host import ParameterServerHost
 from hookbridge.arguments import positive
@@ -57,6 +61,8 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         refusals.check_hook(self.hook)
         positive("max_lag", max_lag, least=0)
         self.max_lag = max_lag
+        # The hook, or what takes its place in this process.
+        self._called: Any = None
         self._run: Any = None
         self._silence: Any = None
         # Saves the state of other callbacks with this hook's checkpoints, or None.
@@ -87,7 +93,10 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
                 see="live session",
             )
         self._run = HookedLoop.join(model, self._host_of(model))
-        self._run.hooks += [h for h in (self.hook, self.states) if h is not None]
+        self._called = self.hook
+        if isinstance(self._run.host, MultiWorkerHost):
+            self._called = multi_worker.called_here(self.record, model)
+        self._run.hooks += [h for h in (self._called, self.states) if h is not None]
         if isinstance(self._run.host, ParameterServerHost):
             self._run.host.add_member(self.max_lag)
 
@@ -98,6 +107,9 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         if ps_refusals.uses_parameter_servers(model):
             ps_refusals.check_member(model, self.hook)
             return ParameterServerHost
+        if is_spread(model):
+            check_keras(model, self.record.name)
+            return MultiWorkerHost
         return FitHost
 
     def _check(self, *, has_stepped: bool = False) -> None:
@@ -110,7 +122,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
             self._silence = None
         run, self._run = self._run, None
         if run is not None:
-            run.end(self.hook)
+            run.end(self._called)
             if self.states is not None:
                 run.end(self.states)
 

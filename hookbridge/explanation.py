@@ -12,6 +12,7 @@ from hookbridge import errors, lifecycle
 from hookbridge.adapters import convert
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.record import Guest, records
+from hookbridge.adapters.multi_worker.host import is_of_chief
 from hookbridge.adapters.parameter_server import callback as deferred
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
@@ -122,6 +123,8 @@ def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
     runs_on = roles.MEANING[role]
     if host == "parameter_server" and role != "evaluator":
         runs_on = "the coordinator"
+    if host == "fit" and is_of_chief(guest):
+        runs_on += "; under `MultiWorkerMirroredStrategy`, the chief"
     reason = _refusal(guest, host)
     if reason:
         return GuestReport(name, kind, "refused", reason, (), role, runs_on)

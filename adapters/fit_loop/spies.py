@@ -17,6 +17,7 @@ import wrapt
 
 from hookbridge import patching
 from hookbridge.adapters.fit_loop.eager_step import layers_of, output_keys
+from hookbridge.adapters.fit_loop.own_replica import is_first
 from hookbridge.adapters.live_session.variables import tf_variable
 
 # The prefix of the keys of gradients.
@@ -162,8 +163,7 @@ class Spies:
             return own
         context = tf.distribute.get_replica_context()
         replica = context.replica_id_in_sync_group if context else 0
-        number = tf.get_static_value(replica) if tf.is_tensor(replica) else replica
-        return self._of_replicas if not number else None
+        return self._of_replicas if is_first(self._model, replica) else None
 
     def _compiled_loss(self, losses: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         loss = losses(*args, **kwargs)

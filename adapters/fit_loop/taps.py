@@ -17,6 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors, patching
+from hookbridge.adapters.fit_loop import own_replica
 from hookbridge.adapters.fit_loop.eager_step import OUTPUT, output_names
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
@@ -78,6 +79,7 @@ class StepTap:
         with (
             patching.patched(self.owner, **{self._mode.step: self}),
             self._spies.installed(self._names.is_eager),
+            own_replica.passing_by(self._model, split, joined),
         ):
             self._is_tracing = True
             try:
@@ -110,8 +112,12 @@ class StepTap:
         if "loss" in noted and replicas > 1 and "loss" in self._keys:
             # Each replica's loss is scaled by the number of replicas: their sum
             # is the loss of the whole batch.
-            short["loss"] = context.all_reduce("SUM", short["loss"])
-        if _is_first(replica):
+            if own_replica.is_spread(self._model):
+                # A sum would need all processes, and some may not fetch the loss.
+                short["loss"] *= tf.cast(replicas, short["loss"].dtype)
+            else:
+                short["loss"] = context.all_reduce("SUM", short["loss"])
+        if own_replica.is_first(self._model, replica):
             if self.counter is not None:
                 self.counter.assign_add(1)
             self._catalogue(short, loop_keys)
@@ -128,7 +134,7 @@ class StepTap:
             return outputs
         # The same tensor objects from every replica: Keras then passes them
         # through instead of summing them over replicas.
-        return {_OUTPUTS: outputs, _TAPPED: dict(self._first_replica)}
+        return joined(outputs, self._first_replica)
 
     def _keys_of_hints(self) -> tuple[str, ...]:
         if self._names.is_eager:
@@ -251,7 +257,6 @@ def _is_of_this_function(tensor: Any) -> bool:
     return getattr(tensor, "graph", None) is tf.compat.v1.get_default_graph()
 
 
-def _is_first(replica: Any) -> bool:
-    """Whether `replica`, a number or a tensor of one, is the first replica."""
-    number = tf.get_static_value(replica) if tf.is_tensor(replica) else replica
-    return number is None or int(number) == 0
+def joined(outputs: Any, tapped: Mapping[str, Any]) -> Any:
+    """What `split` takes apart."""
+    return {_OUTPUTS: outputs, _TAPPED: dict(tapped)} if tapped else outputs

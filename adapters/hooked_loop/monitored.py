@@ -15,6 +15,18 @@ from hookbridge.adapters.hooked_loop import refusals
 END_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
 
 
+class ClusterFailure(Exception):
+    """Carries an error of the cluster past `MonitoredSession`'s recovery.
+
+    `MonitoredSession` would make a new session, but a strategy that has lost a process
+    cannot be made anew.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """A hook without its `end`, which its callback calls."""
 

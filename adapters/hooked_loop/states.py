@@ -10,7 +10,11 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.live_session.variables import as_int, learning_rate_variable
+from hookbridge.adapters.live_session.variables import (
+    as_int,
+    components,
+    learning_rate_variable,
+)
 from hookbridge.adapters.state.files import CallbackState, Part, Saved
 from hookbridge.patching import assign
 
@@ -87,7 +91,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         if self._rate is not None:
             loops = self._found.loops if self._found is not None else ()
             rates = {rate for each in loops for rate in each}
-            self._rate_unset = None if rates else float(self._rate.numpy())
+            self._rate_unset = None if rates else _value_of(self._rate)
             if len(rates) == 1:
                 self._rate.assign(*rates)
 
@@ -95,7 +99,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         if self._rate is None:
             return None
         with compat.private("eager_mode")():  # a live graph may be the default one
-            rate = float(self._rate.numpy())
+            rate = _value_of(self._rate)
         if rate == self._rate_unset:
             return None
         return {"learning_rates": {"learning_rate": rate}}
@@ -139,6 +143,11 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Takes the listener off the hook."""
         others = [each for each in self._hook._listeners if each is not self._listener]
         assign(self._hook, _listeners=others)
+
+
+def _value_of(rate: Any) -> float:
+    # A distributed variable would enter its strategy, under any graph.
+    return float(components(rate)[0].numpy())
 
 
 def _rates_of(loop: Any, step: int) -> list[float]:

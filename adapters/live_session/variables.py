@@ -73,13 +73,17 @@ def components(eager: Any) -> tuple[Any, ...]:
 
 def tf_variable(variable: Any) -> Any:
     """The `tf.Variable` inside a Keras 3 variable; any other object as it is."""
+    # A distributed variable looks for attributes in its value, and may compute it
+    # with all other processes.
+    if isinstance(variable, tf.Variable):
+        return variable
     is_keras3 = hasattr(variable, "_value") and hasattr(variable, "path")
     return variable.value if is_keras3 else variable
 
 
 def _wanted_name(variable: Any, prefix: str = "") -> str:
-    name = str(getattr(variable, "path", None) or variable.name).split(":")[0]
-    return f"{prefix}{name}"
+    is_keras3 = tf_variable(variable) is not variable
+    return prefix + str(variable.path if is_keras3 else variable.name).split(":")[0]
 
 
 def as_int(value: Any) -> int:

@@ -19,7 +19,7 @@ from hookbridge.adapters.fit_loop.placement import Placement
 from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
-from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
+from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA, ClusterFailure
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.live_session.split_program import SplitProgram
@@ -31,7 +31,6 @@ from hookbridge.adapters.parameter_server.scheduled import ScheduledSteps
 from hookbridge.adapters.parameter_server.session import ClusterSession
 from hookbridge.adapters.parameter_server.step import ScheduledStep
 from hookbridge.adapters.parameter_server.stops import (
-    ClusterFailure,
     LateStop,
     ShieldedHook,
     saves_after,

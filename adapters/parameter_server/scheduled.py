@@ -7,9 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
+from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA, ClusterFailure
 from hookbridge.adapters.parameter_server.preemption import JOIN_POLL_SECS, PREEMPTED
-from hookbridge.adapters.parameter_server.stops import ClusterFailure
 from hookbridge.adapters.parameter_server.values import StepValue
 from hookbridge.patching import InstanceMethods
 

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
+from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, HookWithoutEnd
 
 v1 = tf.compat.v1
 
@@ -45,18 +45,6 @@ def saves_after(hook: Any, global_step: int) -> bool:
         and timer is not None
         and bool(timer.should_trigger_for_step(global_step))
     )
-
-
-class ClusterFailure(Exception):
-    """Carries an error of the cluster past `MonitoredSession`'s recovery.
-
-    `MonitoredSession` would make a new session, but a strategy that has lost a server
-    cannot be made anew.
-    """
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 class ShieldedHook(HookWithoutEnd):

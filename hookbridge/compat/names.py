@@ -109,6 +109,15 @@ PRIVATE: dict[str, PrivateName] = {
         "keras.src.trainers.compile_utils:MetricsList",
         "where Keras 3 callbacks look up whether a metric should rise or fall",
     ),
+    "keras_training": PrivateName(
+        "keras.src.engine.training",
+        "keep tapped tensors from Keras's sum over all processes of a `fit`",
+        max_tf=(2, 15),
+    ),
+    "tf_keras_training": _since_2_16(
+        "tf_keras.src.engine.training",
+        "keep tapped tensors from Keras's sum over all processes of a `fit`",
+    ),
     "default_graph_stack": PrivateName(
         "tensorflow.python.framework.ops:_default_graph_stack",
         "whether an evaluation runs inside a training session of this thread",

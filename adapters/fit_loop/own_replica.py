@@ -1,0 +1,56 @@
+"""The replica whose tensors hooks get: the first one of this process."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import compat, patching
+
+
+def is_spread(model: Any) -> bool:
+    """Whether a model's replicas are in several processes, each with its own `fit`."""
+    strategy = getattr(model, "distribute_strategy", None)
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy) and (
+        strategy.num_replicas_in_sync > len(strategy.extended.worker_devices)
+    )
+
+
+def is_first(model: Any, replica: Any) -> bool:
+    """Whether `replica`, a number or a tensor of one, is the first of this process."""
+    number = tf.get_static_value(replica) if tf.is_tensor(replica) else replica
+    if number is None:
+        return True
+    if is_spread(model):
+        number %= len(model.distribute_strategy.extended.worker_devices)
+    return int(number) == 0
+
+
+@contextlib.contextmanager
+def passing_by(model: Any, split: Any, join: Any) -> Iterator[None]:
+    """Keeps tapped tensors of a spread model from Keras's sum over all processes.
+
+    That sum would be one more collective operation, which a process without the hook
+    does not take part in.
+
+    Args:
+      model: a Keras model.
+      split: takes a step's result apart, as `taps.split`.
+      join: puts it together again.
+    """
+    if not is_spread(model):
+        yield
+        return
+    key = "tf_keras_training" if compat.tf_version() > (2, 15) else "keras_training"
+    module = compat.private(key)
+    reduce = module.reduce_per_replica
+
+    def reduce_outputs(values: Any, *args: Any, **kwargs: Any) -> Any:
+        outputs, tapped = split(values)
+        return join(reduce(outputs, *args, **kwargs), tapped)
+
+    with patching.patched(module, reduce_per_replica=reduce_outputs):
+        yield

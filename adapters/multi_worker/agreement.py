@@ -1,0 +1,120 @@
+"""How the processes of one `fit` agree where to end.
+
+Every process passes the same points: the end of each batch and of each epoch. A
+collective operation of each step keeps them together, so that one process is at most
+one point ahead of another. A step costs nothing here: a thread waits for the note that
+somebody asks for an end, and answers with the point that its process comes to next.
+The latest of these points is where all end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.multi_worker.board import Board
+
+# After the first step the notes of the others' begin are there; this is for the way.
+_BEGIN_SECS = 10.0
+_LEFT = "left"
+
+
+class Agreement:
+    """One process's part in the end of one `fit`.
+
+    Args:
+      board: the notes of this `fit`.
+      me: this process.
+      others: the other processes.
+    """
+
+    def __init__(self, board: Board, me: str, others: Sequence[str]) -> None:
+        self._board = board
+        self._me = me
+        self._others = tuple(others)
+        self._passed = 0
+        self._is_asked = False
+        self._last_point: int | None = None
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(
+            target=self._answer, name="hookbridge-agreement", daemon=True
+        )
+        board.write(f"begun/{me}", "")
+        self._thread.start()
+
+    def check_others(self) -> None:
+        """Called after the first step.
+
+        Raises:
+          errors.RefusedError: a process takes no part, so that it could not be ended.
+        """
+        missing = [
+            each
+            for each in self._others
+            if self._board.read(f"begun/{each}", _BEGIN_SECS) is None
+        ]
+        if missing:
+            raise errors.RefusedError(
+                f"`hb.as_callbacks` is in the `fit` of {self._me}, and not in that of "
+                f"{', '.join(missing)}: a stop could not reach it. Give `fit` the list "
+                "of `hb.as_callbacks` in every process, be it that of an empty list.",
+                see="several workers",
+            )
+
+    def ends_here(self, wants_end: bool) -> bool:
+        """Passes the next point; returns whether all processes end there.
+
+        Args:
+          wants_end: whether this process wants to end.
+        """
+        here = self._passed + 1
+        if wants_end and self._last_point is None:
+            self._ask(here)
+        with self._lock:
+            if not self._is_asked:
+                self._passed = here
+                return False
+        while self._last_point is None and self._thread.is_alive():
+            self._thread.join(0.1)
+        self._passed = here
+        if self._last_point is None:  # the service is lost: as without hookbridge
+            return wants_end
+        return here >= self._last_point
+
+    def _ask(self, here: int) -> None:
+        with self._lock:
+            self._is_asked = True
+        try:
+            if not self._board.write("asks", self._me):
+                return  # another process asks too, and hears from this one's thread
+            points = [here]
+            for other in self._others:
+                if self._board.write(f"asked/{other}", self._me):
+                    points.append(int(self._board.read(f"next/{other}") or here))
+            self._last_point = max(points)
+            self._board.write("end", str(self._last_point))
+        except tf.errors.OpError:
+            self._last_point = here
+
+    def _answer(self) -> None:
+        try:
+            if self._board.read(f"asked/{self._me}") == _LEFT:
+                return
+            with self._lock:
+                self._is_asked = True
+                point = self._passed + 1
+            self._board.write(f"next/{self._me}", str(point))
+            self._last_point = int(self._board.read("end") or point)
+        except tf.errors.OpError:
+            return  # a process is lost, and the next step says so
+
+    def leave(self) -> None:
+        """The `fit` of this process has ended."""
+        try:
+            self._board.write(f"asked/{self._me}", _LEFT)
+        except tf.errors.OpError:
+            return
+        self._thread.join(_BEGIN_SECS)

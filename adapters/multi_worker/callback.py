@@ -1,0 +1,124 @@
+"""The callback that ends all processes of one `fit` together."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import weakref
+from typing import Any
+
+from hookbridge import compat, errors
+from hookbridge.adapters.fit_loop.own_replica import is_spread
+from hookbridge.adapters.guests import any_flavour
+from hookbridge.adapters.multi_worker.agreement import Agreement
+from hookbridge.adapters.multi_worker.board import Board
+from hookbridge.cluster import ClusterConfig
+from hookbridge.patching import assign
+
+# Every process counts the loops under a strategy of several processes alike.
+_loops = itertools.count()
+_running: weakref.WeakSet[Agreement] = weakref.WeakSet()
+
+
+class EndTogether(any_flavour.AnyFlavour):
+    """The last callback of `hb.as_callbacks` in each process of a job.
+
+    A stop that a hook or a callback before this one asked for ends all processes at the
+    end of the same batch or epoch: the one where it was asked for, or the next one.
+    Under other strategies it does nothing.
+    """
+
+    _supports_tf_logs = True
+    _chief_worker_only = False
+
+    def __init__(self) -> None:
+        self._agreement: Agreement | None = None
+        self._is_checked = False
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Keras begins `fit`."""
+        self._leave()
+        if not is_spread(self._model):
+            return
+        resolver = self._model.distribute_strategy.cluster_resolver
+        tasks = [
+            f"{job}/{index}"
+            for job, addresses in resolver.cluster_spec().as_dict().items()
+            if job not in ("evaluator", "ps")
+            for index, _ in enumerate(addresses)
+        ]
+        me = f"{resolver.task_type}/{resolver.task_id}"
+        number = next(_loops)
+        self._is_first = me == tasks[0]
+        self._earlier = Board(f"hookbridge/{number - 1}") if number else None
+        board = Board(f"hookbridge/{number}")
+        self._agreement = Agreement(board, me, [t for t in tasks if t != me])
+        self._is_checked = False
+        if not _running:
+            atexit.unregister(_leave_all)
+            atexit.register(_leave_all)
+        _running.add(self._agreement)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """All other callbacks have had this event."""
+        if self._agreement is None:
+            return
+        if not self._is_checked:
+            self._is_checked = True
+            self._agreement.check_others()
+            if self._earlier is not None and self._is_first:
+                self._earlier.clear()  # all have begun this loop
+        self._settle()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """All other callbacks have had this event."""
+        if self._agreement is not None and self._is_checked:
+            self._settle()
+
+    def _settle(self) -> None:
+        assert self._agreement is not None
+        wants_end = bool(self._model.stop_training)
+        ends = self._agreement.ends_here(wants_end)
+        if ends != wants_end:
+            assign(self._model, stop_training=ends)
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Keras ends `fit`."""
+        self._leave()
+
+    def _leave(self) -> None:
+        agreement, self._agreement = self._agreement, None
+        if agreement is not None:
+            _running.discard(agreement)
+            agreement.leave()
+
+
+def _leave_all() -> None:
+    """A thread that outlives the interpreter's end could abort the process."""
+    for agreement in list(_running):
+        with contextlib.suppress(Exception):
+            agreement.leave()
+
+
+def in_several_processes() -> bool:
+    """Whether this process is, or may become, one of several that call `fit`."""
+    config, jobs = ClusterConfig.from_environment(), compat.connected_jobs()
+    if "ps" in jobs or "ps" in config.cluster or config.task == "evaluator":
+        return False
+    others = [job for job in config.cluster if job != "evaluator"]
+    return bool(jobs) or sum(len(config.cluster[job]) for job in others) > 1
+
+
+def check_keras(model: Any, name: str) -> None:
+    """Refuses a model of Keras 3, which cannot train in several processes.
+
+    Raises:
+      errors.RefusedError: it is one.
+    """
+    if not hasattr(model, "_train_counter"):
+        raise errors.RefusedError(
+            f"`{name}`: Keras 3 cannot train under `MultiWorkerMirroredStrategy`. Make "
+            f"the model with {compat.KERAS_2}.",
+            see="several workers",
+        )

@@ -1,0 +1,87 @@
+"""One process of a `fit` on several processes as the host of hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import compat
+from hookbridge.adapters.fit_loop.host import FitHost
+from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.roles import given_role
+from hookbridge.adapters.guests.skipped import SkippedHook
+from hookbridge.adapters.hooked_loop.monitored import ClusterFailure
+from hookbridge.adapters.live_session.program import SessionProgram
+
+v1 = tf.compat.v1
+
+
+class MultiWorkerHost(FitHost):
+    """`fit`, `evaluate` and `predict` of one process under several.
+
+    The others wait for this process in each step. So a stop does not end its steps: it
+    becomes `stop_training`, and `EndTogether` decides when that counts.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self._has_failed_stop = False
+
+    def members(self, hooks: Sequence[Any]) -> list[Any]:
+        """See `Host`."""
+        return [*super().members(hooks), _LaterStop(self)]
+
+    def call(self, args: tuple[Any, ...]) -> Any:
+        """See `Host`; after a stop by an error, steps are made without hooks."""
+        if self._has_failed_stop:
+            return self.native_step.kept(*args)
+        try:
+            return super().call(args)
+        except ClusterFailure as e:
+            raise e.error from None
+
+    def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
+        try:
+            return super()._run_step(program, feeds)
+        except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:
+            raise ClusterFailure(e) from e  # another process is lost
+
+    def stopped_by(self, error: BaseException) -> Any:
+        """See `Host`; the step is made in any case, since the others make it too."""
+        if self.mode != "train":
+            return super().stopped_by(error)
+        self._has_failed_stop = True
+        outputs, self._outputs = self._outputs, None
+        return self.native_step.kept(*self._args) if outputs is None else outputs
+
+
+class _LaterStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """The last hook: makes a stop of the hooks one of the `fit`."""
+
+    def __init__(self, host: MultiWorkerHost) -> None:
+        self._host = host
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        if run_context.stop_requested and self._host.mode == "train":
+            compat.withdraw_stop(run_context)
+            self._host.stop()
+
+
+def called_here(guest: Guest, model: Any) -> Any:
+    """The hook that this process calls: one that saves the model saves on the chief.
+
+    Args:
+      guest: a hook.
+      model: a model under a strategy of several processes.
+    """
+    if is_of_chief(guest) and not model.distribute_strategy.extended.should_checkpoint:
+        return SkippedHook(guest, "chief")
+    return guest.item
+
+
+def is_of_chief(guest: Guest) -> bool:
+    """Whether a hook runs on the chief although nobody has set its role."""
+    is_saver = isinstance(guest.item, v1.train.CheckpointSaverHook)
+    return is_saver and given_role(guest.item) is None
