@@ -41,7 +41,7 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     model was restored from that hook's directory, as in a session loop. It is written
     before its checkpoint, so that no checkpoint is without state if the process is
     killed. It is written again when the callbacks have had all events of the
-    checkpoint's step: `before_run` of the next step does so, or `end`.
+    checkpoint's step: at the begin of the next epoch or step, or in `end`.
 
     Args:
       hook: the `CheckpointSaverHook`.
@@ -74,10 +74,15 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         assign(self._hook, _listeners=[*self._hook._listeners, self._listener])
 
     def on_epoch_begin(self) -> None:
-        """Called in the hook's place: the callbacks after it have begun too."""
+        """Called in the hook's place: the callbacks after it have begun too.
+
+        Later, all callbacks have had the end of an epoch, maybe of a checkpoint's step.
+        """
         if self._waits:
             self._waits = False
             self._begin(self._after)
+        else:
+            self.rewrite()
 
     def _begin(self, part: Part) -> None:
         part.begin()

@@ -177,6 +177,12 @@ class FitTrace(Trace):
 class OwnTrace(FitTrace):
     """One run of one scenario in a training loop of the user's own."""
 
+    def exception(self, error: BaseException) -> Event:
+        event = super().exception(error)
+        if "function_node" in event["msg"]:  # TF 2.15 says no more of a function
+            event["msg"] = f"Graph execution error: {event['msg']}"
+        return event
+
     def train(self, data: Any, more: dict[str, Any], hooks: list[Any]) -> None:
         model, iterator = self._model, iter(data[0])
         train_step = tf.function(lambda batches: model.train_step(next(batches)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,34 @@ def test_a_checkpoint_in_mid_epoch_has_the_state_of_its_step(
         found[step] = entry["state"]["batches"]
     assert found == {3: 3, 4: 4}
     assert saver._listeners == []  # the hook is as it was
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("ends", ["by epochs", "by a stop", "by an error"])
+def test_a_fit_that_ends_at_a_checkpoint_has_all_its_events(
+    keras: Any, ends: str, order: int, tmp_path: Path
+) -> None:
+    class Ending(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            if ends == "by a stop":
+                self.model.stop_training = True
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            if epoch and ends == "by an error":
+                raise ValueError("mine")
+
+    count, epochs = counting(keras), 1 if ends == "by epochs" else 2
+    guests: list[Any] = [count]
+    guests.insert(order, train.CheckpointSaverHook(str(tmp_path), save_steps=STEPS))
+    callbacks = hb.as_callbacks([*guests, Ending()])
+    with contextlib.suppress(ValueError):
+        built(keras).fit(
+            X, Y, batch_size=8, epochs=epochs, verbose=0, callbacks=callbacks
+        )
+    path = tmp_path / f"model.ckpt-{STEPS}.hookbridge.json"
+    entry, *_ = json.loads(path.read_text())["callbacks"]
+    assert entry["state"]["batches"] == STEPS
+    assert len(entry["state"]["losses"]) == 1
 
 
 def test_a_second_fit_begins_anew_as_without_hooks(keras: Any, tmp_path: Path) -> None:
