@@ -46,14 +46,12 @@ class FitHost(Host):
         self._counts = False
 
     def attach(self, loop: Any) -> None:
-        """See `Host`."""
         super().attach(loop)
         self.place = self._place_of(self.model, loop, self._make_step)
         self.place.install()
 
     @property
     def native_step(self) -> Any:  # type: ignore[override]
-        """See `Host`."""
         return self.place.step
 
     def _make_step(
@@ -81,7 +79,6 @@ class FitHost(Host):
     # -- steps -----------------------------------------------------------------------
 
     def prepare(self, args: tuple[Any, ...]) -> None:
-        """See `Host`."""
         if self._is_stopped:
             # Keras 2 has no other way to end `evaluate` and `predict`.
             raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
@@ -89,7 +86,6 @@ class FitHost(Host):
         self._args = args
 
     def open(self) -> int:
-        """See `Host`."""
         self.place.step.discover(*self._args)
         steps = getattr(self.model, "_steps_per_execution", None)
         if steps is None:
@@ -99,7 +95,6 @@ class FitHost(Host):
         return self._live.open(self.place.step.names)
 
     def run(self, monitored: Any) -> Any:
-        """See `Host`."""
         monitored.run(self._live.graph.loop_fetches)
         self._has_outputs = True
         outputs, self._outputs = self._outputs, None
@@ -130,7 +125,6 @@ class FitHost(Host):
     # -- ends ------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """See `Host`."""
         mode = self.place.mode
         assert mode is not None
         if mode is TRAIN or hasattr(self.model, mode.stop):
@@ -138,7 +132,6 @@ class FitHost(Host):
         self._is_stopped = mode is not TRAIN
 
     def stopped_by(self, error: BaseException) -> Any:
-        """See `Host`."""
         outputs, self._outputs = self._outputs, None
         if outputs is not None:
             return outputs  # `after_run` raised: the step has been made
@@ -147,17 +140,14 @@ class FitHost(Host):
     # -- the model -------------------------------------------------------------------
 
     def step_aside(self) -> None:
-        """See `Host`."""
         self._live.remember()
         self.place.step_aside()
 
     def come_back(self) -> None:
-        """See `Host`."""
         self._live.recall()
         self.place.come_back()
 
     def leave(self) -> None:
-        """See `Host`."""
         self.place.leave()
         # An iterator that is left to the garbage collector can hold the process up
         # for a minute (docs/decisions/0005-iterators-die-young.md).

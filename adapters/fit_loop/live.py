@@ -102,7 +102,6 @@ class Live:
         return session
 
     def hooks_run(self) -> contextlib.AbstractContextManager[Any]:
-        """See `Stage`."""
         return self.graph.as_default()  # type: ignore[no-any-return]
 
     def into_step(self, program: SessionProgram) -> StepFeeds:
@@ -120,7 +119,6 @@ class Live:
         self.last_values.update(values)
 
     def before_end(self) -> None:
-        """See `Stage`."""
         self.session.read_last.clear()
 
     def after_end(self, hook: Any) -> None:

@@ -37,7 +37,6 @@ class GraphHost(Host):
         self._last: list[Any] = []
 
     def begin(self, mode: str) -> None:
-        """See `Host`."""
         if self.mode is None:
             self.loop.note_begin(mode)
             self._function = LoopFunction(self.model, mode, self._session_of)
@@ -66,7 +65,6 @@ class GraphHost(Host):
         return dict(zip(names, function.outputs, strict=False))
 
     def prepare(self, args: tuple[Any, ...]) -> None:
-        """See `Host`."""
         self._step, values, options, metadata = args
         self._step.data_ended = False
         self._graph.session.step = self._step
@@ -77,12 +75,10 @@ class GraphHost(Host):
         self._request = (self._step.feed_dict(values), options, metadata)
 
     def open(self) -> int:
-        """See `Host`."""
         assert self.mode is not None
         return self._graph.open(self.mode, self._step.fetches)
 
     def run(self, monitored: Any) -> Any:
-        """See `Host`."""
         try:
             self._last = monitored.run(self._step.fetches, *self._request)
         finally:
@@ -90,12 +86,10 @@ class GraphHost(Host):
         return self._last
 
     def stop(self) -> None:
-        """See `Host`."""
         assign(self.model, stop_training=True)
         averages.end_with_this_batch()
 
     def stopped_by(self, error: BaseException) -> Any:
-        """See `Host`."""
         outputs = self._step.take_outputs()
         if outputs is not None:
             return outputs  # the step was made: `after_run` raised
@@ -105,19 +99,16 @@ class GraphHost(Host):
         return self._last or [0.0] * len(self.model.metrics_names)
 
     def step_aside(self) -> None:
-        """See `Host`."""
         if self._function is not None:
             self._function.remove()
         self._graph.step_aside()
 
     def come_back(self) -> None:
-        """See `Host`."""
         if self._function is not None:
             self._function.install()
         self._graph.come_back()
 
     def leave(self) -> None:
-        """See `Host`."""
         if not self.loop.is_aside:
             self.step_aside()
         self._graph.leave()

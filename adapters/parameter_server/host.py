@@ -69,7 +69,6 @@ class ParameterServerHost(Host):
         end_with_threads(model.distribute_strategy)
 
     def attach(self, loop: Any) -> None:
-        """See `Host`."""
         super().attach(loop)
         self._place = Placement(self.model, loop, self._make_step)
         self._place.install()
@@ -112,7 +111,6 @@ class ParameterServerHost(Host):
     # -- steps -----------------------------------------------------------------
 
     def call(self, args: tuple[Any, ...]) -> Any:
-        """See `Host`."""
         loop = self.loop
         try:
             if loop.hooks and (not loop.has_begun or not self.delivery.max_lag):
@@ -128,24 +126,20 @@ class ParameterServerHost(Host):
         return outputs
 
     def prepare(self, args: tuple[Any, ...]) -> None:
-        """See `Host`."""
         self._live.outside = v1.get_default_graph()
         self._args = args
 
     def open(self) -> int:
-        """See `Host`."""
         self._place.step.discover(*self._args)
         return self._live.open(self._place.step.names)
 
     def members(self, hooks: Sequence[Any]) -> list[Any]:
-        """See `Host`."""
         return [
             *(ShieldedHook(hook, self._tell_lost) for hook in hooks),
             LateStop(lambda: self._ahead, self._ask_stop),
         ]
 
     def run(self, monitored: Any) -> Any:
-        """See `Host`."""
         monitored.run(self._live.graph.loop_fetches)
         self._has_outputs = True
         return self._take_outputs()
@@ -279,11 +273,9 @@ class ParameterServerHost(Host):
     # -- ends ------------------------------------------------------------------
 
     def stop(self) -> None:
-        """See `Host`."""
         assign(self.model, stop_training=True)
 
     def stopped_by(self, error: BaseException) -> Any:
-        """See `Host`."""
         outputs = self._take_outputs()
         if outputs is not None:
             return outputs
@@ -318,12 +310,10 @@ class ParameterServerHost(Host):
             self.stop()
 
     def flush(self) -> None:
-        """See `Host`."""
         self.delivery.flush()
 
     @contextlib.contextmanager
     def failing(self) -> Iterator[None]:
-        """See `Host`."""
         if not self._scheduled.is_broken:
             # No step of this run may go on after the run.
             with contextlib.suppress(Exception):
@@ -336,15 +326,12 @@ class ParameterServerHost(Host):
     # -- the model -------------------------------------------------------------
 
     def step_aside(self) -> None:
-        """See `Host`."""
         self._place.step_aside()
 
     def come_back(self) -> None:
-        """See `Host`."""
         self._place.come_back()
 
     def leave(self) -> None:
-        """See `Host`."""
         self._place.leave()
         self._epochs.remove()
         self._args = ()
