@@ -74,5 +74,6 @@ def run(values: Values) -> Callable[[], int]:
     if values.dry_run:
         from hookbridge.run.joining.sites import tell
 
-        return lambda: tell(launch)
+        code = tell(launch)
+        return lambda: code
     return prepare(launch)

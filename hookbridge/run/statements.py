@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
+from hookbridge.migrate.behaviour_findings import ARGUMENTS
 from hookbridge.migrate.reading import guards
 from hookbridge.run import views
 
@@ -157,14 +158,15 @@ class _Rewriting(ast.NodeTransformer):
         return [ast.copy_location(m, node) for m in made]
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Translates the arguments that `map` had in `tf.contrib.data`."""
+        """Translates arguments that have another name today."""
         self.generic_visit(node)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         size: ast.expr | None = None
-        for keyword in list(node.keywords) if method == "map" else []:
-            if keyword.arg == "num_threads":
-                keyword.arg = "num_parallel_calls"
-            elif keyword.arg == "output_buffer_size":
+        for keyword in list(node.keywords):
+            today = ARGUMENTS.get((method, keyword.arg or ""))
+            if today:
+                keyword.arg = today
+            elif today is not None:
                 size = keyword.value
                 node.keywords.remove(keyword)
         if size is None:

@@ -158,6 +158,7 @@ def test_dry_run_says_where_they_would_join(
             assert line.startswith(f"{file}:{start}"), lines
 
 
+
 def test_a_passed_training_is_named_by_the_line_of_the_program(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
@@ -175,3 +176,23 @@ def test_a_passed_training_is_named_by_the_line_of_the_program(
     (line,) = told(done)
     assert "no guest joined `Session.run` in" in line
     assert "slim_loop.py:6:" in line
+
+
+def test_dry_run_takes_no_other_fit_for_a_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    (tmp_path / "steps.py").write_text("def train_and_evaluate(op):\n    pass\n")
+    (tmp_path / "program.py").write_text(
+        "import tensorflow as tf\nimport numpy as np\n"
+        "from steps import train_and_evaluate\n"
+        "train_and_evaluate(tf.no_op())\n"
+        "scaler = np.Scaler()\nscaler.fit([[1.0]])\n"
+        "model = tf.keras.Sequential()\nmodel.fit([[1.0]])\n"
+    )
+    assert main(["run", "--dry_run", "program.py"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("program.py:8: Model.fit: joins")
+    assert main(["run", "--dry_run", "nowhere.py"]) == 2
+    assert "'nowhere.py', which does not exist" in capsys.readouterr().err

@@ -8,15 +8,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hookbridge.migrate.guest_sites import SESSIONS, last_name, names_training
+from hookbridge.migrate.reading.evidence import TENSORFLOW
 from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.programs import read_program
 from hookbridge.run.launch import Launch
 from hookbridge.run.located import OwnCode, locate
 
-_SESSIONS = ("MonitoredTrainingSession", "MonitoredSession", "SingularMonitoredSession")
 _PLAIN = ("Session", "InteractiveSession")
 _MANAGED = ("managed_session", "prepare_or_wait_for_session")
-_TRAINING = ("train", "minimize", "apply_gradients", "update", "optim", "solver")
 _HOOKS = "the guests join it as hooks"
 
 
@@ -67,52 +67,74 @@ def tell(launch: Launch) -> int:
 
 def sites(modules: Sequence[Module]) -> Iterator[Site]:
     """The trainings of a program, file by file, in the order of their lines."""
+    own = frozenset(part for module in modules for part in module.dotted.split("."))
     for module in modules:
         plain = _plain_sessions(module)
         found = []
         for node in module.source.nodes:
             if isinstance(node, ast.Call):
-                told = _of_call(module, node, plain)
+                told = _of_call(module, node, plain, own)
                 if told is not None:
                     found.append(Site(module.source.file, node.lineno, *told))
         yield from sorted(found)
 
 
 def _of_call(
-    module: Module, node: ast.Call, plain: frozenset[str]
+    module: Module, node: ast.Call, plain: frozenset[str], own: frozenset[str]
 ) -> tuple[str, bool, str] | None:
     """The name of the call, whether guests join, and how; None for other calls."""
-    last = _last(node.func)
+    last = last_name(node.func)
     full = module.names.of(node.func) or ""
+    is_method = isinstance(node.func, ast.Attribute) and not full
     words = {keyword.arg for keyword in node.keywords}
-    takes_input = "input_fn" in words or any(_is_input(a) for a in node.args[:1])
-    estimator = takes_input and isinstance(node.func, ast.Attribute)
+    has_input = "input_fn" in words or any(_is_input(a) for a in node.args[:1])
     found: tuple[str, bool, str] | None = None
-    if last in _SESSIONS:
+    if last in SESSIONS:
         found = last, True, f"{_HOOKS}, after its own"
-    elif last == "train_and_evaluate":
+    elif full.endswith("estimator.train_and_evaluate"):
         how = f"{_HOOKS}; its EvalSpec gives them val_* logs"
         found = last, True, f"{how}, with --steps_per_epoch"
-    elif full.endswith("learn_runner.run") or last == "Experiment":
+    elif full.startswith("tf.contrib.learn") and last in ("run", "Experiment"):
         name = "Experiment" if last == "Experiment" else "learn_runner.run"
         found = name, True, f"{_HOOKS}, through `train_and_evaluate`"
     elif full.endswith("learning.train"):
         found = "learning.train", False, "its session is a plain one"
-    elif last in ("train", "fit") and estimator:
+    elif last in ("train", "fit") and is_method and has_input:
         found = f"Estimator.{last}", True, f"{_HOOKS}, after its own"
-    elif last == "evaluate" and estimator:
+    elif last == "evaluate" and is_method and has_input:
         found = "Estimator.evaluate", True, "new guests join it as hooks"
-    elif last in ("fit", "fit_generator") and isinstance(node.func, ast.Attribute):
-        found = f"Model.{last}", True, "the guests join it as callbacks"
+    elif last in ("fit", "fit_generator") and is_method:
+        if not _is_foreign(node.func, module, own):
+            found = f"Model.{last}", True, "the guests join it as callbacks"
     elif last == "train_on_batch":
         found = f"Model.{last}", False, "a loop of the program's own calls no callbacks"
     elif full.endswith("tf.GradientTape"):
         found = last, False, "a loop of the program's own calls no callbacks"
     elif last in _MANAGED:
         found = last, False, "a Supervisor's session is a plain one"
-    elif last == "run" and _receiver(node.func) in plain and _names_training(node):
+    elif last == "run" and _receiver(node.func) in plain and _trains(node):
         found = f"{_receiver(node.func)}.run", False, "its session is a plain one"
     return found
+
+
+def _trains(node: ast.Call) -> bool:
+    return any(map(names_training, [*node.args, *(k.value for k in node.keywords)]))
+
+
+def _is_foreign(function: ast.expr, module: Module, own: frozenset[str]) -> bool:
+    """Whether a method is one of an object that comes from another library."""
+    assert isinstance(function, ast.Attribute)
+    made: list[ast.expr] = [function.value]
+    if isinstance(function.value, ast.Name):
+        made = [
+            node.value
+            for node in module.source.nodes
+            if isinstance(node, ast.Assign)
+            and function.value.id in map(ast.unparse, node.targets)
+        ]
+    names = [module.names.raw(m.func) for m in made if isinstance(m, ast.Call)]
+    roots = [name.partition(".")[0] for name in names if name is not None]
+    return bool(roots) and not any(r in TENSORFLOW or r in own for r in roots)
 
 
 def _plain_sessions(module: Module) -> frozenset[str]:
@@ -127,34 +149,18 @@ def _plain_sessions(module: Module) -> frozenset[str]:
         for value, target in pairs:
             is_plain = isinstance(value, ast.Call) and (
                 (module.names.of(value.func) or "").rpartition(".")[2] in _PLAIN
-                or _last(value.func) in _MANAGED
+                or last_name(value.func) in _MANAGED
             )
             if is_plain and target is not None:
                 found.add(ast.unparse(target))
     return frozenset(found)
 
 
-def _names_training(node: ast.Call) -> bool:
-    words = [
-        getattr(n, "id", "") or getattr(n, "attr", "")
-        for argument in (*node.args, *(k.value for k in node.keywords))
-        for n in ast.walk(argument)
-    ]
-    return any(part in word.lower() for word in words for part in _TRAINING)
-
-
 def _is_input(node: ast.expr) -> bool:
     """Whether an argument is the input function of an Estimator."""
-    return isinstance(node, ast.Lambda) or "input" in _last(node).lower()
+    function = node.func if isinstance(node, ast.Call) else node
+    return isinstance(node, ast.Lambda) or "input" in last_name(function).lower()
 
 
 def _receiver(node: ast.expr) -> str:
     return ast.unparse(node.value) if isinstance(node, ast.Attribute) else ""
-
-
-def _last(node: ast.expr) -> str:
-    if isinstance(node, ast.Call):
-        return _last(node.func)
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
