@@ -70,13 +70,17 @@ def _why_not(node: cst.ClassDef, context: Context) -> str:
     name = node.name.value
     if name in context.options.shared:
         return f"another file uses `{name}`; change both by hand"
+    same = [n for n in context.module.body if isinstance(n, cst.ClassDef)]
+    if sum(one.name.value == name for one in same) > 1:
+        return "this file has several classes of this name"
     uses = [c for c in context.chains if (dotted(c) or "").split(".")[0] == name]
     uses = [use for use in uses if not _is_inside(use, node, context)]
     if not uses:
         return "nothing in this file uses it"
     for use in uses:
         if not _goes_to_training(use, context):
-            code = context.code(context.parent(use) or use).partition("\n")[0]
+            lines = context.code(context.parent(use) or use).split("\n")
+            code = next(line for line in lines if not line.startswith("#"))
             return f"`{code}` is no item of a list that a training takes"
     return ""
 

@@ -7,7 +7,7 @@ which files, and whether the program needs the v1 behaviour and Keras 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hookbridge.migrate.reading.evidence import Evidence, Use
 
@@ -36,6 +36,11 @@ class Meaning:
     keras_choice: Use | None = None
     slim: Use | None = None
     written: frozenset[str] = frozenset()
+
+    @property
+    def is_of_v1(self) -> bool:
+        """Whether models and layers of the program are those of a graph."""
+        return bool(self.old or self.needs_v1 or self.switch or self.estimator)
 
     @property
     def v1(self) -> Use | None:
@@ -71,10 +76,11 @@ def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
         first("switch"),
         first("v1_behaviour"),
     )
-    keras2 = first("keras2")
-    if keras2 is None and (old or needs_v1 or switch or estimator or v1):
-        # The models and layers of a graph are those of Keras 2.
-        keras2 = first("keras")
     written = frozenset().union(*(file.written for file in files))
     own_keras, slim = first("keras_choice"), first("slim")
-    return Meaning(old, needs_v1, switch, estimator, keras2, own_keras, slim, written)
+    keras2 = first("keras2")
+    found = Meaning(old, needs_v1, switch, estimator, keras2, own_keras, slim, written)
+    if keras2 is None and (found.is_of_v1 or v1):
+        # The models and layers of a graph are those of Keras 2.
+        return replace(found, keras2=first("keras"))
+    return found

@@ -92,9 +92,10 @@ class Scope:
     def value(self, name: str) -> str | None:
         """What an import of this scope gives to a name, if that is certain."""
         found = self.imported.get(name, [])
-        if len(found) > 1:
-            # `try: import tensorflow.compat.v1 as tf` and its fallback.
-            found = [n for n in found if n.startswith("tensorflow.compat.v1")]
+        # `try: import tensorflow.compat.v1 as tf` and its fallback.
+        for prefixes in (("tensorflow.compat.v1",), _FOLLOWED):
+            if len(found) > 1:
+                found = [n for n in found if n.startswith(prefixes)] or found
         return found[0] if len(found) == 1 else None
 
 

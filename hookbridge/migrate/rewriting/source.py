@@ -162,8 +162,10 @@ def _provide_v1(module: Module) -> None:
 def _rewritten(place: Place, module: Module) -> Place:
     """The place of a module that has been rewritten: it may have its switches now."""
     meaning, now = place.meaning, module.evidence
+    keras2 = now.keras2 or (now.keras if meaning.is_of_v1 else None)
     changed = replace(
         meaning,
+        keras2=meaning.keras2 or keras2,
         switch=meaning.switch or now.switch,
         keras_choice=meaning.keras_choice or now.keras_choice,
     )

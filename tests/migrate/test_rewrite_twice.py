@@ -1,0 +1,104 @@
+"""A second rewrite changes nothing, whatever stands together in a file."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from migrated import PROGRAMS
+from test_rewrites import HEADER, cases
+
+from hookbridge import migrate
+from hookbridge.migrate.rewriting import files
+
+TEXTS = sorted({case.before.removeprefix(HEADER) for case in cases()})
+FAST = settings(
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],  # a failing file is short enough
+)
+IMPORTS = [
+    HEADER,
+    "import tensorflow\n",
+    "import tensorflow.compat.v1 as tf\n",
+    "from tensorflow import keras, estimator\nimport tensorflow as tf\n",
+    "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n"
+    "    import tensorflow as tf\n",
+    "import tensorflow as tf\nimport tensorflow.contrib.slim as slim\n",
+    "import tensorflow as tf  # kept\nimport hookbridge as hb\n",
+    '"""Text."""\nfrom __future__ import print_function\nimport tensorflow as tf\n',
+]
+FRAMES = [
+    "{}",
+    "def main(_):\n    pass\n\n{}\nif __name__ == '__main__':\n    main(0)\n",
+    "{}\ntf.app.run()\n",
+]
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    """A file of imports and the texts of some cases."""
+    texts = draw(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=4))
+    body = "\n".join(draw(st.permutations([draw(st.sampled_from(IMPORTS)), *texts])))
+    lines = body.split("\n")
+    # Imports of `__future__` come first, as Python asks.
+    late = [line for line in lines if line.startswith("from __future__")]
+    body = "\n".join([*late, *(line for line in lines if line not in late)])
+    return draw(st.sampled_from(FRAMES)).format(body.replace("{", "").replace("}", ""))
+
+
+def is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+@settings(FAST, max_examples=120)
+@given(programs().filter(is_python), st.booleans(), st.booleans())
+def test_a_second_rewrite_changes_nothing(text: str, native: bool, add: bool) -> None:
+    first = migrate.rewrite(text, native=native, add_guests=add)
+    ast.parse(first.source)
+    second = migrate.rewrite(first.source, native=native, add_guests=add)
+    assert second.source == first.source
+    assert second.todos == first.todos
+    assert not second.edits
+
+
+@settings(FAST, max_examples=25)
+@given(data=st.data())
+def test_a_second_rewrite_of_several_files_changes_nothing(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    text = programs().filter(is_python)
+    (folder / "main.py").write_text("from a import *\nimport b\n" + data.draw(text))
+    (folder / "a.py").write_text(data.draw(text))
+    (folder / "b.py").write_text("from a import tf\n" + data.draw(text))
+    rewrite(folder)
+    before = {path: path.read_text() for path in folder.iterdir()}
+    assert not rewrite(folder)
+    assert {path: path.read_text() for path in folder.iterdir()} == before
+
+
+def rewrite(folder: Path) -> list[files.FileRewrite]:
+    """Rewrites a folder; returns what was changed."""
+    found = list(files.rewrite_files([folder]))
+    plan = [d for d in found if isinstance(d, files.FileRewrite)]
+    assert len(plan) == len(found), found
+    changed = [done for done in plan if done.result.changed]
+    for _ in files.write_all(changed):
+        pass
+    return changed
+
+
+@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*.py")), ids=lambda p: p.stem)
+def test_a_second_rewrite_of_a_program_changes_nothing(path: Path) -> None:
+    first = migrate.rewrite(path.read_text("utf-8"))
+    second = migrate.rewrite(first.source)
+    assert second.source == first.source and not second.edits
