@@ -28,6 +28,10 @@ def define_flags(parser: Parser) -> None:
     parser.flag("guests", None, text, str)
     text = "Steps that make an epoch, for callbacks in sessions and Estimators."
     parser.flag("steps_per_epoch", None, text, int, least=1)
+    text = (
+        "An installed package that means TensorFlow 1, besides those whose code does."
+    )
+    parser.flag("old_library", [], text)
     text = "Say where the guests would join, from the source; run nothing."
     parser.flag("dry_run", False, text)
 
@@ -70,6 +74,7 @@ def run(values: Values) -> Callable[[], int]:
         v1=True if values.v1 else False if values.v2 else None,
         guests=values.guests and os.path.abspath(values.guests),
         steps_per_epoch=values.steps_per_epoch,
+        old_libraries=tuple(values.old_library),
     )
     if values.dry_run:
         from hookbridge.run.joining.sites import tell

@@ -82,6 +82,11 @@ CODES: dict[str, Code] = {
         "The program needs Keras 2: tf_keras has to be installed.",
         "chooses Keras 2 before TensorFlow is imported",
     ),
+    "OLD_LIBRARY": Code(
+        "assisted",
+        "This installed package means TensorFlow 1.",
+        "answers its imports like the program's",
+    ),
     "DEVICE_FUNCTION": Code(
         "auto",
         "tf.device takes no function; that of v1 does.",

@@ -5,15 +5,17 @@ Nothing is run and TensorFlow is not imported: the files are parsed.
 
 from __future__ import annotations
 
+import ast
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.findings import Finding, Unread
-from hookbridge.migrate.reading.programs import read_programs
+from hookbridge.migrate.reading.libraries import OldLibraries
+from hookbridge.migrate.reading.programs import Programs, read_programs
 from hookbridge.migrate.scanning import lacks
 from hookbridge.migrate.target import Target
 from hookbridge.text_table import aligned
@@ -89,8 +91,29 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
         for module in programs.modules
         for finding in lacks(module, programs.place(module), names)
     ]
+    found += map(_diagnosis, _old_libraries(programs))
     found.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
     return Diagnoses(target, len(programs.modules), tuple(found), tuple(unread))
+
+
+def _old_libraries(programs: Programs) -> Iterator[Finding]:
+    """A finding for each installed package that means TensorFlow 1, at its import."""
+    libraries = OldLibraries()
+    for module in programs.modules:
+        for name, use in libraries.imported_by([module]):
+            way = "a package for TensorFlow 2, or its code in the program"
+            for node in module.source.nodes:
+                if name in _imported(node):
+                    yield module.finding(node, "OLD_LIBRARY", f"{name} ({use})", way)
+                    break
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name.partition(".")[0] for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [node.module.partition(".")[0]]
+    return []
 
 
 def _diagnosis(finding: Finding) -> Diagnosis:

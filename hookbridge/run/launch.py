@@ -18,6 +18,7 @@ class Launch:
       keras: 2 or 3; None reads it from the source.
       v1: whether TensorFlow behaves as version 1 does; None reads it from the source.
       guests: a file with hooks and callbacks that join every training; None for none.
+      old_libraries: installed packages that mean TensorFlow 1; others are asked.
       steps_per_epoch: steps in an epoch of these guests, for loops without epochs.
     """
 
@@ -28,3 +29,4 @@ class Launch:
     v1: bool | None = None
     guests: str | None = None
     steps_per_epoch: int | None = None
+    old_libraries: tuple[str, ...] = ()

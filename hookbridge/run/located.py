@@ -7,21 +7,15 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from hookbridge import errors
+from hookbridge.migrate.reading.libraries import OldLibraries
 from hookbridge.run.launch import Launch
 
-# Installed code that was written for TensorFlow 1 and runs on no TensorFlow 2, also not
-# on 2.15: its imports are answered like the program's. Part of the path -> what it is.
-OLD_LIBRARIES = {
-    "tf_slim": "what stands behind tf.contrib",
-    "traceml/integrations/tensorflow.py": "Polyaxon's hook",
-    "polyaxon/tracking/contrib/tensorflow.py": "Polyaxon's hook, in older versions",
-}
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -133,10 +127,13 @@ class OwnCode:
 
     Args:
       folder: the program's folder.
+      old_libraries: installed packages that mean TensorFlow 1, as the user says. Of
+        others their source is asked. Their imports are answered like the program's.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, old_libraries: Collection[str] = ()) -> None:
         self.folder = os.path.realpath(folder)
+        self._old_libraries = OldLibraries(old_libraries)
         known = sysconfig.get_paths()
         places = [known[name] for name in ("stdlib", "platstdlib", "purelib")]
         places += [known["platlib"], site.getusersitepackages(), HERE]
@@ -162,11 +159,9 @@ class OwnCode:
             return False
         return not (folder + os.sep).startswith(self._installed)
 
-    @staticmethod
-    def is_old_library(file: str) -> bool:
-        """Whether it is one of `OLD_LIBRARIES`."""
-        path = file.replace(os.sep, "/")
-        return any(f"/{part}" in path for part in OLD_LIBRARIES)
+    def is_old_library(self, file: str) -> bool:
+        """Whether it is a file of an installed package that means TensorFlow 1."""
+        return file in self._old_libraries
 
     def is_of_program(self, file: str) -> bool:
         """Whether the program's author wrote it: it is of no library."""

@@ -154,7 +154,7 @@ class OwnFinder:
 
 def read(launch: Launch, located: Located) -> Program:
     """Reads a program; from now on `OwnLoader` loads its own modules."""
-    own = OwnCode(located.folder)
+    own = OwnCode(located.folder, launch.old_libraries)
     program = Program(
         launch, own, read_program([located.file, *located.others], own.roots())
     )

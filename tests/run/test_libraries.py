@@ -15,7 +15,8 @@ from launching import PROGRAMS, ROOT, launch
 
 from hookbridge import compat
 from hookbridge.estimator import places
-from hookbridge.run.located import OLD_LIBRARIES, OwnCode
+from hookbridge.run import doctor
+from hookbridge.run.located import OwnCode
 
 LIBRARIES = PROGRAMS / "libraries"
 V1_PLACES = ["compat.v1.placeholder", "compat.v1.layers", "compat.v1.app"]
@@ -54,5 +55,62 @@ def test_installed_code_is_not_the_programs_own(tmp_path: Path) -> None:
     assert str(tmp_path / "venv" / "lib" / "site-packages" / "helper.py") not in own
     assert json.__file__ not in own
     assert str(ROOT / "hookbridge" / "errors.py") not in own
-    for part in OLD_LIBRARIES:
-        assert str(tmp_path / "site-packages" / part) in own
+    assert str(tmp_path / "site-packages" / "tf_slim" / "ops.py") in own
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package of TensorFlow 1, and a module that is for both versions."""
+    packages = tmp_path / "site-packages"
+    (packages / "old_metrics").mkdir(parents=True)
+    (packages / "old_metrics" / "__init__.py").write_text(
+        "import tensorflow as tf\n"
+        "from tensorflow.python.ops.metrics_impl import _streaming_confusion_matrix\n"
+        "from old_metrics.more import mean\n"
+        "def count(labels):\n"
+        "    return tf.metrics.mean(tf.to_float(labels))\n"
+    )
+    (packages / "old_metrics" / "more.py").write_text(
+        "import tensorflow as tf\ndef mean(x):\n    return tf.reduce_mean(x)\n"
+    )
+    (packages / "for_both.py").write_text(
+        "import tensorflow as tf\n"
+        "graph = getattr(tf, 'compat', tf).v1.get_default_graph\n"
+        "try:\n    tf.placeholder\nexcept AttributeError:\n    pass\n"
+        "HAS = hasattr(tf, 'placeholder')\n"
+    )
+    (tmp_path / "main.py").write_text(
+        "import tensorflow as tf\nimport for_both, old_metrics\n"
+        "print(for_both.HAS, old_metrics.more.tf.__name__, tf.placeholder)\n"
+        "with tf.Session() as session:\n"
+        "    value, update = old_metrics.count([1, 0])\n"
+        "    session.run(tf.local_variables_initializer())\n"
+        "    print('mean', session.run(update))\n"
+    )
+    monkeypatch.syspath_prepend(str(packages))
+    return tmp_path
+
+
+def test_the_source_of_a_library_says_what_it_means(installed: Path) -> None:
+    packages, own = installed / "site-packages", OwnCode(str(installed))
+    assert str(packages / "old_metrics" / "__init__.py") in own
+    assert str(packages / "old_metrics" / "more.py") in own
+    assert str(packages / "for_both.py") not in own
+    named = OwnCode(str(installed), ["for_both"])
+    assert str(packages / "for_both.py") in named
+    (found,) = [
+        one
+        for one in doctor.diagnose([installed / "main.py"], "2.21").found
+        if one.code == "OLD_LIBRARY"
+    ]
+    assert found.line == 2 and found.run and not found.person
+    assert found.name.startswith("old_metrics (tf.to_float in __init__.py:5")
+
+
+@pytest.mark.slow
+def test_a_library_of_tensorflow_1_runs(installed: Path) -> None:
+    path = f"{installed / 'site-packages'}:{ROOT}"
+    done = launch("main.py", cwd=installed, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith("False tensorflow ")
+    assert "mean 0.5" in done.stdout

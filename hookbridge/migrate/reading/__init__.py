@@ -7,5 +7,5 @@ Reading order: `sources` (files and `notebooks`), `names` (which TensorFlow name
 expression means), `guards` (code that a program runs only where a name is there),
 `modules` (a source with its names), `imports` (which file an import means), `evidence`
 (what one file says), `meaning` (what follows for a program), `programs` (which files
-run together).
+run together), `libraries` (installed packages).
 """

@@ -1,0 +1,132 @@
+"""Installed packages that were written for TensorFlow 1."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from hookbridge.migrate.reading.evidence import TENSORFLOW, Evidence, Use
+from hookbridge.migrate.reading.modules import Module, read_module
+
+# They run on no TensorFlow 2 by themselves, which their source does not show.
+_KNOWN_OLD = frozenset({"tf_slim"})
+# Parts of TensorFlow and Keras themselves, and what is made for both versions.
+_OTHERS = frozenset({*TENSORFLOW, "tensorboard", "hookbridge"}) - _KNOWN_OLD
+_PLACES = ("site-packages", "dist-packages")
+_IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.M)
+# More files of a package are not read.
+MAX_FILES = 400
+
+
+class OldLibraries:
+    """Tells which files of installed packages mean TensorFlow 1.
+
+    A file does if it has names that only TensorFlow 1 had and none that TensorFlow 2 or
+    `tf.compat.v1` has. A file without either means what the rest of its package means.
+
+    Args:
+      named: packages of which the user says so.
+    """
+
+    def __init__(self, named: Collection[str] = ()) -> None:
+        self._named = frozenset(named) | _KNOWN_OLD
+        self._files: dict[str, bool] = {}
+        self._packages: dict[str, Use | None] = {}
+
+    def __contains__(self, file: str) -> bool:
+        package, folder = package_of(file)
+        if not package or package in _OTHERS:
+            return False
+        if package in self._named:
+            return True
+        if file not in self._files:
+            self._files[file] = self._is_old(file, folder)
+        return self._files[file]
+
+    def _is_old(self, file: str, folder: str) -> bool:
+        if not _imports_tensorflow(file):
+            return False
+        module = read_module(file)
+        if not isinstance(module, Module) or module.evidence.new:
+            return False
+        if _shows_old(module.evidence):
+            return True
+        return self.reason(folder) is not None
+
+    def reason(self, folder: str) -> Use | None:
+        """The first name that shows that a package means TensorFlow 1, if it does.
+
+        Args:
+          folder: the folder of the package, or its only file.
+        """
+        if folder not in self._packages:
+            self._packages[folder] = None
+            files = (read_module(file) for file in _files(folder))
+            found = [m.evidence for m in files if isinstance(m, Module)]
+            if not any(evidence.new for evidence in found):
+                uses = (_shows_old(evidence) for evidence in found)
+                self._packages[folder] = next((use for use in uses if use), None)
+        return self._packages[folder]
+
+    def imported_by(self, modules: Iterable[Module]) -> Iterator[tuple[str, Use]]:
+        """The old packages that some modules import, each with what shows it.
+
+        Nothing is imported: the packages are looked for.
+        """
+        names = {
+            dotted.partition(".")[0]
+            for module in modules
+            for dotted in (*module.names.bound.values(), *module.names.starred)
+        }
+        for name in sorted(names - _OTHERS - _KNOWN_OLD):
+            try:
+                spec = importlib.util.find_spec(name) if name else None
+            except (ImportError, ValueError):
+                continue
+            origin = "" if spec is None else spec.origin or ""
+            package, folder = package_of(origin)
+            if package == name and (use := self.reason(folder)) is not None:
+                yield name, use
+
+
+def package_of(file: str) -> tuple[str, str]:
+    """The installed package that a file belongs to, and its folder or only file.
+
+    Both are empty for a file that is not installed.
+    """
+    parts = file.split(os.sep)
+    places = [number for number, part in enumerate(parts) if part in _PLACES]
+    if not places or places[-1] + 1 >= len(parts):
+        return "", ""
+    name = parts[places[-1] + 1]
+    folder = os.sep.join(parts[: places[-1] + 2])
+    return name.removesuffix(".py"), folder
+
+
+def _files(folder: str) -> Iterator[str]:
+    if folder.endswith(".py"):
+        yield folder
+        return
+    count = 0
+    for place, _, files in os.walk(folder):
+        for name in sorted(files):
+            path = os.path.join(place, name)
+            if name.endswith(".py") and _imports_tensorflow(path):
+                count += 1
+                if count > MAX_FILES:
+                    return
+                yield path
+
+
+def _imports_tensorflow(file: str) -> bool:
+    try:
+        with open(file, "rb") as opened:
+            return _IMPORT.search(opened.read()) is not None
+    except OSError:
+        return False
+
+
+def _shows_old(evidence: Evidence) -> Use | None:
+    return None if evidence.new else evidence.old or evidence.leftover
