@@ -112,12 +112,10 @@ class Rewriting:
         edits: list[Edit] = []
         left: dict[tuple[str, str], str] = {}
         findings = lacks(module, place, target)
+        rules = [rule for rule in self._rules if options.has(rule.option)]
+        settled = frozenset(code for rule in rules for code in rule.codes)
         for _ in range(MAX_WALKS):
-            active = [
-                rule
-                for rule in self._rules
-                if rule.concerns(text, findings) and options.has(rule.option)
-            ]
+            active = [rule for rule in rules if rule.concerns(text, findings)]
             if not active:
                 break
             changed, context = _walked(module, place, findings, active, options)
@@ -133,7 +131,6 @@ class Rewriting:
             place = _rewritten(place, module)
             findings = lacks(module, place, target)
             # A change of one walk may let a rule do more in the next walk.
-            settled = frozenset(code for rule in active for code in rule.codes)
             if not any(found.code in settled for found in findings):
                 break
         if self._comments:
