@@ -1,0 +1,178 @@
+"""Doctor, run and rewrite agree, also if a program is split over two files.
+
+Nothing is left to a person exactly if `run` reaches the end, and a rewritten program
+runs exactly if the rewrite left no comment.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import program_table
+import pytest
+import tensorflow as tf
+from fork_server import ForkServer, fork_server
+from migrated import NATIVE, PROGRAMS, RECORDED, numbers, told
+
+from hookbridge.migrate.rewriting import files
+from hookbridge.run import doctor
+
+ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+if tf.__version__.startswith("2.15."):
+    ENVIRONMENT["TF_USE_LEGACY_KERAS"] = "0"
+ROOT = Path(__file__).resolve().parents[2]
+AT_A_TIME = 2
+RELATIVE, ABSOLUTE = 1e-4, 1e-6
+# TensorFlow's own hooks read a step or a loss before or after the update of a run.
+RACING = ("early_stopping", "sync_replicas")
+# What nobody carries: all four say so.
+GONE = {
+    "gone_function": "import tensorflow as tf\ntf.contrib.gan.gan_train(1)\n",
+    "gone_below_another_name": (
+        "from tensorflow.contrib import learn\n"
+        "learn.preprocessing.VocabularyProcessor(3)\n"
+    ),
+    "never_there": "import tensorflow as tf\nx = tf.placeholder(tf.nowhere)\n",
+}
+
+
+def split(text: str) -> tuple[str, str]:
+    """A program as a main file and the module `parts`, which it imports by a star.
+
+    The module gets the functions and classes that use no variable of the main file.
+    """
+    body = ast.parse(text).body
+    imports = [n for n in body if isinstance(n, ast.Import | ast.ImportFrom)]
+    definitions = [n for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    parts = [n for n in definitions if not any(_is_global(i) for i in ast.walk(n))]
+    while True:
+        rest = [n for n in body if n not in imports and n not in parts]
+        bound = {name for node in rest for name in _bound(node)}
+        free = [n for n in parts if not bound & _read(n)]
+        if free == parts:
+            break
+        parts = free
+    future = [n for n in imports if getattr(n, "module", "") == "__future__"]
+    others = [n for n in imports if n not in future]
+    star = ast.parse("from parts import *").body
+    main = ast.Module([*future, *others, *star, *rest], [])
+    used = {name for node in parts for name in _read(node)}
+    needed = [node for node in imports if used & _imported(node)]
+    return ast.unparse(main), ast.unparse(ast.Module([*needed, *parts], []))
+
+
+def _is_global(node: ast.AST) -> bool:
+    return isinstance(node, ast.Global)
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    inside = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    return {n.id for n in inside if isinstance(n.ctx, ast.Store)}
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
+    return {(a.asname or a.name).partition(".")[0] for a in node.names}
+
+
+def _read(node: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+class Ran(NamedTuple):
+    """How one program ended, and what was said of it before."""
+
+    code: int
+    output: str
+    told: list[str]
+    left: int
+
+
+def folder_of(name: str, top: Path) -> Path:
+    top.mkdir()
+    if name in GONE:
+        (top / "main.py").write_text(GONE[name])
+        return top
+    main, parts = split((PROGRAMS / f"{name}.py").read_text("utf-8"))
+    (top / "main.py").write_text(main)
+    (top / "parts.py").write_text(parts)
+    return top
+
+
+def ran(server: ForkServer, folder: Path, left: int, *words: str) -> Ran:
+    place = folder.with_name(f"{folder.name}_cwd")
+    place.mkdir()
+    main = str(folder / "main.py")
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT)}
+    done = server.run(*words, main, folder=place, **environment)
+    return Ran(done.returncode, done.stderr, told(done.stdout), left)
+
+
+def rewritten(server: ForkServer, folder: Path) -> Ran:
+    plan = list(files.rewrite_files([folder]))
+    found = [done for done in plan if isinstance(done, files.FileRewrite)]
+    assert len(found) == len(plan), plan
+    for _ in files.write_all([done for done in found if done.result.changed]):
+        pass
+    return ran(server, folder, sum(len(done.result.todos) for done in found))
+
+
+def unedited(server: ForkServer, folder: Path) -> Ran:
+    left = doctor.diagnose([folder / "main.py"], "2.21").left
+    return ran(server, folder, left, "-m", "hookbridge", "run")
+
+
+WAYS = {"run": unedited, "rewrite": rewritten}
+
+
+@pytest.fixture(scope="module")
+def runs(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[tuple[str, str], Future[Ran]]]:
+    top = tmp_path_factory.mktemp("parts")
+    with fork_server(tensorflow=False) as server, ThreadPoolExecutor(AT_A_TIME) as pool:
+        yield {
+            (way, name): pool.submit(
+                make, server, folder_of(name, top / f"{way}_{name}")
+            )
+            for way, make in WAYS.items()
+            for name in (*NATIVE, *GONE)
+        }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*NATIVE, *GONE])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_program_ends_exactly_if_nothing_is_left(
+    way: str, name: str, runs: dict[tuple[str, str], Future[Ran]]
+) -> None:
+    done = runs[way, name].result()
+    assert (done.left == 0) is (done.code == 0), (done.left, done.output[-3000:])
+    assert (done.left == 0) is (name not in GONE)
+    recorded: dict[str, Any] = json.loads(RECORDED.read_text("utf-8"))
+    was = recorded.get(name, {"told": []})["told"]
+    if name in RACING or (way == "rewrite" and name.startswith("keras_at")):
+        return
+    assert len(done.told) == len(was), (done.told, was)
+    for now, before in zip(done.told, was, strict=True):
+        pairs = zip(numbers(now), numbers(before), strict=True)
+        close = {"rel_tol": RELATIVE, "abs_tol": ABSOLUTE}
+        assert all(math.isclose(a, b, **close) for a, b in pairs), (now, before)
+
+
+@pytest.mark.parametrize("name", program_table.PROGRAMS)
+def test_doctor_needs_the_main_file_alone(name: str) -> None:
+    """Each of these programs reaches its end (tests/run/test_programs.py)."""
+    program = program_table.PROGRAMS[name]
+    folder, colon, module = program.file.partition(": ")
+    file = f"{folder}/{module.replace('.', '/')}.py" if colon else program.file
+    found = doctor.diagnose([program_table.PROGRAMS_DIR / file], "2.21")
+    assert found.left == 0, [one for one in found.found if one.person]
+    assert found.files > 1 or "/" not in file
