@@ -158,7 +158,6 @@ def test_dry_run_says_where_they_would_join(
             assert line.startswith(f"{file}:{start}"), lines
 
 
-
 def test_a_passed_training_is_named_by_the_line_of_the_program(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
