@@ -151,8 +151,8 @@ class TowerLoop:
           The global step and the variables at the end.
 
         Raises:
-          errors.InvalidArgumentError: an argument has a bad value, or the batch
-            does not divide among the towers.
+          errors.InvalidArgumentError: an argument has a bad value, the batch does not
+            divide among the towers, or there was none.
           errors.UnwritableError: `model_dir` cannot be written.
           errors.HookBridgeError: a guest was refused; see `as_hooks`.
         """
@@ -196,6 +196,12 @@ class TowerLoop:
             # Every clean end calls `end`, except when another task stopped the job.
             assert self._cluster is not None
             return TrainingResult(0, {})
+        was_done = last_step is not None and final.global_step >= last_step
+        if not (final.steps or was_done or self._cluster is not None):
+            raise errors.InvalidArgumentError(
+                "No step was made: the dataset of `input_fn` has no batch; expected "
+                "one at least."
+            )
         return TrainingResult(final.global_step, final.variables)
 
     def evaluate(

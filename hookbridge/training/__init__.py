@@ -3,6 +3,6 @@
 Reading order: `settings`, `user_file`, `definition` (with
 `definition_logs`), `inputs`, `keras_model`; `part`;
 `session_training` with `graph_model` and `graph_optimizer`; `fit_training` with
-`mirrored`; `job`, which chooses between the two; `failures` and `summary`, the
+`mirrored`; `watch`; `job`, which chooses between the two; `failures` and `summary`, the
 messages to the user.
 """

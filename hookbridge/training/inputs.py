@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import compat, errors
 from hookbridge.data.bad_rows import BadRow, find_bad_rows, told
 from hookbridge.data.pipeline import Pipeline, batched
 from hookbridge.data.rows import Rows
@@ -93,6 +93,8 @@ class Inputs:
         if self._definition.optional(_OWN_INPUTS[TRAIN]) is not None:
             return None
         examples = self._rows(TRAIN).count() - len(self.skipped.get(TRAIN, ()))
+        if examples <= 0:
+            raise self.nothing_to_train_on()
         towers = settings.num_towers if settings.batch_per_tower else 1
         workers = self._shard[0] if settings.sync else 1
         return math.ceil(examples / (self.batch_size(TRAIN) * towers * workers))
@@ -102,6 +104,28 @@ class Inputs:
         settings = self._settings
         is_training = mode == TRAIN
         return settings.train_batch_size if is_training else settings.eval_batch_size
+
+    def is_empty(self, mode: str) -> bool:
+        """Whether the data of a mode have no batch; looks at the first."""
+        with compat.private("eager_mode")():
+            return next(iter(self.function(mode)()), None) is None
+
+    def nothing_to_train_on(self) -> errors.InvalidArgumentError:
+        """The error about training data that have no batch, with what was read."""
+        made_no_step = "No step was made"
+        definition, own = self._definition, _OWN_INPUTS[TRAIN]
+        if definition.optional(own) is not None:
+            return errors.InvalidArgumentError(
+                f"{made_no_step}: the dataset of `{own}` in {definition.path} has no "
+                "batch; expected one at least."
+            )
+        skipped = len(self.skipped.get(TRAIN, ()))
+        return errors.InvalidArgumentError(
+            f"{made_no_step}: of {self._rows(TRAIN).count()} rows of --{FLAGS[TRAIN]}, "
+            f"{skipped} were skipped, and the others gave no batch of "
+            f"{self.batch_size(TRAIN)} examples; expected one at least. See the rows "
+            "that were named, and what the file makes of them."
+        )
 
     def bad_row(
         self, mode: str, loss: Callable[..., Any] | None = None

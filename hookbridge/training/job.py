@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from types import ModuleType
@@ -20,6 +21,7 @@ from hookbridge.training.inputs import Inputs
 from hookbridge.training.part import Part
 from hookbridge.training.settings import TrainingSettings
 from hookbridge.training.summary import report, summary
+from hookbridge.training.watch import TrainingWatch
 
 MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
 
@@ -82,7 +84,7 @@ class TrainingJob:
         last_step = settings.last_step(steps_per_epoch)
         guests = part.definition.guests(TRAIN)
         recorder = Recorder(guests) if settings.report else None
-        step = self._loop.train(guests, steps_per_epoch, last_step)
+        step = self._train(guests, steps_per_epoch, last_step)
         secs = time.monotonic() - began
         results: dict[str, float] = {"global_step": step}
         if self._evaluates_at_the_end():
@@ -103,6 +105,35 @@ class TrainingJob:
             write_html(report(settings, facts), settings.model_dir)
         text = summary(settings, step, secs, part.params, part.inputs.skipped)
         return text, results
+
+    def _train(
+        self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
+    ) -> int:
+        """Trains; returns the global step at the end.
+
+        Raises:
+          errors.InvalidArgumentError: there was no batch to train on.
+          SystemExit: SIGTERM came, and the training has saved.
+        """
+        part, watch = self._part, TrainingWatch()
+        before = part.global_step()
+        cluster = bool(part.config.cluster)
+        # The loops of clusters save at SIGTERM by themselves.
+        saving = contextlib.nullcontext() if cluster else watch.saving_at_sigterm()
+        try:
+            with saving:
+                step: int = self._loop.train(
+                    [*guests, watch], steps_per_epoch, last_step
+                )
+        except ValueError as e:  # Keras's own for a `fit` without data
+            if watch.steps == 0 and part.inputs.is_empty(TRAIN):
+                raise part.inputs.nothing_to_train_on() from e
+            raise
+        made = watch.steps > 0 or (cluster and step > before)
+        was_done = last_step is not None and before >= last_step
+        if not (made or was_done or (cluster and not part.config.is_chief)):
+            raise part.inputs.nothing_to_train_on()
+        return step
 
     def _evaluates_at_the_end(self) -> bool:
         """Whether this process evaluates the newest checkpoint after the training.

@@ -47,6 +47,13 @@ class Part:
         path: str | None = tf.train.latest_checkpoint(self.settings.model_dir)
         return path
 
+    def global_step(self) -> int:
+        """The step of the newest checkpoint; 0 without one."""
+        path = self.checkpoint()
+        if path is None:
+            return 0
+        return int(tf.train.load_variable(path, tf.compat.v1.GraphKeys.GLOBAL_STEP))
+
     def trained(self) -> str:
         """The newest checkpoint.
 

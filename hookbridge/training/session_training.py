@@ -83,7 +83,7 @@ class SessionTraining:
             self.estimator.train(
                 self._part.inputs.function(TRAIN), hooks=hooks, max_steps=last_step
             )
-        return self.global_step()
+        return self._part.global_step()
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
@@ -103,13 +103,6 @@ class SessionTraining:
         )
         return found
 
-    def global_step(self) -> int:
-        """The step of the newest checkpoint; 0 without one."""
-        path = self._part.checkpoint()
-        if path is None:
-            return 0
-        return int(tf.train.load_variable(path, v1.GraphKeys.GLOBAL_STEP))
-
     def _check_first_batch(self) -> None:
         """Checks the first batch before a server starts.
 
@@ -127,7 +120,7 @@ class SessionTraining:
 
     def _train_in_towers(self, hooks: list[Any], last_step: int | None) -> None:
         settings = self._part.settings
-        if last_step is not None and self.global_step() >= last_step:
+        if last_step is not None and self._part.global_step() >= last_step:
             return
         with hb.loops.SessionCluster(
             self._part.config, session_config=session_config(self._devices)

@@ -262,6 +262,10 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: loop().evaluate(lambda: data(1, repeat=False), variables={}),
         "kernel",
     ),
+    "empty_training": (
+        lambda: loop().train(lambda: data(0)),
+        "`input_fn` has no batch",
+    ),
     "empty_evaluation": (
         lambda: loop().evaluate(
             lambda: data(1, repeat=False).take(0),

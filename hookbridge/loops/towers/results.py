@@ -33,7 +33,10 @@ class FinalValuesHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
       variables: `{variable name: array}`; empty until the session has ended
         cleanly.
       global_step: the global step at the end.
+      steps: how many steps this process has made.
     """
+
+    steps = 0
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
@@ -44,6 +47,9 @@ class FinalValuesHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             variable.op.name: variable for variable in tf.compat.v1.global_variables()
         }
         self._step = tf.compat.v1.train.get_global_step()
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.steps += 1
 
     def end(self, session: Any) -> None:
         self.variables, step = session.run((self._tensors, self._step))

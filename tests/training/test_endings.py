@@ -1,0 +1,83 @@
+"""Trainings that made no step, and trainings that SIGTERM ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from commands import keras_of_graphs
+from fork_server import ForkServer
+from idle_clock import idle_secs
+from test_bad_definitions import JOB, ROWS, V1_JOB
+
+from hookbridge.cli import main
+
+pytestmark = pytest.mark.slow
+LOOPS = ("fit", "estimator", "towers")
+EMPTY = """
+
+def train_input_fn():
+    data = tf.data.Dataset.from_tensors(([[1.0, 2.0]], [1]))
+    return data.take(0)
+"""
+DROPS_ALL = JOB.replace(
+    "dataset.map(parse)", "dataset.map(parse).filter(lambda *x: False)"
+)
+BAD_ROWS = "1,x,0\n2,y,1\n"
+# Rows, the file and its flags -> a part of the message.
+CASES = {
+    "empty": (ROWS, JOB + EMPTY, ["--train_steps=3"], "`train_input_fn` in"),
+    "dropped": (ROWS, DROPS_ALL, ["--train_steps=3"], "of 4 rows of --train_files, 0"),
+    "skipped": (BAD_ROWS, JOB, ["--bad_rows=skip", "--train_steps=3"],
+                "of 2 rows of --train_files, 2 were skipped"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_training_without_a_step_is_no_success(
+    loop: str, case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, text, flags, message = CASES[case]
+    job, data = tmp_path / "job.py", tmp_path / "rows.csv"
+    if loop != "fit":
+        text = text.replace("keras.optimizers.Adam", "compat.v1.train.AdamOptimizer")
+    job.write_text(text)
+    data.write_text(rows)
+    words = [str(job), f"--loop={loop}", f"--model_dir={tmp_path / 'model'}", *flags]
+    if case != "empty":
+        words += [f"--train_files={data}", "--train_batch_size=2"]
+    assert main(["train", *words]) == 2
+    shown = capsys.readouterr()
+    (line,) = (ln for ln in shown.err.splitlines() if "No step was made" in ln)
+    assert message in line
+    assert "trained to step" not in shown.out
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_sigterm_saves_and_the_exit_code_says_so(
+    loop: str, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    job, data, folder = tmp_path / "job.py", tmp_path / "rows.csv", tmp_path / "model"
+    job.write_text(JOB if loop == "fit" else V1_JOB)
+    data.write_text(ROWS)
+    words = [f"--loop={loop}", f"--train_files={data}", f"--model_dir={folder}"]
+    words += ["--train_steps=10000000", "--train_batch_size=2", "--noprogress"]
+    process = fork_server.start(
+        ["-m", "hookbridge", "train", str(job), *words],
+        keras_of_graphs(),
+        tmp_path / "log",
+    )
+    began = idle_secs()
+    while not list(folder.glob("*.index")):  # the first checkpoint
+        assert process.poll() is None and idle_secs() - began < 60
+        time.sleep(0.1)
+    time.sleep(1)
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(60) == 143, (tmp_path / "log").read_text()
+    newest = tf.train.latest_checkpoint(str(folder))
+    assert tf.train.load_variable(newest, "global_step") > 0
