@@ -23,6 +23,12 @@ _SERVERS = frozenset(
     ("tf.train.Server", "tf.compat.v1.train.Server", "tf.distribute.Server")
 )
 _SUPERVISORS = frozenset(("tf.train.Supervisor", "tf.compat.v1.train.Supervisor"))
+_READERS = frozenset(
+    f"{root}.{name}Reader"
+    for root in ("tf", "tf.compat.v1")
+    for name in ("TextLine", "WholeFile", "TFRecord", "FixedLengthRecord", "Identity")
+)
+_READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 _DEVICE_WAY = "`tf.compat.v1.device(...)`"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 _CLUSTER_WAY = "`hb.loops.SessionCluster`, whose processes end together"
@@ -39,6 +45,8 @@ def find(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     yield from _v1_behaviour(module, place)
     yield from _keras2(module, place, target)
     for call in module.source.nodes:
+        if isinstance(call, ast.With):
+            yield from _readers_on_gpu(module, call)
         if not isinstance(call, ast.Call):
             continue
         name = module.names.of(call.func) or ""
@@ -73,6 +81,22 @@ def _keras2(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         node = ast.Pass(lineno=line, col_offset=0)
         way = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
         yield module.finding(node, "KERAS2", str(needs), way)
+
+
+def _readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:
+    """Queue readers in a block for a GPU; not those of functions that it calls."""
+    for item in block.items:
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        if not (module.names.of(call.func) or "").endswith(".device"):
+            continue
+        if "gpu:" not in ast.unparse(call.args[0]).lower():
+            continue
+        for node in ast.walk(block):
+            name = module.names.of(node.func) if isinstance(node, ast.Call) else None
+            if name in _READERS:
+                yield module.finding(node, "GPU_READER", str(name), _READER_WAY)
 
 
 def _may_be_function(node: ast.expr) -> bool:

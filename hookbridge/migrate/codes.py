@@ -92,6 +92,11 @@ CODES: dict[str, Code] = {
         "tf.device takes no function; that of v1 does.",
         "takes functions too",
     ),
+    "GPU_READER": Code(
+        "manual",
+        "TensorFlow 2 puts a queue reader on no machine without that GPU, not even "
+        "with allow_soft_placement; TensorFlow 1 took the CPU.",
+    ),
     "OLD_ARGUMENT": Code(
         "auto",
         "An argument or a method has another name today.",
