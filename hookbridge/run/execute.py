@@ -15,8 +15,8 @@ from hookbridge.run.launch import Launch
 from hookbridge.run.located import Located, locate
 from hookbridge.run.own_modules import OwnLoader, Program
 
-# Tool -> arguments without which it would load the program's modules by itself.
-_ARGUMENTS = {"pytest": ("--assert=plain",), "py.test": ("--assert=plain",)}
+# With its own way of assertions pytest would load the program's modules by itself.
+_PYTEST_OPTION = "--assert=plain"
 
 
 def prepare(launch: Launch) -> Callable[[], int]:
@@ -63,11 +63,11 @@ def prepare(launch: Launch) -> Callable[[], int]:
 
 def run_main(launch: Launch, located: Located, program: Program) -> int:
     """Runs the main file as `__main__`."""
-    sys.argv[:] = [
-        located.argv0,
-        *_ARGUMENTS.get(launch.program, ()),
-        *launch.arguments,
-    ]
+    if launch.as_module and launch.program == "pytest":
+        # Tests may look at `sys.argv`, which stays as it is.
+        known = os.environ.get("PYTEST_ADDOPTS", "")
+        os.environ["PYTEST_ADDOPTS"] = f"{known} {_PYTEST_OPTION}".strip()
+    sys.argv[:] = [located.argv0, *launch.arguments]
     loader = OwnLoader("__main__", located.file, program)
     module = types.ModuleType("__main__")
     spec = located.spec

@@ -81,9 +81,15 @@ def outcomes(python: str, words: tuple[str, ...], folder: Path) -> dict[str, str
     report.unlink(missing_ok=True)
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     subprocess.run(
-        [python, *words, "-q", "-p", "no:cacheprovider", f"--junitxml={report}"],
+        [python, *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""},
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "CUDA_VISIBLE_DEVICES": "",
+            # Not as arguments: tests may parse them as flags of their own.
+            "PYTEST_ADDOPTS": f"-q -p no:cacheprovider --junitxml={report}",
+        },
         check=False,
     )
     found = {}

@@ -106,16 +106,17 @@ def test_packages_above_a_module_are_imported_in_its_world(tmp_path: Path) -> No
 
 def test_tests_under_pytest_are_the_program(tmp_path: Path) -> None:
     (tmp_path / "test_old.py").write_text(
-        "import os\n"
+        "import sys\n"
         "def test_old_names():\n"
         "    import tensorflow as tf\n"
+        "    assert sys.argv[1:] == ['-q', '-pno:cacheprovider', 'test_old.py']\n"
         "    tf.placeholder\n"
         "    assert not tf.executing_eagerly()\n"
         "    assert 'tf_keras' in tf.keras.Model.__module__ or tf.VERSION < '2.16'\n"
         "    tf.layers.dense\n"
     )
-    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
-    done = launch(*words, "test_old.py::test_old_names", cwd=tmp_path)
+    words = ("-m", "pytest", "-q", "-pno:cacheprovider")
+    done = launch(*words, "test_old.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "pytest: `import tensorflow` is tensorflow.compat.v1" in done.stderr
 
