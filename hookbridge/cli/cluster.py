@@ -35,19 +35,20 @@ FIELDS = {
     "--task_index at the end of the command, not by TF_CONFIG; the chief is worker 0.",
     "group_stop": "Tasks of `hookbridge run FILE` end as in TensorFlow, where one may "
     "wait for the others for ever.",
+    "log_dir": "A folder for the whole output of each task; what TensorFlow says at "
+    "its start is then not shown.",
 }
 LEAST = {"num_workers": 0, "num_ps": 0, "grace_secs": 0.0}
 
 
+# Flags of a local cluster that have no use elsewhere.
+LOCAL = ("chief", "tf1_flags", "group_stop", "log_dir")
 # --to -> the flags that have no use there, and why.
 UNUSED = {
     "local": (("name", "image", "volume"), "only a job elsewhere has it"),
-    "tfjob": (("chief", "tf1_flags", "group_stop"), "a TFJob has no place for it"),
-    "jobset": (("chief", "tf1_flags", "group_stop"), "a JobSet has no place for it"),
-    "slurm": (
-        ("chief", "tf1_flags", "group_stop", "image", "volume"),
-        "a script of Slurm has no place for it",
-    ),
+    "tfjob": (LOCAL, "a TFJob has no place for it"),
+    "jobset": (LOCAL, "a JobSet has no place for it"),
+    "slurm": ((*LOCAL, "image", "volume"), "a script of Slurm has no place for it"),
 }
 _SAVE_SECS = 60.0
 

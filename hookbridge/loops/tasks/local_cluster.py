@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from hookbridge import errors
-from hookbridge.arguments import positive, seconds
+from hookbridge.arguments import positive, seconds, writable
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
 from hookbridge.loops.tasks.guard import Guard
@@ -42,6 +42,8 @@ class LocalCluster:
         programs, at the end of their command line, instead of by `TF_CONFIG`.
       group_stop: whether the tasks of a program of `hookbridge run` end together; else
         they end as in TensorFlow.
+      log_dir: a folder that gets the whole output of each task, as `chief_0.log`. What
+        every process says when it imports TensorFlow is then not shown. Empty for none.
 
     Raises:
       errors.InvalidArgumentError: a number is not a number or out of range, or a flag
@@ -55,6 +57,7 @@ class LocalCluster:
     grace_secs: float = 10.0
     tf1_flags: bool = False
     group_stop: bool = True
+    log_dir: str = ""
 
     def __post_init__(self) -> None:
         """Checks the arguments.
@@ -131,7 +134,7 @@ class LocalCluster:
             )
         tasks: list[LocalTask] = []
         guard = Guard(self.grace_secs)
-        outputs = Outputs()
+        outputs = Outputs(self.log_dir and writable(self.log_dir, name="log_dir"))
         with _forwarded_signals(tasks) as received:
             try:
                 # A task is in the list at once, so that a failure here ends it too.

@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
+from hookbridge.loops.tasks.noise import Noise
 
 # Set in tasks whose programs are to end together; `hookbridge run` reads it.
 GROUP_STOP = "HOOKBRIDGE_GROUP_STOP"
@@ -89,6 +90,8 @@ class LocalTask:
         config: ClusterConfig,
         order: Order,
         outputs: tuple[Output, Output],
+        noise: Noise,
+        log_dir: str = "",
     ) -> None:
         self.serves = config.task_type == "ps"
         self.is_empty = False
@@ -105,8 +108,12 @@ class LocalTask:
             preexec_fn=functools.partial(guard_lib.end_with_launcher, os.getpid()),
         )
         sources = (self.process.stdout, self.process.stderr)
+        log: IO[bytes] | None = None
+        if log_dir:
+            path = os.path.join(log_dir, f"{name.replace(' ', '_')}.log")
+            log = open(path, "ab", buffering=0)  # noqa: SIM115 - as long as the task
         self.streams = [
-            _Stream(source, name, output)
+            _Stream(source, name, output, noise, log)
             for source, output in zip(sources, outputs, strict=True)
             if source is not None
         ]
@@ -133,9 +140,17 @@ class LocalTask:
 class _Stream:
     """What a task writes to one stream, passed on line by line."""
 
-    def __init__(self, source: IO[bytes], name: str, output: Output) -> None:
+    def __init__(
+        self,
+        source: IO[bytes],
+        name: str,
+        output: Output,
+        noise: Noise,
+        log: IO[bytes] | None,
+    ) -> None:
         os.set_blocking(source.fileno(), False)
         self.source = source
+        self._noise, self._log = noise, log
         self._name = name
         self._output = output
         self._rest = b""
@@ -146,12 +161,16 @@ class _Stream:
             read = os.read(self.source.fileno(), _CHUNK)
         except BlockingIOError:
             return True
+        if self._log is not None:
+            with contextlib.suppress(OSError):  # the disk is full
+                self._log.write(read)
         *lines, self._rest = re.split(rb"\r\n|\r(?!$)|\n", self._rest + read)
         if not read and self._rest:
             lines.append(self._rest)
         for line in lines:
             text = line.decode(errors="replace").rstrip()
-            self._output.write(f"[{self._name}] {text}")
+            if not self._noise.hides(text):
+                self._output.write(f"[{self._name}] {text}")
         return bool(read)
 
 
@@ -162,13 +181,15 @@ class Outputs:
     the end of the parent of its tasks (`guard.end_with_launcher`).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, log_dir: str = "") -> None:
+        self._log_dir = log_dir
+        self._noise = Noise(bool(log_dir))
         self._to = Output(sys.stdout), Output(sys.stderr)
         self._selector = selectors.DefaultSelector()
 
     def start(self, config: ClusterConfig, order: Order) -> LocalTask:
         """Starts a task."""
-        task = LocalTask(config, order, self._to)
+        task = LocalTask(config, order, self._to, self._noise, self._log_dir)
         for stream in task.streams:
             self._selector.register(stream.source, selectors.EVENT_READ, stream)
         return task
