@@ -118,7 +118,7 @@ class Parser(argparse.ArgumentParser):
         self._defaults_of[name] = default
         self._aliases.update(dict.fromkeys(aliases, name))
         kind = type(default) if kind is None else kind
-        if kind is not bool and default not in (None, []):
+        if kind is not bool and default not in (None, [], ""):
             text += f" (default: {default})"
         shown = argparse.SUPPRESS if hidden else text.replace("%", "%%")
         if kind is bool:
