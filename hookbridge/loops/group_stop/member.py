@@ -22,6 +22,9 @@ LOST_SECS = 20.0
 START_SECS = 600.0
 # A worker that finds the job over waits this long for the next job to begin.
 LATE_SECS = 5.0
+# How long the servers of a preempted job take to end, at most, once its chief has left.
+# Others may stay for the next job.
+LEAVING_SECS = 10.0
 
 
 class GroupStopped(Exception):
@@ -237,14 +240,20 @@ class GroupStop:
         while True:
             number = board.generation()
             stopped = number and board.is_stopped(number)
+            waited = time.monotonic() - began
             if self.config.is_chief:
+                preempted = stopped and exit_codes.may_retry(board.ending().code)
+                if preempted and waited < LEAVING_SECS:
+                    # The servers of that job are about to end, with its queues. Then
+                    # the next call fails.
+                    time.sleep(0.2)
+                    continue
                 if not number or stopped:
                     number += 1
                     board.begin(number)
                 return number
             if number and not stopped:
                 return number
-            waited = time.monotonic() - began
             if stopped and waited > LATE_SECS:
                 reason, code = board.ending()
                 self.stop_here(f"the job was over: {reason}", code)
