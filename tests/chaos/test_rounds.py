@@ -25,5 +25,5 @@ def test_a_killed_job_goes_on_from_its_checkpoint(
 def test_an_evicted_job_ends_like_an_undisturbed_one(
     kind: str, tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    # With this seed a chief comes back before the servers of the stopped job have ended.
+    # With this seed a chief comes back before the servers of the stopped job end.
     assert evictions.survive(kind, 4, 3, tmp_path, fork_server.start) == []
