@@ -43,6 +43,7 @@ def test_message_is_shown_as_given(cls: type[Exception]) -> None:
 # Errors that never leave the package -> the folder that handles them, and how.
 INTERNAL = {
     "ClusterFailure": "adapters: the queue of remote steps; its cause is raised",
+    "EndOfLoop": "adapters: ends a loop of one's own from inside; nobody else sees it",
     "GroupStopped": "loops: ends a session that another process has stopped",
     "NotStorableError": "adapters: what a state file leaves out",
     "UnknownStructureError": "loops: such fetches are left to TensorFlow",

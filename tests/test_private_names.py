@@ -22,9 +22,7 @@ NAMED_NOT_USED = {
     "hookbridge/estimator/stand_ins.py": (
         "modules that tensorflow-estimator imports and that are replaced for it"
     ),
-    "hookbridge/estimator/needs.py": (
-        "what tensorflow-estimator itself imports, listed to be checked"
-    ),
+    "hookbridge/exit_codes.py": "where the classes of errors are from, compared as text",
     "hookbridge/migrate/codes.py": "what programs may use",
     "hookbridge/migrate/fates.py": "what programs may use",
     "hookbridge/migrate/reading/evidence.py": "what programs may use",

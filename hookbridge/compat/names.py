@@ -49,10 +49,6 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.eager.context:eager_mode",
         "run callbacks eagerly while a v1 graph is the default graph",
     ),
-    "graph_mode": PrivateName(
-        "tensorflow.python.eager.context:graph_mode",
-        "run v1 code in graph mode from an eager thread",
-    ),
     "BaseResourceVariable": PrivateName(
         "tensorflow.python.ops.resource_variable_ops:BaseResourceVariable",
         "a graph-mode variable over a handle that is a placeholder",

@@ -148,6 +148,30 @@ def test_in_fit_too(keras: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not log.of("chief")
 
 
+def test_explain_tells_who_saves_in_several_processes(tmp_path: Path) -> None:
+    saver = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
+    (of_chief,) = hb.explain(saver, host="fit").guests
+    assert "under `MultiWorkerMirroredStrategy`, the chief" in of_chief.runs_on
+    (of_all,) = hb.explain(hb.set_role(saver, "all"), host="fit").guests
+    assert of_all.runs_on == roles.MEANING["all"]
+
+
+def test_one_more_callback_where_several_processes_call_fit(
+    keras: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does nothing in a `fit` of this process alone."""
+    task = {"type": "worker", "index": 1}
+    config = {"cluster": {"worker": ["h:1", "h:2"]}, "task": task}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    log = EventLog()
+    callbacks = hb.as_callbacks(RecordingHook(log))
+    assert len(callbacks) == len(hb.as_callbacks(callbacks)) == 2
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(tf.zeros((4, 2)), tf.zeros((4, 1)), verbose=0, callbacks=callbacks)
+    assert log.counts("RecordingHook")["end"] == 1
+
+
 def test_a_guest_has_one_stand_in_at_most(
     keras: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
