@@ -297,6 +297,16 @@ def test_names_that_nothing_stands_for_are_left(tmp_path: Path) -> None:
     assert not one.migrate and "rnn_cell" not in one.person
 
 
+def test_private_keras_of_a_file_of_tensorflow_1_is_that_of_v1() -> None:
+    done = migrate.rewrite(
+        "import tensorflow as tf\nfrom tensorflow.python.keras import backend as K\n"
+        "K.set_session(tf.Session())\n"
+    )
+    assert "from tensorflow.compat.v1.keras import backend as K\n" in done.source
+    new = migrate.rewrite("from tensorflow.python.keras import backend as K\n")
+    assert "from tensorflow.keras import backend as K\n" in new.source
+
+
 def test_lists_that_come_from_us_are_no_places() -> None:
     text = """\
 import hookbridge as hb

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from hookbridge.migrate.fates import fate
+from hookbridge.migrate.fates import Fate, fate
 from hookbridge.migrate.findings import Finding
 from hookbridge.migrate.guest_classes import Guests
 from hookbridge.migrate.reading.modules import Module
@@ -128,6 +128,14 @@ class Context:
         if make not in self._states:
             self._states[make] = make(self)
         found: State = self._states[make]
+        return found
+
+    def fate(self, name: str) -> Fate | None:
+        """What becomes of a canonical name in this file; None if the target has it."""
+        found = fate(name, self.target)
+        if found is not None and found.code == "KERAS_PRIVATE":
+            # In a file of TensorFlow 1 the public Keras is that of v1.
+            return found._replace(living=self.names.meant(found.living))
         return found
 
     def keep_aliases(self) -> None:

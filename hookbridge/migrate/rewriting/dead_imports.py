@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from hookbridge.migrate.fates import fate
 from hookbridge.migrate.reading.names import canonical
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.imports import module_of
@@ -61,7 +60,7 @@ def imported(node: cst.CSTNode) -> Iterator[Imported]:
 def lines_for(found: Imported, context: Context) -> list[str] | None:
     """The lines that replace one name of an import; None leaves it as it is."""
     full = context.names.meant(found.full)
-    become = fate(full, context.target)
+    become = context.fate(full)
     if become is None:
         return None
     is_contrib = full.startswith("tf.contrib")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from hookbridge.migrate.fates import Fate, fate
+from hookbridge.migrate.fates import Fate
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.tree_names import dotted
 
@@ -29,5 +29,5 @@ def living(node: cst.Attribute, context: Context) -> Fate | None:
         f"{name}.".startswith(f"{own}.") for own in context.place.meaning.written
     ):
         return None
-    found = fate(name, context.target)
+    found = context.fate(name)
     return found if found is not None and found.living else None
