@@ -63,8 +63,9 @@ def find(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
 def _v1_behaviour(module: Module, place: Place) -> Iterator[Finding]:
     """One finding in the main file of a program that needs v1 behaviour."""
-    needs = place.meaning.needs_v1 or place.meaning.old
-    if not place.is_run or needs is None or place.meaning.switch is not None:
+    meaning = place.of_main
+    needs = meaning.needs_v1 or meaning.old
+    if not place.is_run or needs is None or meaning.switch is not None:
         return
     line = needs.line if needs.file == module.file else 1
     node = ast.Pass(lineno=line, col_offset=0)
@@ -73,10 +74,10 @@ def _v1_behaviour(module: Module, place: Place) -> Iterator[Finding]:
 
 def _keras2(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     """One finding in the main file of a program that needs Keras 2."""
-    needs = place.meaning.keras2
+    needs = place.of_main.keras2
     if not place.is_main or needs is None or target.has_estimator:
         return
-    if place.meaning.keras_choice is None:
+    if place.of_main.keras_choice is None:
         line = needs.line if needs.file == module.file else 1
         node = ast.Pass(lineno=line, col_offset=0)
         way = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"

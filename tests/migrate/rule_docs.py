@@ -30,7 +30,7 @@ def section(name: str, module: ModuleType) -> str:
     tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
     text = (ast.get_docstring(tree, clean=False) or "").strip()
     first, diff, *after = text.split("\n\n", 2)
-    option = module.RULE.option.replace("_", "-")
+    option = module.RULE.option
     first += f" With `--{option}`." if option else ""
     lines = [f"### {name}", "", first, "", "```diff", textwrap.dedent(diff), "```", ""]
     return "\n".join([*lines, *(f"{part}\n" for part in after)])

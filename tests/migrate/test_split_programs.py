@@ -297,6 +297,25 @@ def test_names_that_nothing_stands_for_are_left(tmp_path: Path) -> None:
     assert not one.migrate and "rnn_cell" not in one.person
 
 
+def test_a_main_file_has_the_switches_of_its_own_program(tmp_path: Path) -> None:
+    """Another program that imports it makes its own choices."""
+    (tmp_path / "main.py").write_text(
+        "import os\nos.environ['TF_USE_LEGACY_KERAS'] = '1'\n"
+        "import tensorflow as tf\nimport part\ntf.app.run()\n"
+    )
+    (tmp_path / "part.py").write_text(
+        "from tensorflow import keras, estimator\n"
+        "if __name__ == '__main__':\n    estimator.RunConfig(keras)\n"
+    )
+    for changed in (True, False):
+        done = list(files.rewrite_files([tmp_path]))
+        found = [d for d in done if isinstance(d, files.FileRewrite) and d.result.edits]
+        assert bool(found) is changed
+        for _ in files.write_all(found):
+            pass
+    assert "TF_USE_LEGACY_KERAS" in (tmp_path / "part.py").read_text()
+
+
 def test_private_keras_of_a_file_of_tensorflow_1_is_that_of_v1() -> None:
     done = migrate.rewrite(
         "import tensorflow as tf\nfrom tensorflow.python.keras import backend as K\n"

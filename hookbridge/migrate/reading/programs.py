@@ -83,6 +83,8 @@ class Place:
 
     Attributes:
       meaning: what they mean by TensorFlow.
+      of_main: what the program means of which it is the main file; for another file the
+        same as `meaning`.
       means_old: whether `import tensorflow` means TensorFlow 1 in the module.
       own: the modules of the programs that it imports, by dotted name.
       is_main: whether it is the main file of one.
@@ -90,6 +92,7 @@ class Place:
     """
 
     meaning: Meaning
+    of_main: Meaning
     means_old: bool
     own: Mapping[str, Module]
     is_main: bool
@@ -127,11 +130,13 @@ class Programs:
             if module not in imported_ones or is_script(module)
         ]
         self._of: dict[Module, list[Meaning]] = {}
+        self._of_main: dict[Module, Meaning] = {}
         self._parts: dict[Module, list[Module]] = {}
         for main in self.mains:
             parts = self._reached(main)
             found = meaning.of_files(part.evidence for part in parts)
             self._parts[main] = parts
+            self._of_main[main] = found
             for part in parts:
                 self._of.setdefault(part, []).append(found)
 
@@ -156,7 +161,8 @@ class Programs:
         own = self._imports.get(module, {})
         meant = self.meaning(module)
         old = meant.means_old(module.evidence)
-        return Place(meant, old, own, is_main, is_run)
+        of_main = self._of_main.get(module, meant)
+        return Place(meant, of_main, old, own, is_main, is_run)
 
     def meaning(self, module: Module) -> Meaning:
         """What the programs with a module mean: TensorFlow 1, if one of them does."""

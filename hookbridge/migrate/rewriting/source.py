@@ -158,7 +158,7 @@ def _provide_v1(module: Module) -> None:
 
 def _rewritten(place: Place, module: Module) -> Place:
     """The place of a module that has been rewritten: it may have its switches now."""
-    meaning, now = place.meaning, module.evidence
+    meaning, now = place.of_main, module.evidence
     keras2 = now.keras2 or (now.keras if meaning.is_of_v1 else None)
     changed = replace(
         meaning,
@@ -166,7 +166,7 @@ def _rewritten(place: Place, module: Module) -> Place:
         switch=meaning.switch or now.switch,
         keras_choice=meaning.keras_choice or now.keras_choice,
     )
-    return replace(place, meaning=changed)
+    return replace(place, of_main=changed)
 
 
 def _walked(
