@@ -22,7 +22,7 @@ NAMED_NOT_USED = {
     "hookbridge/estimator/stand_ins.py": (
         "modules that tensorflow-estimator imports and that are replaced for it"
     ),
-    "hookbridge/exit_codes.py": "where the classes of errors are from, compared as text",
+    "hookbridge/exit_codes.py": "the module of error classes, compared as text",
     "hookbridge/migrate/codes.py": "what programs may use",
     "hookbridge/migrate/fates.py": "what programs may use",
     "hookbridge/migrate/reading/evidence.py": "what programs may use",
