@@ -107,12 +107,16 @@ def _final_value(guest: Any) -> Any:
 @contextlib.contextmanager
 def _error_in(seen: dict[str, Any]) -> Any:
     """Notes the error of a run; the log of hookbridge stays quiet."""
-    logging.getLogger("absl").setLevel(logging.CRITICAL)
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
     seen["error"] = ""
     try:
         yield
     except Exception as e:
         seen["error"] = f"{type(e).__name__}: {str(e)[:300]}"
+    finally:
+        logger.setLevel(level)
 
 
 def _numbers(guest: Any) -> dict[str, Any]:
