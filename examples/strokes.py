@@ -1,7 +1,7 @@
 """Sequences of different lengths, one file each: the strokes of digits.
 
     python examples/strokes.py runs/strokes
-    hookbridge train examples/strokes.py --loop=fit --epochs=2 \
+    hookbridge train examples/strokes.py --loop=fit --epochs=2 --seed=1 \
         --train_files=runs/strokes/train.csv --eval_files=runs/strokes/eval.csv \
         --model_dir=runs/strokes/fit
 

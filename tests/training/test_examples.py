@@ -56,7 +56,9 @@ def _digits(outputs: Outputs) -> None:
 def _strokes(outputs: Outputs) -> None:
     _, fit, estimator = outputs
     found = printed(fit)
-    assert found["global_step"] == 32 and found["accuracy"] > 0.2
+    assert found["global_step"] == 32
+    # The page's `--seed` makes both the same in each run; chance is log(10) and 0.1.
+    assert found["loss"] < 2.25 and found["accuracy"] > 0.2
     assert printed(estimator) == {"global_step": 16}
 
 
