@@ -14,16 +14,11 @@ from hookbridge.adapters.convert import as_hooks
 from hookbridge.adapters.session_graph.variables import write
 from hookbridge.adapters.session_loop.last_step import LastEpochHook
 from hookbridge.arguments import positive, writable
-from hookbridge.loops.sessions.callable_session import training_session
+from hookbridge.loops.steps import Steps, run_steps
 from hookbridge.loops.towers import devices as devices_lib
 from hookbridge.loops.towers.evaluation import Evaluation
 from hookbridge.loops.towers.graph import TowerGraph, build_training
-from hookbridge.loops.towers.inputs import (
-    InputFn,
-    check_first_batch,
-    make_dataset,
-    next_training_batch,
-)
+from hookbridge.loops.towers.inputs import InputFn, check_first_batch
 from hookbridge.loops.towers.results import FinalValuesHook, TrainingResult
 from hookbridge.loops.towers.spec import ModelFn
 
@@ -159,11 +154,10 @@ class TowerLoop:
         last_step = _resolve_last_step(steps_per_epoch, epochs, max_steps)
         if model_dir is not None:
             model_dir = writable(model_dir, name="model_dir")
-        final, cluster = FinalValuesHook(), self._cluster
-        place = None if cluster is None else cluster.device_setter()
-        with tf.Graph().as_default(), tf.compat.v1.device(place):
-            tf.compat.v1.set_random_seed(self._seed)
-            graph, sync_hooks = self._build(input_fn)
+        final = FinalValuesHook()
+
+        def build(batch: Any) -> Steps:
+            graph, sync_hooks = self._build(batch)
             hooks = as_hooks(
                 guests,
                 steps_per_epoch=steps_per_epoch,
@@ -173,25 +167,22 @@ class TowerLoop:
                 learning_rate=graph.learning_rate,
                 params=params,
             )
-            if last_step is not None:
-                hooks.append(LastEpochHook(last_step))
-            hooks.append(final)
-            open_session: Callable[..., Any] = training_session
-            if self._cluster is not None:
-                open_session = self._cluster.training_session
-            with open_session(
-                [*sync_hooks, *hooks],
-                checkpoint_dir=model_dir,
-                config=self._config,
-                # Only guests write files.
-                save_checkpoint_secs=None,
-                save_checkpoint_steps=None,
-                save_summaries_steps=None,
-                save_summaries_secs=None,
-                log_step_count_steps=None,
-            ) as session:
-                while not session.should_stop():
-                    session.run(graph.train_op)
+            last = [] if last_step is None else [LastEpochHook(last_step)]
+            return Steps(graph.train_op, [*sync_hooks, *hooks, *last, final])
+
+        run_steps(
+            build,
+            input_fn,
+            cluster=self._cluster,
+            config=self._config,
+            seed=self._seed,
+            checkpoint_dir=model_dir,
+            # Only guests write files.
+            save_checkpoint_secs=None,
+            save_checkpoint_steps=None,
+            save_summaries_steps=None,
+            save_summaries_secs=None,
+        )
         if final.global_step is None:
             # Every clean end calls `end`, except when another task stopped the job.
             assert self._cluster is not None
@@ -235,10 +226,8 @@ class TowerLoop:
                 write(session, [(v, variables[v.op.name]) for v in wanted])
                 return evaluation.run(session)
 
-    def _build(self, input_fn: InputFn) -> tuple[TowerGraph, list[Any]]:
+    def _build(self, batch: Any) -> tuple[TowerGraph, list[Any]]:
         """The graph, and the hooks that `SyncReplicasOptimizer` needs on a worker."""
-        with tf.device("/device:CPU:0"):
-            batch = next_training_batch(make_dataset(input_fn, name="input_fn"))
         check_first_batch(batch, len(self.devices))
         graph = build_training(
             self._model_fn,

@@ -10,6 +10,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.cluster_checks import CHIEF_TYPES
+from hookbridge.loops.steps import Steps, run_steps
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.loops.towers.devices import session_config, tower_devices
 from hookbridge.loops.towers.graph import global_step
@@ -128,26 +129,26 @@ class SessionTraining:
             if cluster.is_server:
                 cluster.serve()
                 return
-            with tf.Graph().as_default(), v1.device(cluster.device_setter()):
-                v1.set_random_seed(settings.seed)
-                global_step()
-                with tf.device("/device:CPU:0"):
-                    features, labels = next_training_batch(
-                        self._part.inputs.function(TRAIN)()
-                    )
-                spec = self._spec(features, labels)
-                hooks = [*hooks, v1.train.NanTensorHook(spec.loss)]
-                if last_step is not None:
-                    hooks = [*hooks, v1.train.StopAtStepHook(last_step=last_step)]
-                with cluster.training_session(
-                    [*(spec.training_hooks or ()), *hooks],
-                    scaffold=spec.scaffold,
-                    checkpoint_dir=settings.model_dir,
-                    config=session_config(self._devices),
-                    log_step_count_steps=None,
-                ) as session:
-                    while not session.should_stop():
-                        session.run(spec.train_op)
+            run_steps(
+                lambda batch: self._steps(batch, hooks, last_step),
+                self._part.inputs.function(TRAIN),
+                cluster=cluster,
+                config=session_config(self._devices),
+                seed=settings.seed,
+                checkpoint_dir=settings.model_dir,
+            )
+
+    def _steps(self, batch: Any, hooks: list[Any], last_step: int | None) -> Steps:
+        global_step()
+        spec = self._spec(*batch)
+        hooks = [
+            *(spec.training_hooks or ()),
+            *hooks,
+            v1.train.NanTensorHook(spec.loss),
+        ]
+        if last_step is not None:
+            hooks.append(v1.train.StopAtStepHook(last_step=last_step))
+        return Steps(spec.train_op, hooks, spec.scaffold)
 
     def _spec(self, features: Any, labels: Any) -> Any:
         """The training's `EstimatorSpec` in the default graph."""
