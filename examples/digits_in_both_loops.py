@@ -106,18 +106,20 @@ def eval_metrics_fn() -> dict[str, Any]:
 def dataset_fn(dataset: Any, mode: str) -> Any:
     """Examples of a dataset of lines: 64 pixels and the label."""
 
-    def is_of_mode(line: Any) -> Any:
-        is_apart = tf.equal(tf.strings.to_hash_bucket_fast(line, KEPT_APART), 0)
-        return tf.logical_not(is_apart) if mode == "train" else is_apart
+    def parse(lines: Any) -> Any:
+        is_apart = tf.equal(tf.strings.to_hash_bucket_fast(lines, KEPT_APART), 0)
+        is_of_mode = tf.not_equal(is_apart, mode == "train")
+        columns = tf.io.decode_csv(
+            tf.boolean_mask(lines, is_of_mode), [tf.constant(0)] * (PIXELS + 1)
+        )
+        pixels = tf.cast(tf.stack(columns[:-1], axis=1), tf.float32) / MAX_PIXEL
+        return pixels, columns[-1]
 
-    def parse(line: Any) -> Any:
-        columns = tf.io.decode_csv(line, [tf.constant(0)] * (PIXELS + 1))
-        return tf.cast(tf.stack(columns[:-1]), tf.float32) / MAX_PIXEL, columns[-1]
-
-    dataset = dataset.filter(is_of_mode).map(parse)
+    # All lines at once: that is many times faster than one after the other.
+    dataset = dataset.batch(LINES).map(parse).unbatch()
     if mode == "train":
         return dataset.shuffle(LINES, seed=1)
-    # How much `filter` leaves is not known: each loop would ask for a batch more.
+    # How many these are is not known to the loops, and they would ask for one more.
     return dataset.apply(tf.data.experimental.assert_cardinality(EVALUATION_LINES))
 
 
