@@ -41,17 +41,7 @@ _MOST = 1000
 
 @dataclass(frozen=True)
 class JobConfig:
-    """The machines of a job.
-
-    Attributes:
-      master_type: the machine type of the master; "" for any.
-      worker_type: the machine type of the workers, or "".
-      server_type: the machine type of the parameter servers, or "".
-      evaluator_type: the machine type of the evaluator, or "".
-      workers: how many workers there are beside the master.
-      servers: how many parameter servers there are.
-      evaluators: 1 if there is an evaluator.
-    """
+    """The machines of a job."""
 
     master_type: str = ""
     worker_type: str = ""
@@ -63,13 +53,7 @@ class JobConfig:
 
 
 def read_config(path: str) -> JobConfig:
-    """Reads a `config.yaml`, whose keys may be below `trainingInput`.
-
-    Raises:
-      errors.InvalidArgumentError: the file is not valid; the message names the file and
-        the key, or the line that is no YAML.
-      errors.MissingExtraError: PyYAML is not installed.
-    """
+    """Reads a `config.yaml`, whose keys may be below `trainingInput`."""
     yaml = extras.load("yaml", "Reading a `config.yaml`")
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(

@@ -21,14 +21,7 @@ _MODEL_VOLUME = "model"
 
 
 class Replicas(NamedTuple):
-    """The tasks of one kind.
-
-    Attributes:
-      job: their job in `TF_CONFIG`.
-      number: how many there are.
-      machine: the machine type; empty if the orchestrator chooses.
-      key: the key of the machine type in a `config.yaml`.
-    """
+    """The tasks of one kind; `key` names their machine type in a `config.yaml`."""
 
     job: str
     number: int
@@ -38,19 +31,7 @@ class Replicas(NamedTuple):
 
 @dataclass(frozen=True)
 class JobOrder:
-    """A job for an orchestrator.
-
-    Attributes:
-      config: its machines.
-      command: what each process runs.
-      name: the job's name.
-      image: the container image that has the program; Kubernetes only.
-      grace_secs: how long a process may take to save after SIGTERM.
-      volume: `CLAIM:/folder`, a volume claim for the model directory; empty for none.
-
-    Raises:
-      errors.InvalidArgumentError: a value cannot be used; the message names its flag.
-    """
+    """A job for an orchestrator; `volume`, `CLAIM:/folder`, has its model directory."""
 
     config: JobConfig
     command: tuple[str, ...]
@@ -60,7 +41,7 @@ class JobOrder:
     volume: str = ""
 
     def __post_init__(self) -> None:
-        """Checks the values; see the class."""
+        """Checks the values; messages name their flags."""
         if not _NAME.fullmatch(self.name) or len(self.name) > _LONGEST_NAME:
             raise errors.InvalidArgumentError(
                 f"Received --name={self.name!r}; expected at most {_LONGEST_NAME} "

@@ -20,9 +20,6 @@ def manifest(order: JobOrder) -> dict[str, Any]:
     A pod is started again if its exit code is 128 or above or its node was taken away;
     any other code fails the job. The job has succeeded when the chief, and the
     evaluator if there is one, have ended with 0; then all other pods are ended.
-
-    Raises:
-      errors.InvalidArgumentError: a machine type is not known.
     """
     deciding = [r.job for r in order.replicas if r.job in ("chief", "evaluator")]
     return {

@@ -9,13 +9,7 @@ from hookbridge import errors
 
 
 class Machine(NamedTuple):
-    """What one machine has.
-
-    Attributes:
-      cpus: virtual CPUs.
-      memory_gib: memory in GiB.
-      gpus: accelerators.
-    """
+    """What one machine has."""
 
     cpus: int
     memory_gib: float
@@ -54,15 +48,7 @@ _GIB = {
 
 
 def machine(name: str, key: str) -> Machine:
-    """The machine of a type.
-
-    Args:
-      name: the type, such as `"n1-standard-8"` or `"standard_gpu"`.
-      key: the key of the `config.yaml` that has it, for the message.
-
-    Raises:
-      errors.InvalidArgumentError: the type is not known.
-    """
+    """The machine of a type, which a `config.yaml` has under `key`."""
     if name in _NAMED:
         return _NAMED[name]
     match = re.fullmatch(r"([a-z]+\d)-([a-z]+)-(\d+)", name)

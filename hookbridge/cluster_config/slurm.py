@@ -42,11 +42,7 @@ exit $code
 
 
 def script(order: JobOrder) -> str:
-    """The script, for `sbatch`.
-
-    Raises:
-      errors.InvalidArgumentError: a machine type is not known.
-    """
+    """The script, for `sbatch`."""
     places: list[dict[str, object]] = []
     cluster: dict[str, list[str]] = {}
     for each in order.replicas:

@@ -16,9 +16,6 @@ def manifest(order: JobOrder) -> dict[str, Any]:
     job. The job has succeeded when the chief ends with 0. Then the operator ends what
     still runs, except in a job with an evaluator, which has to evaluate the last
     checkpoint. All processes of hookbridge's loops end by themselves.
-
-    Raises:
-      errors.InvalidArgumentError: a machine type is not known.
     """
     cleans = "None" if order.config.evaluators else "Running"
     return {

@@ -16,11 +16,7 @@ Logs = Mapping[str, Any] | Sequence[str] | Callable[[Any], Mapping[str, Any]] | 
 
 
 def check(logs: Any) -> None:
-    """Refuses what cannot describe logs.
-
-    Raises:
-      errors.InvalidArgumentError: for such an object.
-    """
+    """Refuses what cannot describe logs."""
     is_names = isinstance(logs, (list, tuple)) and all(isinstance(n, str) for n in logs)
     if logs is None or callable(logs) or isinstance(logs, Mapping) or is_names:
         return
@@ -51,13 +47,7 @@ class EpochLogs:
             metric.reset_state()
 
     def after(self, returned: Any, logs: Logs, args: Sequence[Any]) -> dict[str, Any]:
-        """The logs after a step.
-
-        Args:
-          returned: what the step has returned.
-          logs: see `OwnLoop.step`.
-          args: what the step got; the first array gives the size of the batch.
-        """
+        """The logs after a step; its first array gives the size of the batch."""
         if callable(logs):
             self.last = dict(logs(returned))
         elif isinstance(logs, Mapping):

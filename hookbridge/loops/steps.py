@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 
 class Steps(NamedTuple):
-    """What a session needs of a graph.
-
-    Attributes:
-      train_op: one step.
-      hooks: `SessionRunHook`s.
-      scaffold: a `tf.compat.v1.train.Scaffold`, or None.
-    """
+    """What a session needs of a graph."""
 
     train_op: Any
     hooks: Sequence[Any]
@@ -40,13 +34,8 @@ def run_steps(
 ) -> None:
     """Runs steps until the data, a hook or another task ends the session.
 
-    Args:
-      build: called with the tensors of the next batch, in the graph.
-      input_fn: as in `TowerLoop.train`.
-      cluster: this process's task; None trains in one process.
-      config: a `tf.compat.v1.ConfigProto`.
-      seed: the seed of the graph.
-      **options: other arguments of `MonitoredTrainingSession`.
+    `build` gets the tensors of the next batch, in the graph; `options` are further
+    arguments of `MonitoredTrainingSession`.
     """
     place = None if cluster is None else cluster.device_setter()
     with tf.Graph().as_default(), tf.compat.v1.device(place):

@@ -257,12 +257,7 @@ class TowerLoop:
 def _resolve_last_step(
     steps_per_epoch: int | None, epochs: int | None, max_steps: int | None
 ) -> int | None:
-    """The global step that ends a run; None if data or guests end it.
-
-    Raises:
-      errors.InvalidArgumentError: a count is not valid, or `epochs` comes without
-        `steps_per_epoch`.
-    """
+    """The global step that ends a run; None if data or guests end it."""
     positive("steps_per_epoch", steps_per_epoch)
     positive("epochs", epochs)
     positive("max_steps", max_steps)

@@ -40,10 +40,6 @@ def serve(
 
     Once the chief has left, this does not wait for tasks that were killed. SIGTERM
     stops the job, so that its chief saves while the variables are still there.
-
-    Raises:
-      errors.ClusterError: no task came, or all tasks that trained disappeared for too
-        long without leaving.
     """
     preempted = threading.Event()
 

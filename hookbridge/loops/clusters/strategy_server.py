@@ -34,11 +34,7 @@ def server_config(config: ClusterConfig) -> Any:
 
 
 def serve(config: ClusterConfig, *, start_secs: float) -> None:
-    """Serves as this task until the chief's process is gone, then ends the process.
-
-    Raises:
-      SystemExit: always, see `parameter_server_strategy`.
-    """
+    """Serves as this task until the chief's process is gone, then ends the process."""
     server = tf.distribute.Server(
         tf.train.ClusterSpec(dict(config.cluster)),
         job_name=config.task_type,

@@ -50,21 +50,13 @@ def stop_by(group: GroupStop, error: BaseException) -> None:
 
 @contextlib.contextmanager
 def one_exit_code(group: GroupStop) -> Iterator[None]:
-    """Ends the process at the end of the block, if the job is not done.
-
-    Raises:
-      SystemExit: the job was preempted, or another task has failed.
-    """
+    """Ends the process at the end of the block, if the job is not done."""
     yield
     end_with(group.code, group.reason)
 
 
 def end_with(code: int, reason: str | None) -> None:
-    """Ends this process unless the code is 0, and says why.
-
-    Raises:
-      SystemExit: the code is not 0.
-    """
+    """Ends this process unless the code is 0, and says why."""
     if code:
         sys.stderr.write(f"hookbridge: exit code {code}: {reason}\n")
         raise SystemExit(code)

@@ -49,12 +49,7 @@ def token_ops(graph: Any) -> list[Any]:
 
 
 class Ending(NamedTuple):
-    """How a job ends.
-
-    Attributes:
-      reason: who ended it and why.
-      code: the exit code of all its processes.
-    """
+    """Who ended a job and why, and the exit code of all its processes."""
 
     reason: str
     code: int = exit_codes.DONE
@@ -75,10 +70,6 @@ class StopBoard:
 
     Servers may outlive a job. Each job on them has a number, its generation. The chief
     takes the next number when it finds that the last job was stopped.
-
-    Args:
-      target: the session target of this process's server.
-      config: the cluster; it has parameter servers that listen.
     """
 
     def __init__(self, target: str, config: ClusterConfig) -> None:
@@ -159,8 +150,7 @@ class StopBoard:
     def leave(self, code: int | None) -> None:
         """Tells every parameter server that this task no longer needs it.
 
-        Args:
-          code: the exit code of the job, from its chief; None from other tasks.
+        The chief also tells the exit code of the job.
         """
         for note, close in self._leave:
             with contextlib.suppress(tf.errors.OpError, RuntimeError):

@@ -21,10 +21,6 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
     """Makes `session.close()` return in time, even if the session is not closed yet.
 
     A thread goes on closing it; the process does not end before that thread.
-
-    Args:
-      session: a `tf.compat.v1.Session`; its `close` is replaced.
-      limit_secs: how long the caller waits.
     """
     reference = weakref.ref(session)
     begun = threading.Event()

@@ -41,11 +41,8 @@ def write_marker(model_dir: str, ending: Ending) -> None:
 def marking(group: GroupStop, model_dir: str | None) -> Iterator[None]:
     """Writes the marker at the end of the block, on the chief.
 
-    An error in the block is never replaced by an error of writing the marker.
-
-    Args:
-      group: this process's part in the stop.
-      model_dir: where the chief saves; None writes nothing.
+    An error in the block is never replaced by an error of writing the marker. Nothing
+    is written without a folder.
     """
     writes = model_dir and group.config.cluster and group.config.is_chief
     try:
@@ -80,12 +77,8 @@ def _ending(text: str) -> Ending:
 class JobEnd:
     """Tells from outside a cluster whether its job is over.
 
-    Args:
-      model_dir: where the chief saves.
-      config: the cluster.
-      lost_secs: how long the chief may be away after it has been seen.
-      late_secs: how long from now on to wait for a chief that was never seen, although
-        an earlier run has ended in `model_dir`.
+    The chief may be away for `lost_secs` after it has been seen. If an earlier run has
+    ended in `model_dir`, a chief that was never seen is awaited for `late_secs`.
     """
 
     def __init__(
@@ -181,9 +174,6 @@ def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
     """Stops a job from a process outside its cluster.
 
     A job that has not begun is stopped as soon as it begins.
-
-    Raises:
-      errors.ClusterError: the chief is gone and has not marked the job as over.
     """
     while end.over_with() is None:
         end.check()

@@ -36,18 +36,6 @@ class GroupStop:
 
     The thread waits in one call on parameter server 0, which returns when any process
     stops the job. So steps have no extra cost.
-
-    Args:
-      config: the cluster and this task.
-      lost_secs: see `SessionCluster`.
-      start_secs: see `SessionCluster`.
-
-    Attributes:
-      name: this task, for messages.
-      reason: why the job was stopped, with the task that asked; None before.
-      code: the exit code of this process after that stop.
-      error: set if a task that this process needs is gone; the main thread raises it.
-      step: the main thread's current step, and how to wake that thread.
     """
 
     def __init__(
@@ -60,8 +48,10 @@ class GroupStop:
         self.config = config
         self.lost_secs = seconds("lost_secs", lost_secs)
         self.name = f"{config.task_type} {config.task_index}"
+        # Why the job was stopped, with the task that asked, and this process's code.
         self.reason: str | None = None
         self.code = exit_codes.DONE
+        # A task that this process needs is gone; the main thread raises it.
         self.error: errors.ClusterError | None = None
         self.failed = False  # an error of this process, not the effect of a stop
         self.step = StepWatch()
@@ -79,12 +69,7 @@ class GroupStop:
         return self._stopped.is_set()
 
     def connect(self, target: str) -> None:
-        """Joins the job; returns once its chief has begun it.
-
-        Raises:
-          errors.ClusterError: a parameter server or the chief is not there in time.
-          GroupStopped: this process was preempted.
-        """
+        """Joins the job; returns once its chief has begun it."""
         if exit_codes.may_retry(self.code):  # SIGTERM came before the session
             raise GroupStopped(self.reason)
         if "ps" not in self.config.cluster:  # no other process to share a stop with
@@ -110,12 +95,7 @@ class GroupStop:
         watch(self)
 
     def wait_for_servers(self) -> None:
-        """Returns once all parameter servers listen.
-
-        Raises:
-          errors.ClusterError: one does not listen in time.
-          GroupStopped: the job was stopped meanwhile, or is over.
-        """
+        """Returns once all parameter servers listen."""
         limit = self._start_secs if self._board is None else self.lost_secs
         began = time.monotonic()
         missing = list(range(len(self.config.cluster.get("ps", ()))))
@@ -138,10 +118,6 @@ class GroupStop:
         """Returns once the chief has initialised the variables.
 
         TensorFlow's own worker looks only every 30 seconds.
-
-        Raises:
-          errors.ClusterError: the chief does not do it in time.
-          GroupStopped: the job was stopped meanwhile.
         """
         if self._board is None or self.config.is_chief:
             return
@@ -158,12 +134,7 @@ class GroupStop:
                 )
 
     def check(self) -> None:
-        """Raises if this process must stop waiting.
-
-        Raises:
-          errors.ClusterError: a task that is needed is gone.
-          GroupStopped: the job was stopped.
-        """
+        """Raises if this process must stop waiting."""
         self._check_error()
         if self.stopped:
             raise GroupStopped(self.reason)

@@ -27,20 +27,14 @@ STALL_SECS = 3.0
 
 
 class StepWatch:
-    """The main thread's current step, and how to wake that thread.
-
-    Attributes:
-      began: when the current step began; None between steps.
-      interrupted: whether `wake` interrupted the last step.
-      let_one_through: releases one worker that waits in `SyncReplicasOptimizer`; None
-        before there is a session.
-      interrupt: ends any other step; None if steps must not be ended.
-    """
+    """The main thread's current step, and how to wake that thread."""
 
     def __init__(self) -> None:
         self.began: float | None = None
         self.interrupted = False
+        # Releases one worker that waits in `SyncReplicasOptimizer`.
         self.let_one_through: Callable[[], None] | None = None
+        # Ends any other step; None if steps must not be ended.
         self.interrupt: Callable[[], None] | None = None
 
     def wake(self, over: threading.Event) -> None:

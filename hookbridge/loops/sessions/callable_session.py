@@ -32,12 +32,9 @@ _ORDINARY = object()
 
 
 class _FetchSet(NamedTuple):
-    """One set of fetches.
+    """One set of fetches and fed tensors, kept alive because keys contain their ids.
 
-    Attributes:
-      fetches: the fetches; they are kept alive because keys contain their ids.
-      call: runs them; None until they are fetched for the second time.
-      fed: the tensors that are fed with them; they are kept alive too.
+    `call` runs them; it is None until they are fetched for the second time.
     """
 
     fetches: Any
@@ -63,11 +60,8 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         """Makes `session` itself a callable session, if that changes nothing else.
 
         `MonitoredSession`'s session creators make `tf.compat.v1.Session`s, restore
-        them and hand them to hooks; they cannot make another class.
-
-        Returns:
-          Whether it is one now. A session of another class is not changed, and neither
-          is one whose configuration fills the `RunMetadata` of plain runs.
+        them and hand them to hooks; they cannot make another class. One whose
+        configuration fills the `RunMetadata` of plain runs is not changed.
         """
         if isinstance(session, CallableSession):
             return True

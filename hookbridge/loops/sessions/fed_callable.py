@@ -49,11 +49,6 @@ class FedCallable:
 
     Make it after an ordinary run of both: that run has checked that the tensors may be
     fed and the fetches fetched.
-
-    Args:
-      session: the session, in this process.
-      fetches: any structure.
-      fed: the tensors that are fed, in the order of the feeds.
     """
 
     def __init__(self, session: Any, fetches: Any, fed: list[Any]) -> None:
@@ -93,11 +88,7 @@ class FedCallable:
         )
 
     def arrays(self, feeds: Mapping[Any, Any]) -> list[Any] | None:
-        """The values to feed, or None if `run` has to check them.
-
-        Args:
-          feeds: feeds with the same keys in the same order.
-        """
+        """The values to feed, or None if `run` has to check them."""
         found = []
         for (dtype, shape), value in zip(self._fed, feeds.values(), strict=True):
             array = value

@@ -29,11 +29,7 @@ SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 
 class Guard:
-    """The launcher's end of the pipe.
-
-    Args:
-      grace_secs: how long tasks may take to end after SIGTERM.
-    """
+    """The launcher's end of the pipe."""
 
     def __init__(self, grace_secs: float) -> None:
         self._process = subprocess.Popen(
@@ -66,11 +62,7 @@ class Guard:
 
 
 def end_with_launcher(launcher: int) -> None:
-    """Ties the life of this new process to that of its launcher, on Linux.
-
-    Args:
-      launcher: the launcher's process number.
-    """
+    """Ties the life of this new process to that of its launcher, on Linux."""
     if _PRCTL is not None:
         _PRCTL(_SIGNAL_OF_PARENTS_DEATH, int(signal.SIGTERM))
         if os.getppid() != launcher:  # it died before this call

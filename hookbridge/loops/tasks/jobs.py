@@ -17,12 +17,7 @@ def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
 
 
 def check_jobs(config: ClusterConfig) -> None:
-    """Raises unless some task trains, and the trainers can share their variables.
-
-    Raises:
-      errors.InvalidArgumentError: the cluster has no task that trains, or it has
-        several and no parameter server.
-    """
+    """Raises unless some task trains, and the trainers can share their variables."""
     jobs = config.cluster
     if not jobs:
         return
@@ -36,12 +31,7 @@ def check_jobs(config: ClusterConfig) -> None:
 
 
 def check_roles(config: ClusterConfig) -> None:
-    """Raises if `SessionCluster` cannot run in this cluster and task.
-
-    Raises:
-      errors.InvalidArgumentError: the cluster lacks a task that trains or a parameter
-        server, or this task neither trains nor serves.
-    """
+    """Raises if `SessionCluster` cannot run in this cluster and task."""
     jobs = config.cluster
     if not jobs:
         return

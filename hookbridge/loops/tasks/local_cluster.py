@@ -60,12 +60,7 @@ class LocalCluster:
     log_dir: str = ""
 
     def __post_init__(self) -> None:
-        """Checks the arguments.
-
-        Raises:
-          errors.InvalidArgumentError: a number is not a number or out of range, or a
-            flag is not a bool.
-        """
+        """Checks the arguments."""
         for name in ("num_workers", "num_ps"):
             value = getattr(self, name)
             if value is None or (positive(name, value, least=0) or 0) > MOST_TASKS:

@@ -65,25 +65,14 @@ class Output:
 
 
 class Order(NamedTuple):
-    """What a task runs.
-
-    Attributes:
-      command: program and arguments.
-      environment: variables for it alone.
-    """
+    """What a task runs."""
 
     command: list[str]
     environment: dict[str, str]
 
 
 class LocalTask:
-    """One process of the cluster.
-
-    Attributes:
-      serves: whether it is a parameter server.
-      is_empty: whether the task and all that it started have ended.
-      process: the process.
-    """
+    """One process of the cluster."""
 
     def __init__(
         self,

@@ -15,11 +15,7 @@ _ONCE = re.compile(r"global step \(tf.train.get_global_step\) has not been incre
 
 
 class Noise:
-    """Decides which lines of all tasks are shown.
-
-    Args:
-      has_logs: whether the files of the tasks have all lines.
-    """
+    """Decides which lines of all tasks are shown."""
 
     def __init__(self, has_logs: bool) -> None:
         self._has_logs = has_logs

@@ -26,9 +26,6 @@ def check_own_port(config: ClusterConfig) -> None:
     """Raises if something else listens on this task's port.
 
     TensorFlow's server finds out too late and does not name the port.
-
-    Raises:
-      errors.ClusterError: the port is in use.
     """
     host, port = address(config, config.task_type, config.task_index)
     with socket.socket() as probe:
@@ -100,12 +97,7 @@ def has_server(config: ClusterConfig, job: str, index: int) -> bool:
 
 
 class Liveness:
-    """Follows whether tasks are alive.
-
-    Args:
-      config: the cluster.
-      tasks: `(job, index)` of the tasks to follow.
-    """
+    """Follows whether tasks are alive."""
 
     def __init__(self, config: ClusterConfig, tasks: Iterable[tuple[str, int]]) -> None:
         self._config = config
@@ -136,12 +128,7 @@ class Liveness:
     def away(
         self, secs: float, *, unseen_secs: float = math.inf
     ) -> list[tuple[str, int]]:
-        """The tasks that have been away for long.
-
-        Args:
-          secs: the time for a task that has been alive.
-          unseen_secs: the time for a task that has never been alive.
-        """
+        """The tasks away for `secs`, or never alive for `unseen_secs`."""
         now = time.monotonic()
         return [
             task

@@ -25,12 +25,7 @@ def config_of(
     job_name: str | None,
     task_index: int | str | None,
 ) -> ClusterConfig:
-    """The cluster that the flags describe; without hosts the job is local.
-
-    Raises:
-      errors.InvalidArgumentError: such a cluster or task cannot exist; the message
-        names the flag.
-    """
+    """The cluster that the flags describe; without hosts the job is local."""
     jobs = {"ps": _hosts("ps", ps_hosts), "worker": _hosts("worker", worker_hosts)}
     given = {job: hosts for job, hosts in jobs.items() if hosts}
     if not given and not job_name:
@@ -59,11 +54,7 @@ def config_of(
 
 
 def flags_of(config: ClusterConfig) -> list[str]:
-    """The flags of one task; a chief becomes the first worker.
-
-    Raises:
-      errors.InvalidArgumentError: the cluster has a task that flags cannot name.
-    """
+    """The flags of one task; a chief becomes the first worker."""
     cluster = config.cluster
     if config.task_type not in cluster:
         raise errors.InvalidArgumentError(

@@ -21,15 +21,8 @@ def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
     moving averages or the gradients of another update, still come after it.
 
     The scopes of the first tower's call are entered again, so that the variables of an
-    optimizer have the same names as without towers.
-
-    Args:
-      towers: the updates of each tower.
-      divisor: the divisor of the sum of the gradients: the number of towers if the loss
-        is a mean over examples, 1 if it is a sum.
-
-    Raises:
-      errors.InvalidArgumentError: there is no update, or the towers differ.
+    optimizer have the same names as without towers. The divisor of the sum of the
+    gradients is 1 if the loss is a sum over examples, else the number of towers.
     """
     numbers = {len(updates) for updates in towers}
     if numbers == {0}:
@@ -57,16 +50,8 @@ def average_gradients(
 ) -> list[tuple[Any, Any]]:
     """Averages the results of `Optimizer.compute_gradients` of all towers.
 
-    Args:
-      towers: for each tower its `(gradient, variable)` pairs, in the same order of
-        variables. A gradient is a tensor, an `IndexedSlices` or None.
-      divisor: the divisor of the sum.
-
-    Returns:
-      One `(gradient, variable)` pair for each variable. If all towers' gradients are
-      `IndexedSlices`, the result is `IndexedSlices` (rows appended, values divided);
-      if only some are, it is dense. A tower without a gradient for the variable counts
-      as zero; if no tower has one, the gradient is None.
+    A tower without a gradient for a variable counts as zero; if no tower has one, the
+    result is None. It is `IndexedSlices` if all towers' gradients are.
     """
     merged = []
     for pairs in zip(*towers, strict=True):

@@ -21,38 +21,18 @@ def known_size(tensor: Any) -> int | None:
 
 
 def split_batch(batch: Any, num_towers: int) -> list[Any]:
-    """Splits a batch along its first axis into `num_towers` equal shards.
+    """Splits a structure of tensors `[N, ...]` into `num_towers` equal shards.
 
-    Args:
-      batch: a (nested) structure of dense or sparse tensors, each `[N, ...]`, the same
-        N for all; None stays None.
-      num_towers: number of shards.
-
-    Returns:
-      `num_towers` structures like `batch` with tensors `[N / num_towers, ...]`. A
-      single tower gets the tensors themselves. If N is known only at run time, a step
-      with a batch that does not divide raises `tf.errors.InvalidArgumentError`.
-
-    Raises:
-      errors.InvalidArgumentError: N is known and does not divide, or an input is a
-        scalar or ragged.
+    If N is known only at run time, a step with a batch that does not divide raises
+    `tf.errors.InvalidArgumentError`.
     """
     return [batch] if num_towers == 1 else _shards(batch, num_towers, _equal_parts)
 
 
 def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
-    """Splits a batch of any size, for evaluation and prediction.
+    """Splits a batch of any size, for evaluation; returns shards and their sizes.
 
-    Args:
-      batch: as in `split_batch`. The last batch of a dataset may be smaller than the
-        number of towers; then some towers get no example.
-      num_towers: number of shards.
-
-    Returns:
-      The shards, as equal as possible, and their sizes, int32 `[]`.
-
-    Raises:
-      errors.InvalidArgumentError: an input is a scalar or ragged.
+    The last batch may be so small that some towers get no example.
     """
     flat = [tensor for tensor in tf.nest.flatten(batch) if tensor is not None]
     for tensor in flat:
@@ -119,21 +99,10 @@ def _check(tensor: Any) -> None:
 
 
 def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
-    """A batch for each tower, all from the iterator of the first batch.
+    """A batch for each tower, all from the iterator that gave `batch`.
 
-    Args:
-      batch: a (nested) structure of tensors: the result of one `get_next` of a
-        `tf.data` iterator, or a part of it; None stays None.
-      num_towers: number of batches.
-
-    Returns:
-      `num_towers` structures like `batch`, the first one `batch` itself. If the data
-      ends before each tower has its batch, the step raises
-      `tf.errors.OutOfRangeError`.
-
-    Raises:
-      errors.InvalidArgumentError: a tensor does not come directly from the iterator, or
-        the tensors come from several iterators.
+    If the data ends before each tower has its batch, the step raises
+    `tf.errors.OutOfRangeError`.
     """
     flat = [tensor for tensor in tf.nest.flatten(batch) if tensor is not None]
     sources = {getattr(tensor, "op", None) for tensor in flat}

@@ -36,34 +36,19 @@ def build_towers(
     shards: Sequence[Any],
     devices: Sequence[str],
     *,
-    variable_device: str = VARIABLE_DEVICE,
-    outputs: Callable[[Result], Any] = lambda result: result,
-    losses_are_added: bool = False,
+    variable_device: str,
+    outputs: Callable[[Result], Any],
+    losses_are_added: bool,
 ) -> list[Result]:
     """Calls `build` once for each tower, in the default graph.
 
     Every tower's operations run on its own device. The first tower makes the variables,
     on `variable_device`; the others share them. In the others
     `tf.compat.v1.get_variable` has `reuse=True`, and all other variables are matched by
-    the order of their creation.
+    the order of their creation. A `tf.device` of the caller or of `build` wins.
 
-    Args:
-      build: called as `build(index, shard)`.
-      shards: the batch of each tower, as `split_batch` makes them.
-      devices: the device of each tower.
-      variable_device: where variables live. A `tf.device` of the caller or of `build`
-        wins, so that a parameter-server placement stays.
-      outputs: returns, for a tower's result, the structure of tensors that the steps
-        compute. The first tower's updates of shared variables take the place of those
-        that these tensors wait for.
-      losses_are_added: as in `tower_collections`.
-
-    Returns:
-      The result of `build` for each tower.
-
-    Raises:
-      errors.InvalidArgumentError: a tower makes other variables than the first, or
-        computes with a shared variable that it updates (see `update_once`).
+    `outputs` returns, for a tower's result, the tensors that the steps compute: what
+    they wait for is updated once (`update_once`).
     """
     results = []
     graph = tf.compat.v1.get_default_graph()

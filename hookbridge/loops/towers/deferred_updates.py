@@ -17,17 +17,9 @@ from hookbridge.patching import InstanceMethods, patched
 
 @dataclass(frozen=True)
 class Update:
-    """One call of `apply_gradients` in one tower.
+    """One call of `apply_gradients` in one tower, which got `done` instead.
 
-    Attributes:
-      apply: the optimizer's own `apply_gradients`, bound.
-      pairs: its `(gradient, variable)` pairs.
-      args: its further positional arguments.
-      kwargs: its keyword arguments, such as the global step.
-      done: the operation that the tower got instead; it does nothing yet.
-      variable_scope: the variable scope of the call, which names the optimizer's
-        own variables.
-      name_scope: the name scope of the call; "" for none.
+    The scopes are those of the call; they name the optimizer's own variables.
     """
 
     apply: Callable[..., Any]
@@ -46,9 +38,7 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
     The methods of the optimizer classes are replaced while the tower is built, so that
     an unmodified model function can be replicated. This includes optimizer classes that
     the model function itself defines. A call in another graph or thread is not caught.
-
-    Yields:
-      The updates, in the order of the calls.
+    Yields the updates in the order of the calls.
     """
     caught: list[Update] = []
     thread = threading.get_ident()

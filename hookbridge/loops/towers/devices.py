@@ -74,10 +74,6 @@ def check_devices(devices: Any) -> None:
 
     CPU devices are not checked: the session makes as many logical ones as it needs
     (`session_config`). Neither are devices of another task, which are not known here.
-
-    Raises:
-      errors.InvalidArgumentError: `devices` is not a list of device names, or has a
-        GPU or other device that this machine does not have.
     """
     import tensorflow as tf
 
@@ -158,11 +154,7 @@ def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
 
 
 def check_session_config(name: str, value: Any) -> None:
-    """Raises unless a value is None or a `ConfigProto`.
-
-    Raises:
-      errors.InvalidArgumentError: it is something else.
-    """
+    """Raises unless a value is None or a `ConfigProto`."""
     import tensorflow as tf
 
     if value is not None:

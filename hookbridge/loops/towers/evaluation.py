@@ -19,21 +19,12 @@ class Evaluation:
 
     Make it inside the graph, before the session; run it any number of times. It
     runs on one device, so that its batches may have any size. It implements
-    `hookbridge.validation.Validation`.
-
-    Attributes:
-      metric_names: the keys of the result of `run`.
-      num_batches: batches in one pass; None if the dataset does not know. Then there is
-        one extra `on_batch_begin` at the end of the data, as in Keras.
+    `hookbridge.validation.Validation`. If the dataset does not know how many batches it
+    has, there is one extra `on_batch_begin` at the end of the data, as in Keras.
     """
 
     def __init__(self, model_fn: ModelFn, input_fn: InputFn) -> None:
-        """Builds the evaluation's operations under `evaluation/`.
-
-        Raises:
-          errors.InvalidArgumentError: the dataset never ends, or a function returns
-            something of the wrong type.
-        """
+        """Builds the evaluation's operations under `evaluation/`."""
         with (
             own_collections(),
             tf.compat.v1.variable_scope(
@@ -63,18 +54,7 @@ class Evaluation:
     def run(
         self, session: Any, report: ValidationReport | None = None
     ) -> dict[str, float]:
-        """Goes through the data once.
-
-        Args:
-          session: the session; its runs here are not training steps.
-          report: is told every batch and the means so far, as Keras does.
-
-        Returns:
-          `{"loss": ..., metric: ...}`, means over the examples.
-
-        Raises:
-          errors.InvalidArgumentError: there was no batch.
-        """
+        """The means over the examples of one pass over the data."""
         session.run(self._initializer)
         sums = dict.fromkeys(self.metric_names, 0.0)
         means: dict[str, float] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -12,31 +11,14 @@ from hookbridge import errors
 from hookbridge.loops.towers.build import VARIABLE_DEVICE
 from hookbridge.loops.towers.merged_specs import mean
 from hookbridge.loops.towers.replicate_model_fn import replicate_model_fn
-from hookbridge.loops.towers.spec import (
-    TRAIN,
-    ModelFn,
-    TowerSpec,
-    as_pair,
-    call_model_fn,
-)
-
-NO_VARIABLES = (
-    "The loss of `model_fn` depends on no trainable variable; expected at least one "
-    "made by `tf.compat.v1.get_variable`."
-)
+from hookbridge.loops.towers.spec import TRAIN, ModelFn, as_pair, call_model_fn
 
 
-@dataclass(frozen=True)
-class TowerGraph:
-    """Handles into a training graph.
+class TowerGraph(NamedTuple):
+    """Handles into a training graph; loss and metrics are means over the batch.
 
-    Attributes:
-      train_op: one step: every tower's forward and backward pass and one update.
-      loss: `loss:0`, `[]`, the mean over the whole batch.
-      metrics: `{name: tensor []}`, means over the whole batch.
-      learning_rate: the variable, or the schedule's tensor, that `learning_rate:0`
-        reads.
-      optimizer: the result of the function `optimizer`.
+    `learning_rate` is the variable, or the schedule's tensor, that `learning_rate:0`
+    reads.
     """
 
     train_op: Any
@@ -67,18 +49,8 @@ def build_training(
 ) -> TowerGraph:
     """Builds the graph of one synchronous step in the default graph.
 
-    Args:
-      model_fn: called as `model_fn(features, labels, "train")` for each tower.
-      batch: `(features, labels)`, tensors `[N, ...]`.
-      optimizer: makes a `tf.compat.v1.train.Optimizer` from the learning rate.
-      learning_rate: a number, which becomes a variable that callbacks can set, or
-        a function of the global step. Both are read through `learning_rate:0`, which a
-        hook may feed.
-      devices: the towers' devices.
-
-    Raises:
-      errors.InvalidArgumentError: the batch does not divide among the towers, or
-        `model_fn` does not return a `TowerSpec`.
+    A number as learning rate becomes a variable that callbacks can set. A hook may feed
+    `learning_rate:0`, whichever it is.
     """
     graph = tf.compat.v1.get_default_graph()
     with tf.device(VARIABLE_DEVICE):
@@ -87,16 +59,19 @@ def build_training(
         opt = optimizer(rate)
     # Reserves the name, so that a model's own op `loss` does not become `loss:0`.
     graph.unique_name("loss")
-    specs: list[TowerSpec] = []
+    specs = []
 
     def tower(features: Any, labels: Any, mode: str) -> _Spec:
         spec = call_model_fn(model_fn, features, labels, mode)
         specs.append(spec)
-        if not tf.compat.v1.trainable_variables():
-            raise errors.InvalidArgumentError(NO_VARIABLES)
-        pairs = opt.compute_gradients(spec.loss, colocate_gradients_with_ops=True)
+        pairs: list[Any] = []
+        if tf.compat.v1.trainable_variables():
+            pairs = opt.compute_gradients(spec.loss, colocate_gradients_with_ops=True)
         if all(gradient is None for gradient, _ in pairs):
-            raise errors.InvalidArgumentError(NO_VARIABLES)
+            raise errors.InvalidArgumentError(
+                "The loss of `model_fn` depends on no trainable variable; expected at "
+                "least one made by `tf.compat.v1.get_variable`."
+            )
         updates = graph.get_collection(tf.compat.v1.GraphKeys.UPDATE_OPS)
         with tf.control_dependencies(updates):
             train_op = opt.apply_gradients(pairs, global_step=step)
@@ -123,12 +98,7 @@ def global_step() -> Any:
 
 
 def named_learning_rate(value: Any, step: Any) -> tuple[Any, Any]:
-    """The source of the learning rate, and the tensor `learning_rate:0` that reads it.
-
-    Args:
-      value: a number, or a function of the global step.
-      step: the global step.
-    """
+    """The source of the learning rate, and the tensor `learning_rate:0`."""
     if callable(value):
         rate = tf.identity(tf.cast(value(step), tf.float32), name="learning_rate")
         return rate, rate

@@ -14,14 +14,10 @@ from hookbridge.patching import patched
 
 @contextlib.contextmanager
 def own_collections() -> Iterator[dict[str, list[Any]]]:
-    """A context that hides losses, update ops and summaries.
+    """A context that hides losses, update ops and summaries, which it yields by key.
 
-    After the context these collections, and that of regularisation losses, have the
-    same values as before it.
-
-    Yields:
-      `{key: values}` of the hidden values. The regularisation losses are included, but
-      stay visible.
+    After the context these collections, and that of regularisation losses, which is
+    not hidden, have the same values as before it.
     """
     graph = tf.compat.v1.get_default_graph()
     keys = tf.compat.v1.GraphKeys
@@ -40,7 +36,7 @@ def own_collections() -> Iterator[dict[str, list[Any]]]:
 
 @contextlib.contextmanager
 def tower_collections(
-    index: int, shard: Any, *, losses_are_added: bool = False
+    index: int, shard: Any, *, losses_are_added: bool
 ) -> Iterator[None]:
     """A context in which only tower `index` sees what it adds to the collections.
 
@@ -56,15 +52,8 @@ def tower_collections(
     Regularisation losses belong to the shared variables, which only the first tower
     creates. They stay visible in every tower, so that each tower's loss is the same as
     without towers. A regularisation loss that depends on the first tower's examples
-    (activity regularisation) does not stay visible. With `losses_are_added` none stays
-    visible, so that they count once.
-
-    Args:
-      index: the tower's position; the first tower is 0.
-      shard: the structure of tensors with the first tower's examples. Unused for the
-        first tower.
-      losses_are_added: whether the loss of the step is the sum of the towers' losses
-        instead of their mean.
+    (`shard`, as in activity regularisation) does not stay visible. None does if the
+    losses of the towers are added (`losses_are_added`), so that they count once.
     """
     if index == 0:
         yield

@@ -17,15 +17,7 @@ InputFn = Callable[[], Any]
 
 
 def make_dataset(input_fn: InputFn, *, name: str) -> Any:
-    """The dataset that `input_fn` makes in the default graph.
-
-    Args:
-      input_fn: called without arguments inside the default graph.
-      name: its name in messages.
-
-    Raises:
-      errors.InvalidArgumentError: `input_fn` is not callable, or gives no dataset.
-    """
+    """The dataset that `input_fn` makes in the default graph."""
     if not callable(input_fn):
         raise errors.InvalidArgumentError(
             f"Received {name}={input_fn!r}; expected a function without arguments "
@@ -54,11 +46,7 @@ def next_training_batch(dataset: Any) -> Any:
 
 
 def num_batches(dataset: Any) -> int:
-    """How many elements a dataset of the default graph has.
-
-    Returns:
-      The number, or `tf.data.INFINITE_CARDINALITY` or `tf.data.UNKNOWN_CARDINALITY`.
-    """
+    """The cardinality of a dataset of the default graph."""
     (size,) = _run_apart([dataset.cardinality()])
     return int(size)
 
@@ -70,13 +58,6 @@ def check_first_batch(batch: Any, num_towers: int) -> None:
     is read, in a session of its own. An error there is ignored: training meets it again
     and reports it. Inputs that need threads in their session (queue runners) are not
     read.
-
-    Args:
-      batch: a (nested) structure of tensors `[N, ...]` of the default graph.
-      num_towers: the towers that share it.
-
-    Raises:
-      errors.InvalidArgumentError: the batch does not divide among the towers.
     """
     if num_towers == 1:
         return
@@ -100,13 +81,7 @@ def check_first_batch(batch: Any, num_towers: int) -> None:
 def _run_apart(
     tensors: list[Any], first: Any = (), of: Callable[[Any], Any] = lambda found: found
 ) -> list[Any]:
-    """The values of `of(tensor)` for `tensors`, in a copy of their graph.
-
-    Args:
-      tensors: tensors of one graph, which stays unchanged.
-      first: operations to run before.
-      of: called with each copied tensor; returns the tensor to fetch.
-    """
+    """The values of `of(tensor)`, after `first`, in a copy of the tensors' graph."""
     v1 = tf.compat.v1
     before = [getattr(each, "op", each).name for each in first]
     part = v1.graph_util.extract_sub_graph(

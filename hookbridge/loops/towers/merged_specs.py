@@ -40,11 +40,7 @@ def merged_predictions(towers: Sequence[Any]) -> Any:
 
 
 def merged_export_outputs(towers: Sequence[Any]) -> Any:
-    """Merges the export outputs of all towers into those of the whole batch.
-
-    Raises:
-      errors.InvalidArgumentError: an output is of a class that cannot be merged.
-    """
+    """The export outputs of the whole batch."""
     if towers[0] is None:
         return None
     return {
@@ -75,18 +71,10 @@ def merged_metrics(
 ) -> Any:
     """`eval_metric_ops` over the examples of all towers.
 
-    The metrics of `tf.compat.v1.metrics` and of Keras 2 keep sums in local variables.
-    After each update the first tower's variables get the sums of all towers, and the
-    other towers start from zero again. So the first tower's values are those of all
-    towers. A tower without examples is left out, because a mean over nothing is NaN.
-
-    Args:
-      towers: each tower's `{name: (value, update_op)}` or `{name: Keras metric}`.
-      variables: each tower's local variables, in the order of their creation.
-      sizes: each tower's number of examples; the first is the largest.
-
-    Raises:
-      errors.InvalidArgumentError: the towers have different metric variables.
+    Metrics, `(value, update_op)` or of Keras 2, keep sums in local variables. After
+    each update the first tower's variables get the sums of all towers, and the other
+    towers start from zero again. A tower without examples is left out, because a mean
+    over nothing is NaN.
     """
     if not towers[0]:
         return towers[0]

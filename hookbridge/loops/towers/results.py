@@ -25,15 +25,9 @@ class TrainingResult:
 
 
 class FinalValuesHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Keeps the values of the variables at the end of the session.
+    """Keeps the variables and the global step at a clean end of the session.
 
     Put it last: a callback may restore the best weights at its end.
-
-    Attributes:
-      variables: `{variable name: array}`; empty until the session has ended
-        cleanly.
-      global_step: the global step at the end.
-      steps: how many steps this process has made.
     """
 
     steps = 0
@@ -43,9 +37,7 @@ class FinalValuesHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.global_step: int | None = None
 
     def begin(self) -> None:
-        self._tensors = {
-            variable.op.name: variable for variable in tf.compat.v1.global_variables()
-        }
+        self._tensors = {v.op.name: v for v in tf.compat.v1.global_variables()}
         self._step = tf.compat.v1.train.get_global_step()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:

@@ -34,11 +34,7 @@ class TowerSpec:
 
 
 def as_pair(element: Any) -> tuple[Any, Any]:
-    """An element of the input as `(features, labels)`.
-
-    Raises:
-      errors.InvalidArgumentError: it is not a pair.
-    """
+    """An element of the input as `(features, labels)`."""
     if not isinstance(element, (tuple, list)) or len(element) != 2:
         raise errors.InvalidArgumentError(
             f"The input function gives elements of type `{type(element).__name__}`; "
@@ -50,12 +46,7 @@ def as_pair(element: Any) -> tuple[Any, Any]:
 def call_model_fn(
     model_fn: ModelFn, features: Any, labels: Any, mode: str
 ) -> TowerSpec:
-    """Calls `model_fn` and checks its result.
-
-    Raises:
-      errors.InvalidArgumentError: the result is not a `TowerSpec` with a scalar loss
-        and scalar metrics.
-    """
+    """Calls `model_fn` and checks its result."""
     spec = model_fn(features, labels, mode)
     if not isinstance(spec, TowerSpec):
         raise errors.InvalidArgumentError(

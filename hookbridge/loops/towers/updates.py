@@ -22,16 +22,9 @@ def update_once(first: Sequence[Any], own: Sequence[Any], outputs: Any) -> None:
     gradients of all towers are computed. So, without this function, each tower would
     update the shared variable.
 
-    Updates inside a `tf.function`, `tf.cond` or `tf.while_loop` are not found.
-
-    Args:
-      first: the first tower's operations, in the order of their creation.
-      own: the tower's operations, in that order.
-      outputs: the structure of the tower's tensors that the steps compute.
-
-    Raises:
-      errors.InvalidArgumentError: the outputs are computed from an update's result,
-        or the first tower has no such update.
+    Updates inside a `tf.function`, `tf.cond` or `tf.while_loop` are not found. `first`
+    and `own` are the operations of the first tower and of this one, in the order of
+    their creation, and `outputs` the tensors of this one that the steps compute.
     """
     mine = set(own)
     updates = _updates(op for op in own if _variable(op) not in mine)

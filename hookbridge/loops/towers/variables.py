@@ -26,12 +26,7 @@ class SharedVariables:
 
     @contextlib.contextmanager
     def scope(self, index: int) -> Iterator[None]:
-        """The scope in which tower `index` is built; the first tower comes first.
-
-        Raises:
-          errors.InvalidArgumentError: the tower has made variables other than those of
-            the first tower.
-        """
+        """The scope in which tower `index` is built; the first tower comes first."""
         if index == 0:
             with tf.variable_creator_scope(self._record):
                 yield
