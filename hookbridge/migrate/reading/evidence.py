@@ -45,6 +45,8 @@ _STRATEGIES = (
     "tf.distribute.ParameterServerStrategy",
     "tf.distribute.experimental.ParameterServerStrategy",
 )
+# What the author of a file that means TensorFlow 2 writes; rewrites write it, too.
+_FOR_TF2 = ("tf.compat.v1", "hookbridge.estimator", "hookbridge.contrib")
 _SWITCHES = (".disable_v2_behavior", ".disable_eager_execution")
 _LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
@@ -68,7 +70,8 @@ class Evidence(NamedTuple):
       tensorflow: an import of TensorFlow, or of a package that brings it.
       old: a name, under `import tensorflow as tf`, that only TensorFlow 1 had.
       leftover: a name that only TensorFlow 1 had and that upgraded programs may have.
-      new: a name that a program of TensorFlow 2 writes, `tf.compat.v1` included.
+      new: a name that a program of TensorFlow 2 writes, `tf.compat.v1` and the parts of
+        hookbridge that stand for dead names included.
       v1_behaviour: what needs the v1 behaviour of TensorFlow.
       switch: the program's own call that switches v2 behaviour off.
       estimator: a name of Estimator.
@@ -168,8 +171,7 @@ def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, i
         yield "slim", name, line
     if name.endswith(_SWITCHES):
         yield "switch", name, line
-    is_v1 = name.startswith("tf.compat.v1")
-    if is_v1 or (
+    if name.startswith(_FOR_TF2) or (
         name.startswith("tf.")
         and not name.startswith(("tf.compat", "tf.keras", "tf.estimator"))
         and target.has(name)

@@ -15,7 +15,7 @@ _COPIES = (
 )
 _V1 = "tf.compat.v1"
 # Packages of which other names for a part are followed.
-_FOLLOWED = ("tensorflow", "tf_slim", "hookbridge")
+_FOLLOWED = ("tensorflow", "tf_slim", "hookbridge", "absl")
 
 
 def canonical(dotted: str) -> str:

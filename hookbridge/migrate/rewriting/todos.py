@@ -56,7 +56,7 @@ def add(module: Module, findings: Iterable[Finding]) -> str:
         newline = re.search(r"[\r\n]*$", lines[place])
         end = (newline[0] if newline else "") or "\n"
         there = _comments_above(lines, place)
-        fresh = [one for one in wanted[line] if one not in there]
+        fresh = [one for one in wanted[line] if _key(one) not in there]
         lines[place:place] = [f"{indent}{one}{end}" for one in fresh]
     return "".join(lines)
 
@@ -82,9 +82,18 @@ def _starts(nodes: Iterable[ast.AST]) -> list[int]:
     return found
 
 
-def _comments_above(lines: list[str], place: int) -> set[str]:
+def _key(comment: str) -> tuple[str, str]:
+    """What two rewrites call the same: the code, and the last part of the name.
+
+    The name's module may have another name once other files are rewritten.
+    """
+    code, _, reason = comment.removeprefix(MARK).strip().partition(" ")
+    return code, reason.partition(": ")[0].rpartition(".")[2]
+
+
+def _comments_above(lines: list[str], place: int) -> set[tuple[str, str]]:
     found = set()
     while place > 0 and lines[place - 1].lstrip().startswith("#"):
         place -= 1
-        found.add(lines[place].strip())
+        found.add(_key(lines[place].strip()))
     return found
