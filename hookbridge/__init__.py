@@ -17,12 +17,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookbridge import extras
-from hookbridge.lazy import lookup
+from hookbridge.lazy import attach
 from hookbridge.missing import tell_of_estimator_once_there
 
 if TYPE_CHECKING:
     from hookbridge import callbacks as callbacks
     from hookbridge import checkpoints as checkpoints
+    from hookbridge import contrib as contrib
     from hookbridge import data as data
     from hookbridge import errors as errors
     from hookbridge import estimator as estimator
@@ -45,32 +46,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Public name -> module that defines it.
-_WHERE = {
-    "as_hooks": "hookbridge.adapters.convert",
-    "as_callbacks": "hookbridge.adapters.convert",
-    "explain": "hookbridge.explanation",
-    "CallbackToHook": "hookbridge.adapters.callback_to_hook",
-    "HookToCallback": "hookbridge.adapters.hook_to_callback",
-    "TowerOptimizer": "hookbridge.loops.towers.replicate_model_fn",
-    "in_begin": "hookbridge.adapters.guests.in_begin",
-    "set_role": "hookbridge.adapters.guests.roles",
-    "callbacks": "hookbridge.callbacks",
-    "checkpoints": "hookbridge.checkpoints",
-    "contrib": "hookbridge.contrib",
-    "data": "hookbridge.data",
-    "errors": "hookbridge.errors",
-    "estimator": "hookbridge.estimator",
-    "loops": "hookbridge.loops",
-    "profile": "hookbridge.profiling",
-    "record": "hookbridge.report.recording",
-    "replicate_model_fn": "hookbridge.loops.towers.replicate_model_fn",
-}
-
-__all__ = tuple(sorted(_WHERE))
-
-
-_lookup = lookup(globals(), _WHERE)
+__all__, _lookup = attach(globals())
 
 
 def __getattr__(name: str) -> Any:

@@ -21,9 +21,6 @@ def positive(name: str, value: Any, *, least: int = 1) -> int | None:
     """A count: an integer of at least `least`, or None.
 
     A number without a fraction, such as `2.0` or NumPy's integers, counts as integer.
-
-    Raises:
-      errors.InvalidArgumentError: the value is something else.
     """
     if value is None:
         return None
@@ -40,17 +37,7 @@ def positive(name: str, value: Any, *, least: int = 1) -> int | None:
 
 
 def instance(name: str, value: Any, kind: Any, expected: str) -> Any:
-    """A value of a type.
-
-    Args:
-      name: the name of the argument in the message.
-      value: the value.
-      kind: the type, or several as a tuple.
-      expected: what the message says was expected.
-
-    Raises:
-      errors.InvalidArgumentError: it has another type.
-    """
+    """A value of a type, or of one of several; `expected` ends the message."""
     if not isinstance(value, kind):
         raise errors.InvalidArgumentError(
             f"Received `{name}={shown(value)}` of type `{type(value).__name__}`; "
@@ -60,11 +47,7 @@ def instance(name: str, value: Any, kind: Any, expected: str) -> Any:
 
 
 def path(name: str, value: Any, expected: str = "a path as text") -> str:
-    """A path or URL that is not empty, as a string.
-
-    Raises:
-      errors.InvalidArgumentError: the value is something else.
-    """
+    """A path or URL that is not empty, as a string."""
     instance(name, value, (str, os.PathLike), expected)
     text = os.fspath(value)
     if not isinstance(text, str) or not text:
@@ -80,11 +63,7 @@ def shown(value: Any) -> str:
 
 
 def seconds(name: str, value: Any) -> float:
-    """A duration: a finite number of at least 0.
-
-    Raises:
-      errors.InvalidArgumentError: the value is something else.
-    """
+    """A duration: a finite number of at least 0."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or value < 0:
         raise errors.InvalidArgumentError(
@@ -95,39 +74,26 @@ def seconds(name: str, value: Any) -> float:
 
 
 def check_divides(batch_size: int, num_towers: int) -> None:
-    """Raises unless every tower gets the same number of examples.
-
-    Raises:
-      errors.InvalidArgumentError: the batch does not divide among the towers.
-    """
+    """Raises unless every tower gets the same number of examples."""
     if batch_size % num_towers:
         down = batch_size - batch_size % num_towers
         message = (
             f"Received a batch of {batch_size} examples for {num_towers} towers; "
             f"expected a multiple of {num_towers}"
         )
-        if not down:
-            raise errors.InvalidArgumentError(
-                f"{message}, an example at least for each tower. Use at most "
-                f"{batch_size} towers, or a larger batch."
-            )
-        raise errors.InvalidArgumentError(
-            f"{message}, for example {down} or {down + num_towers}. Change the "
-            "batch size or the number of towers, and end the input with "
+        way_out = (
+            f"for example {down} or {down + num_towers}. Change the batch size or the "
+            "number of towers, and end the input with "
             "`.batch(..., drop_remainder=True)`."
+            if down
+            else "an example at least for each tower. Use at most "
+            f"{batch_size} towers, or a larger batch."
         )
+        raise errors.InvalidArgumentError(f"{message}, {way_out}")
 
 
 def without_arguments(what: str, function: Any) -> Any:
-    """A function that can be called without arguments.
-
-    Args:
-      what: the name of the function in the message, such as `validation`.
-      function: the function.
-
-    Raises:
-      errors.InvalidArgumentError: it takes arguments.
-    """
+    """`function`, which can be called without arguments; `what` names the argument."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some builtins have none
@@ -144,11 +110,7 @@ def without_arguments(what: str, function: Any) -> Any:
 
 
 def string_mapping(name: str, value: Any) -> dict[str, Any]:
-    """A dict with string keys; None counts as an empty one.
-
-    Raises:
-      errors.InvalidArgumentError: the value is something else.
-    """
+    """A dict with string keys; None counts as an empty one."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
@@ -159,12 +121,10 @@ def string_mapping(name: str, value: Any) -> dict[str, Any]:
 
 
 def not_writable(directory: str) -> tuple[str, str] | None:
-    """Why files cannot be written in a directory, which need not exist yet.
+    """The nearest directory that exists, and why files cannot be written there.
 
-    Nothing is left behind. Remote file systems (`gs://...`) are left to TensorFlow.
-
-    Returns:
-      The nearest directory that exists and the reason, or None.
+    None if they can. Nothing is left behind. Remote file systems (`gs://...`) are left
+    to TensorFlow.
     """
     if "://" in directory:
         return None
@@ -180,18 +140,7 @@ def not_writable(directory: str) -> tuple[str, str] | None:
 
 
 def writable(directory: str | os.PathLike[str], *, name: str) -> str:
-    """Creates `directory` and proves that files can be written there.
-
-    Args:
-      directory: the path.
-      name: the name of the directory in the message, such as `model_dir`.
-
-    Returns:
-      The path as a string.
-
-    Raises:
-      errors.UnwritableError: it cannot be created or written.
-    """
+    """Creates `directory`, proves that files can be written there, and returns it."""
     path = os.fspath(directory)
     problem = not_writable(path)
     if problem is None and "://" not in path:

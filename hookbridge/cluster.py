@@ -46,11 +46,6 @@ class ClusterConfig:
     task_index: int = 0
 
     def __post_init__(self) -> None:
-        """Checks the cluster and the task.
-
-        Raises:
-          errors.InvalidArgumentError: one of them is not valid.
-        """
         if self.cluster == {}:
             return
         name = "ClusterConfig.cluster"
@@ -61,15 +56,7 @@ class ClusterConfig:
 
     @classmethod
     def of(cls, config: ClusterConfig | None) -> ClusterConfig:
-        """The cluster for the argument `config=` of a public function.
-
-        Args:
-          config: a `ClusterConfig`; None takes `TF_CONFIG`.
-
-        Raises:
-          errors.InvalidArgumentError: `config` is something else, or `TF_CONFIG` is
-            malformed.
-        """
+        """The argument `config=` of a public function; None takes `TF_CONFIG`."""
         if config is None:
             return cls.from_environment()
         if not isinstance(config, cls):
@@ -193,10 +180,8 @@ class ClusterConfig:
         workers = self.cluster.get("worker", ())
         if not workers or any(job in self.cluster for job in CHIEF_TYPES):
             return self
-        others = {job: hosts for job, hosts in self.cluster.items() if job != "worker"}
-        cluster = {"chief": workers[:1], **others}
-        if len(workers) > 1:
-            cluster["worker"] = workers[1:]
+        cluster = {"chief": workers[:1], **self.cluster, "worker": workers[1:]}
+        cluster = {job: hosts for job, hosts in cluster.items() if hosts}
         if self.task_type != "worker":
             return ClusterConfig(cluster, self.task_type, self.task_index)
         if self.task_index == 0:
@@ -218,8 +203,5 @@ def task_of(environment: Mapping[str, str] | None = None) -> Task:
 
     As in `tf.estimator.RunConfig`, the chief is the task `chief` or `master`, or
     worker 0 if there is neither.
-
-    Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is malformed.
     """
     return ClusterConfig.from_environment(environment).task

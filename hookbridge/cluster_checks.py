@@ -25,15 +25,7 @@ _EXAMPLE = (
 def check_cluster(
     value: Any, key: str = "TF_CONFIG['cluster']"
 ) -> dict[str, tuple[str, ...]]:
-    """The addresses of each job.
-
-    Args:
-      value: the cluster, unchecked.
-      key: its name in the message.
-
-    Raises:
-      errors.InvalidArgumentError: the cluster is not valid.
-    """
+    """The addresses of each job of a cluster, which messages call `key`."""
     if not isinstance(value, Mapping) or not value:
         raise wrong(key, value, "an object of jobs, `{job: [addresses]}`")
     for job in value:
@@ -55,17 +47,7 @@ def check_cluster(
 def check_addresses(
     value: Mapping[Any, Any], names: Mapping[Any, str], example: str = ""
 ) -> dict[str, tuple[str, ...]]:
-    """The addresses of each job, all different.
-
-    Args:
-      value: `{job: [addresses]}`.
-      names: the name of each job's addresses in the messages.
-      example: the end of the messages; if empty, an example of `TF_CONFIG`.
-
-    Raises:
-      errors.InvalidArgumentError: a value is no list of addresses, or an address
-        comes twice.
-    """
+    """The addresses of each job, all different; `names` are those in messages."""
     owners: dict[str, str] = {}
     for job, hosts in value.items():
         name = names[job]
@@ -110,16 +92,7 @@ def check_task(
     cluster: Mapping[str, tuple[str, ...]],
     keys: tuple[str, str] = ("TF_CONFIG['task']", "TF_CONFIG['cluster']"),
 ) -> tuple[str, int]:
-    """Type and index of a task.
-
-    Args:
-      value: the task, unchecked.
-      cluster: from `check_cluster`.
-      keys: the names of the task and the cluster in the message.
-
-    Raises:
-      errors.InvalidArgumentError: the cluster has no such task.
-    """
+    """Type and index of a task; `keys` are what messages call task and cluster."""
     key, source = keys
     if not isinstance(value, dict):
         raise wrong(key, value, 'an object `{"type": ..., "index": ...}`')

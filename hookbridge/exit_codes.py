@@ -67,11 +67,7 @@ def end_with(code: int) -> None:
 
 
 class _Hook:
-    """`sys.excepthook`, which may raise `SystemExit`.
-
-    Args:
-      show: shows an error.
-    """
+    """`sys.excepthook`, which may raise `SystemExit`; `show` shows an error."""
 
     def __init__(self, show: Any) -> None:
         self._show = show
@@ -85,12 +81,7 @@ class _Hook:
 
 
 class _EndsTheProcess:
-    """Standard error, which Python flushes as the last thing of all.
-
-    Args:
-      stderr: it; None if it is closed.
-      code: the exit code.
-    """
+    """Standard error, which Python flushes as the last thing of all."""
 
     closed = False
 

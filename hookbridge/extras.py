@@ -33,16 +33,10 @@ def install(extra: str) -> str:
 def check(
     module: str, user: str, *, extra: str | None = None, way_out: str = ""
 ) -> None:
-    """Raises unless a module is installed. It is not imported.
+    """Raises unless a module is installed, which is not imported.
 
-    Args:
-      module: its name, a key of `MODULES`.
-      user: what needs it; the first words of the message.
-      extra: the extra with everything that `user` needs; None takes the module's own.
-      way_out: other solutions, as whole sentences.
-
-    Raises:
-      errors.MissingExtraError: it is not installed.
+    The message begins with `user` and ends with `way_out`. It names `extra`, or else
+    the module's own extra.
     """
     if importlib.util.find_spec(module) is None:
         distribution, own = MODULES[module]
@@ -54,15 +48,6 @@ def check(
 
 
 def load(module: str, user: str, *, way_out: str = "") -> Any:
-    """Imports a module.
-
-    Args:
-      module: its name, a key of `MODULES`.
-      user: what needs it; the first words of the message.
-      way_out: other solutions, as whole sentences.
-
-    Raises:
-      errors.MissingExtraError: it is not installed.
-    """
+    """Imports a module; see `check`."""
     check(module, user, way_out=way_out)
     return importlib.import_module(module)

@@ -71,11 +71,7 @@ class _Waiting(importlib.abc.MetaPathFinder):
 
 
 def tell_of_estimator(tf: ModuleType) -> None:
-    """Gives the modules `tf` and `tf.compat.v1` a better error; once is enough.
-
-    Args:
-      tf: TensorFlow, perhaps while it is still being imported.
-    """
+    """Gives the modules `tf` and `tf.compat.v1` a better error; once is enough."""
     namespaces = (tf, getattr(getattr(tf, "compat", None), "v1", None))
     for module in namespaces:
         if module is None or "estimator" in vars(module):

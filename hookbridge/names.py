@@ -7,18 +7,10 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 5) -> list[str]:
-    """The known names most like `name`, best first.
+    """The known names most like `name`, best first; the first few if none is like it.
 
     After them come names of other scopes with the same last part, such as `a/Relu:0`
     for `b/Relu:0`.
-
-    Args:
-      name: what somebody asked for.
-      known: the names that exist.
-      limit: how many to return at most.
-
-    Returns:
-      The names. If none is like `name`, the first few of all, sorted.
     """
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=limit, cutoff=0.4)

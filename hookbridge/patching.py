@@ -20,10 +20,6 @@ class InstanceMethods:
 
     The object's own `__setattr__` is bypassed, since Keras uses it to track what is
     set on a model or layer.
-
-    Args:
-      target: the object or class.
-      methods: `{name: method}`.
     """
 
     def __init__(self, target: Any, methods: Mapping[str, Any]) -> None:
@@ -32,11 +28,7 @@ class InstanceMethods:
         self._before: dict[str, Any] = {}
 
     def install(self) -> bool:
-        """Puts the methods in place.
-
-        Returns:
-          Whether that worked: an object with `__slots__` takes no new attributes.
-        """
+        """Puts the methods in place; False if the object has `__slots__`."""
         for name, method in self._methods.items():
             before = _read(self._target, name)
             try:

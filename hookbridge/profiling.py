@@ -52,9 +52,6 @@ class Profile:
     The overridden methods of the guests are replaced on the objects themselves, so a
     loop makes the same calls as without the profile.
 
-    Args:
-      guests: the guests.
-
     Attributes:
       timings: the numbers.
     """
@@ -101,7 +98,7 @@ class Profile:
         return known
 
     def _timed(
-        self, method: Callable[..., Any], row: str, event: str, source: int
+        self, method: Callable[..., Any], row: str, event: str, source: int = 0
     ) -> Callable[..., Any]:
         enter, leave = self.timings.enter, self.timings.leave
 
@@ -119,18 +116,13 @@ class Profile:
 
     def _cover_runs(self) -> None:
         """Takes the runs that the bridge asks a session for out of its own work."""
-        timings, session = self.timings, tf.compat.v1.Session
-        run = session.run
+        session = tf.compat.v1.Session
+        run, waiting = session.run, self._timed(session.run, WAITING, "run")
 
         @functools.wraps(run)
         def timed(*args: Any, **kwargs: Any) -> Any:
-            if timings.innermost != BRIDGE:
-                return run(*args, **kwargs)
-            timings.enter(WAITING)
-            try:
-                return run(*args, **kwargs)
-            finally:
-                timings.leave(WAITING, "run")
+            is_ours = self.timings.innermost == BRIDGE
+            return (waiting if is_ours else run)(*args, **kwargs)
 
         self._set(session, run=timed)
 
@@ -155,27 +147,12 @@ class Profile:
             step = run.host.native_step
             if step is None:  # a run of a session, or a step of another process
                 return call(*args)
-            self._cover_step(step)
+            if not self._follows(step):  # Keras's own step is no work of the bridge
+                self._set(step, run=self._timed(step.run, "", ""))
             self._set(run, call=timed)
             return timed(*args)
 
         methods = self._set(run, call=first)
-
-    def _cover_step(self, step: Any) -> None:
-        """Takes the time of Keras's own step out of the bridge's rows."""
-        if self._follows(step):
-            return
-        enter, leave, run = self.timings.enter, self.timings.leave, step.run
-
-        @functools.wraps(run)
-        def timed(*args: Any, **kwargs: Any) -> Any:
-            enter()
-            try:
-                return run(*args, **kwargs)
-            finally:
-                leave("", "")
-
-        self._set(step, run=timed)
 
     # --- use -----------------------------------------------------------------------
 
@@ -205,9 +182,5 @@ class Profile:
         self.timings.to_chrome_trace(path)
 
     def save(self, log_dir: Any) -> None:
-        """Writes both files beside TensorBoard's logs.
-
-        Args:
-          log_dir: gets `guests.profile.json` and `guests.trace.json`.
-        """
+        """Writes both files beside TensorBoard's logs."""
         self.timings.save(log_dir)

@@ -29,10 +29,6 @@ def structure_key(fetches: Any) -> Any:
 
     Elements, and mapping keys other than strings, are represented by their ids: a hook
     may be a key, and may define `__eq__`. The result is valid while those objects live.
-
-    Raises:
-      UnknownStructureError: a part is neither an element of a graph, nor a name, nor
-        a container of Python's own; for example an `attrs` class.
     """
     kind = type(fetches)
     if kind in _element_types:
@@ -109,13 +105,7 @@ class RecentlyUsed:
         return found[0]
 
     def add(self, key: Any, value: Any, keep: Any = None) -> None:
-        """Remembers a value.
-
-        Args:
-          key: identifies what the value depends on.
-          value: the value.
-          keep: the objects whose ids are in the key, if the value does not hold them.
-        """
+        """Remembers a value; `keep` are objects whose ids are in the key."""
         if len(self._new) >= MOST and key not in self._new:
             self._old, self._new = self._new, {}
         self._new[key] = value, keep

@@ -6,12 +6,7 @@ from collections.abc import Sequence
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: int) -> list[str]:
-    """Each row as a line, with columns of equal width.
-
-    Args:
-      rows: the cells; an empty row becomes an empty line.
-      left: how many columns are aligned left; the others are aligned right.
-    """
+    """A line for each row; the first `left` columns are aligned left."""
     widths = [max(map(len, column)) for column in zip(*filter(None, rows), strict=True)]
     return [
         "  ".join(

@@ -7,6 +7,7 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -37,24 +38,22 @@ class Row(NamedTuple):
     share: float | None
 
 
+@dataclass(slots=True)
 class _Count:
     """The calls of one event of one guest, and the time of the first."""
 
-    __slots__ = ("calls", "first", "seconds")
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.seconds = self.first = 0.0
+    calls: int = 0
+    seconds: float = 0.0
+    first: float = 0.0
 
 
+@dataclass(slots=True)
 class _Steps:
     """The steps that one object saw: how many, and when the second and last began."""
 
-    __slots__ = ("last", "number", "second")
-
-    def __init__(self) -> None:
-        self.number = 0
-        self.second = self.last = 0.0
+    number: int = 0
+    second: float = 0.0
+    last: float = 0.0
 
     def add(self, begin: float) -> None:
         self.number += 1
@@ -67,9 +66,6 @@ class Timings:
     """Measures the time of each call.
 
     Calls may be nested, and on several threads.
-
-    Args:
-      clock: returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
@@ -84,34 +80,27 @@ class Timings:
 
     def enter(self, guest: str = "") -> None:
         """A call begins, of a row or of none."""
-        self._open.guests.append(guest)
-        self._open.calls.append([self._clock(), 0.0])
+        self._open.calls.append(_Call(guest, self._clock()))
 
     @property
     def innermost(self) -> str:
         """The row of the call that is open on this thread; empty if there is none."""
-        guests = self._open.guests
-        return guests[-1] if guests else ""
+        calls = self._open.calls
+        return calls[-1].guest if calls else ""
 
     def leave(self, guest: str, event: str, source: int = 0) -> None:
-        """The last call that began ends.
-
-        Args:
-          guest: the row.
-          event: the method; empty for a call that is in no row.
-          source: the id of the object that was called.
-        """
+        """The last call that began ends; one without an event is in no row."""
         now = self._clock()
         calls = self._open.calls
-        begin, inner = calls.pop()
-        self._open.guests.pop()
+        call = calls.pop()
+        begin = call.begin
         if calls:
-            calls[-1][1] += now - begin
+            calls[-1].inner += now - begin
         if not event:
             return
         count = self._counts[guest, event]
         count.calls += 1
-        count.seconds += now - begin - inner
+        count.seconds += now - begin - call.inner
         if count.calls == 1:
             count.first = count.seconds
         if event in _OF_STEP:
@@ -180,32 +169,19 @@ class Timings:
 
     def to_chrome_trace(self, path: Any) -> None:
         """Writes the calls as a trace: a line for each guest."""
-        guests = dict.fromkeys(call[0] for call in self._calls)
-        lines = {guest: number for number, guest in enumerate(guests)}
-        process = os.getpid()
+        guests = list(dict.fromkeys(call[0] for call in self._calls))
+        lines = {
+            guest: {"pid": os.getpid(), "tid": number}
+            for number, guest in enumerate(guests)
+        }
         events: list[dict[str, Any]] = [
-            {
-                "name": "thread_name",
-                "ph": "M",
-                "pid": process,
-                "tid": line,
-                "args": {"name": guest},
-            }
+            {"name": "thread_name", "ph": "M", **line, "args": {"name": guest}}
             for guest, line in lines.items()
         ]
-        events += [
-            {
-                "name": event,
-                "cat": guest,
-                "ph": "X",
-                "ts": 1e6 * (begin - self._start),
-                "dur": 1e6 * seconds,
-                "pid": process,
-                "tid": lines[guest],
-                "args": {"thread": thread},
-            }
-            for guest, event, begin, seconds, thread in self._calls
-        ]
+        for guest, event, begin, seconds, thread in self._calls:
+            times = {"ts": 1e6 * (begin - self._start), "dur": 1e6 * seconds}
+            row = {"name": event, "cat": guest, "ph": "X", **lines[guest], **times}
+            events.append({**row, "args": {"thread": thread}})
         _write(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
 
     def save(self, log_dir: Any) -> None:
@@ -215,12 +191,7 @@ class Timings:
 
 
 def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
-    """The result of `Timings.as_dict` as a table, with the mean time of a step.
-
-    Args:
-      profile: the rows and the steps.
-      most: how many rows are shown; None for all.
-    """
+    """`Timings.as_dict()` as a table of at most `most` rows."""
     cells = [("guest", "event", "calls", "ms", "us/call", "share of the step")]
     for row in profile["rows"][:most]:
         share = "" if row["share"] is None else f"{row['share']:.1%}"
@@ -234,12 +205,20 @@ def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
     return "\n".join(lines)
 
 
+@dataclass(slots=True)
+class _Call:
+    """A call that is open: its row, its begin, and the seconds of calls within it."""
+
+    guest: str
+    begin: float
+    inner: float = 0.0
+
+
 class _Open(threading.local):
-    """The open calls of a thread, each `[begin, seconds in the calls within it]`."""
+    """The open calls of a thread."""
 
     def __init__(self) -> None:
-        self.calls: list[list[float]] = []
-        self.guests: list[str] = []
+        self.calls: list[_Call] = []
 
 
 def _write(path: Any, text: str) -> None:

@@ -7,14 +7,14 @@ are looked up on first use: importing this package does not import TensorFlow.
 
 Reading order: `ready_made`, then one file for each: `prediction_outputs_processor`,
 `learning_rate_scheduler`, `summary_writer`, `early_stopper`, `saved_model_exporter`
-(with `export`), `model_uploader` (with `upload`), `progress` (with `progress_line`).
+(with `export`), `model_uploader` (with `upload`), `progress`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookbridge.lazy import lookup
+from hookbridge.lazy import attach
 
 if TYPE_CHECKING:
     from hookbridge.callbacks.early_stopper import EarlyStopper as EarlyStopper
@@ -31,16 +31,4 @@ if TYPE_CHECKING:
     )
     from hookbridge.callbacks.summary_writer import SummaryWriter as SummaryWriter
 
-_WHERE = {
-    "EarlyStopper": "hookbridge.callbacks.early_stopper",
-    "LearningRateScheduler": "hookbridge.callbacks.learning_rate_scheduler",
-    "ModelUploader": "hookbridge.callbacks.model_uploader",
-    "PredictionOutputsProcessor": "hookbridge.callbacks.prediction_outputs_processor",
-    "Progress": "hookbridge.callbacks.progress",
-    "SavedModelExporter": "hookbridge.callbacks.saved_model_exporter",
-    "SummaryWriter": "hookbridge.callbacks.summary_writer",
-}
-
-__all__ = tuple(sorted(_WHERE))
-
-__getattr__ = lookup(globals(), _WHERE)
+__all__, __getattr__ = attach(globals())

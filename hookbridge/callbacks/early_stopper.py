@@ -32,7 +32,6 @@ class EarlyStopper(ReadyMade):
         self.evaluations: list[dict[str, Any]] = []
 
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
-        """An evaluation has ended."""
         found = metrics_of(logs)
         self.evaluations.append({name: float(value) for name, value in found.items()})
         if self._stop_fn(list(self.evaluations)):

@@ -42,12 +42,10 @@ class LearningRateScheduler(ReadyMade):
         self._rate: float | None = None
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """The training begins, or goes on."""
         self._step = self.global_step()
         self._rate = None
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """A step is about to run, or to be scheduled."""
         is_ahead = uses_parameter_servers(self.model)
         step = self._step if is_ahead else self.global_step()
         rate = self._rate_of(step)

@@ -55,7 +55,6 @@ class ModelUploader(ReadyMade):
         self.error: Exception | None = None
 
     def on_train_end(self, logs: Any = None) -> None:
-        """The training has ended well."""
         folder = self.path(self._path, "saved_model_path", "path").rstrip("/")
         self.error = None
         try:

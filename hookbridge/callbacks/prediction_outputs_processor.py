@@ -29,7 +29,6 @@ class PredictionOutputsProcessor(ReadyMade):
     def on_predict_batch_end(
         self, batch: int, logs: Mapping[str, Any] | None = None
     ) -> None:
-        """A batch was predicted."""
         logs = logs or {}
         found = logs.get("predictions", logs.get("outputs"))
         # An Estimator puts a single output into a dict.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from hookbridge import errors
-from hookbridge.callbacks.progress_line import Standing, progress_line
 from hookbridge.callbacks.ready_made import ReadyMade
 
 TERMINAL_SECS, FILE_SECS = 0.2, 10.0
@@ -63,211 +64,163 @@ class Progress(ReadyMade):
         super().__init__("chief")
         self._batch_size = batch_size
         self._last_step = last_step
-        self._printer = _Printer(stream, every_secs, clock)
+        self._every_secs = every_secs
+        self._stream = stream
+        self._clock = clock
         self._run: _Run | None = None
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """A training begins, or goes on."""
         self._run = None
         self._begin("train", self.global_step())
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Batches are counted from 0 again."""
         if self._run is not None:
-            self._run.begin_epoch(epoch)
+            self._run.epoch, self._run.batch = epoch, -1
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """A step, or several of one execution, has run."""
         self._step("train", batch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """The values of an epoch stay on the line until the next step."""
         if self._run is not None:
-            self._run.keep(logs)
-            self._show()
+            self._run.keep(logs)  # until the next step
+            self._show_if_due(self._run)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """The training ended well."""
         self._end("train", logs)
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """An evaluation begins; one within a training is its validation."""
-        self._begin("evaluate", 0)
+        self._begin("evaluate")
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """A batch of the evaluation has run."""
         self._step("evaluate", batch, logs)
 
     def on_test_end(self, logs: Any = None) -> None:
-        """The evaluation has ended."""
         self._end("evaluate", logs)
 
     def on_predict_begin(self, logs: Any = None) -> None:
-        """A prediction begins."""
-        self._begin("predict", 0)
+        self._begin("predict")
 
     def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-        """A batch of the prediction has run."""
         self._step("predict", batch, None)
 
     def on_predict_end(self, logs: Any = None) -> None:
-        """The prediction has ended."""
         self._end("predict", None)
 
-    def _begin(self, loop: str, first: int) -> None:
+    def _begin(self, loop: str, first: int = 0) -> None:
         if self._run is not None and self._run.loop == "train":
             return  # an evaluation, or a prediction, within a training
         params = self.params or {}
-        size = self._batch_size or params.get("batch_size")
         last = self._last_step if loop == "train" else params.get("steps")
-        self._run = _Run(loop, first, last, params, size, self._printer.clock)
-        self._printer.begin()
+        size = self._batch_size or params.get("batch_size")
+        self._run = _Run(loop, first, last, params, size, self._clock)
 
     def _step(self, loop: str, batch: int, logs: Any) -> None:
         if self._run is not None and self._run.loop == loop:
             self._run.count(batch, logs)
-            if self._printer.is_due():
-                self._show()
+            self._show_if_due(self._run)
 
     def _end(self, loop: str, logs: Any) -> None:
         if self._run is not None and self._run.loop == loop:
             self._run.keep(logs)
-            self._printer.end(progress_line(self._run.standing()))
+            self._print(self._run.line(), "\n")
             self._run = None
 
-    def _show(self) -> None:
-        if self._run is not None:
-            self._printer.show(progress_line(self._run.standing()))
-
-
-class _Run:
-    """One loop from its begin to its end. (Its attributes are not saved for a restart.)
-
-    Args:
-      loop: "train", "evaluate" or "predict".
-      first: the global step before the loop's first step; 0 unless it trains.
-      last: the step at which it ends, if the user or the loop knows it.
-      params: the callback's `params`.
-      batch_size: examples in a step, or None.
-      clock: seconds as a float.
-    """
-
-    def __init__(
-        self,
-        loop: str,
-        first: int,
-        last: int | None,
-        params: Mapping[str, Any],
-        batch_size: int | None,
-        clock: Callable[[], float],
-    ) -> None:
-        self.loop = loop
-        self._step = first
-        self._last = last
-        self._params = params
-        self._batch_size = batch_size
-        self._clock = clock
-        self._epoch: int | None = None
-        self._batch = -1
-        self._logs: Any = None
-        self._kept: dict[str, float] = {}
-        self._timed_from: tuple[float, int] | None = None
-
-    def begin_epoch(self, epoch: int) -> None:
-        self._epoch = epoch
-        self._batch = -1
-
-    def count(self, batch: int, logs: Any) -> None:
-        """Steps up to a batch of the epoch have run."""
-        self._step += max(batch - self._batch, 1)
-        self._batch = batch
-        self._logs = logs
-        if self._timed_from is None:
-            # The first step is not timed: it also builds the graph or function.
-            self._timed_from = (self._clock(), self._step)
-
-    def keep(self, logs: Any) -> None:
-        """Keeps values until new values with the same names come."""
-        self._kept.update(_numbers(logs))
-        self._logs = None
-
-    def standing(self) -> Standing:
-        self._kept.update(_numbers(self._logs))
-        has_epochs = self._params.get("steps") is not None or (self._epoch or 0) > 0
-        epochs = self._params.get("epochs")
-        return Standing(
-            self.loop,
-            self._step,
-            last_step=self._last_step(epochs),
-            epoch=None if self._epoch is None or not has_epochs else self._epoch + 1,
-            epochs=epochs,
-            values=self._kept,
-            steps_per_sec=self._rate(),
-            batch_size=self._batch_size,
-        )
-
-    def _last_step(self, epochs: int | None) -> int | None:
-        steps = self._params.get("steps")
-        if self._last is not None:
-            return self._last
-        if steps is None or epochs is None or self._epoch is None:
-            return None
-        left = steps * (epochs - self._epoch) - (self._batch + 1)
-        return self._step + max(int(left), 0)
-
-    def _rate(self) -> float | None:
-        if self._timed_from is None:
-            return None
-        since, first = self._timed_from
-        secs = self._clock() - since
-        return (self._step - first) / secs if self._step > first and secs > 0 else None
-
-
-class _Printer:
-    """Where lines go, and how often."""
-
-    def __init__(
-        self,
-        stream: TextIO | None,
-        every_secs: float | None,
-        clock: Callable[[], float],
-    ) -> None:
-        self._given = stream
-        self._every_secs = every_secs
-        self.clock = clock
-        self._next = -float("inf")
-
-    @property
-    def _stream(self) -> TextIO:
-        """Looked up at each use: programs and test runners replace `sys.stderr`."""
-        return sys.stderr if self._given is None else self._given
-
-    def begin(self) -> None:
-        self._next = -float("inf")
-
-    def is_due(self) -> bool:
-        return self.clock() >= self._next
-
-    def show(self, line: str) -> None:
-        """Prints a line if the last one is old enough."""
-        if not self.is_due():
+    def _show_if_due(self, run: _Run) -> None:
+        if self._clock() < run.next_line:
             return
-        terminal = self._stream.isatty()
+        terminal = self._output.isatty()
         every = TERMINAL_SECS if terminal else FILE_SECS
-        self._next = self.clock() + (self._every_secs or every)
-        self._print(line, "" if terminal else "\n")
-
-    def end(self, line: str) -> None:
-        """Prints the last line, which stays."""
-        self._print(line, "\n")
+        run.next_line = self._clock() + (self._every_secs or every)
+        self._print(run.line(), "" if terminal else "\n")
 
     def _print(self, line: str, end: str) -> None:
-        stream = self._stream
+        stream = self._output
         if stream.isatty():
             width = shutil.get_terminal_size().columns
             line = f"{_CLEAR}{line[: width - 1]}"
         stream.write(line + end)
         stream.flush()
+
+    @property
+    def _output(self) -> TextIO:
+        """Looked up at each use: programs and test runners replace `sys.stderr`."""
+        return sys.stderr if self._stream is None else self._stream
+
+
+@dataclass
+class _Run:
+    """One loop from its begin to its end. (Its attributes are not saved for a restart.)
+
+    `step` counts the training steps of the model, or the batches of the loop, and
+    `last` is where it ends, if the user or the loop knows that.
+    """
+
+    loop: str
+    step: int
+    last: int | None
+    params: Mapping[str, Any]
+    batch_size: int | None
+    clock: Callable[[], float]
+    epoch: int | None = None
+    batch: int = -1
+    logs: Any = None
+    values: dict[str, float] = field(default_factory=dict)
+    timed_from: tuple[float, int] | None = None
+    next_line: float = -math.inf
+
+    def count(self, batch: int, logs: Any) -> None:
+        """Steps up to a batch of the epoch have run."""
+        self.step += max(batch - self.batch, 1)
+        self.batch = batch
+        self.logs = logs
+        if self.timed_from is None:
+            # The first step is not timed: it also builds the graph or function.
+            self.timed_from = (self.clock(), self.step)
+
+    def keep(self, logs: Any) -> None:
+        """Keeps values until new values with the same names come."""
+        self.values.update(_numbers(logs))
+        self.logs = None
+
+    def line(self) -> str:
+        """The line; what is not known is left out."""
+        self.values.update(_numbers(self.logs))
+        steps, epochs = self.params.get("steps"), self.params.get("epochs")
+        parts = [] if self.loop == "train" else [self.loop]
+        if self.epoch is not None and (steps is not None or self.epoch > 0):
+            parts.append(f"epoch {_of(self.epoch + 1, epochs)}")
+        last = self.last
+        if last is None and steps and epochs and self.epoch is not None:
+            planned = steps * (epochs - self.epoch) - (self.batch + 1)
+            last = self.step + max(int(planned), 0)
+        word = "step" if self.loop == "train" else "batch"
+        parts.append(f"{word} {_of(self.step, last)}")
+        rate = self._steps_per_sec()
+        if rate is not None:
+            unit = "examples/s" if self.batch_size else "steps/s"
+            parts.append(f"{rate * (self.batch_size or 1):.4g} {unit}")
+            if last is not None and last > self.step:
+                parts.append(f"{clock((last - self.step) / rate)} left")
+        # The values are last: a terminal may be too narrow for all of them.
+        names = sorted(self.values, key=lambda name: name != "loss")
+        parts += [f"{name} {self.values[name]:.4g}" for name in names]
+        return "  ".join(parts)
+
+    def _steps_per_sec(self) -> float | None:
+        since, first = self.timed_from or (0.0, self.step)
+        secs = self.clock() - since
+        return (self.step - first) / secs if self.step > first and secs > 0 else None
+
+
+def clock(secs: float) -> str:
+    """Seconds as `0:07`, `12:30` or `3:05:00`."""
+    minutes, seconds = divmod(round(secs), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def _of(number: int, last: int | None) -> str:
+    return str(number) if last is None else f"{number}/{last}"
 
 
 def _numbers(logs: Any) -> dict[str, float]:

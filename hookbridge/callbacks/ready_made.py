@@ -12,11 +12,7 @@ from hookbridge.adapters.guests.roles import Role, set_role
 
 
 class ReadyMade(any_flavour.AnyFlavour):
-    """Base class: a callback of every Keras flavour with a role.
-
-    Args:
-      role: which processes of a cluster call it; `hb.set_role` changes that.
-    """
+    """Base class: a callback of every Keras flavour with a role."""
 
     def __init__(self, role: Role) -> None:
         set_role(self, role)
@@ -27,11 +23,7 @@ class ReadyMade(any_flavour.AnyFlavour):
         return 0 if optimizer is None else step_of(optimizer)
 
     def path(self, given: str | None, entry: str, argument: str) -> str:
-        """A path that the user gave, or else the entry of `params`.
-
-        Raises:
-          errors.InvalidArgumentError: there is neither.
-        """
+        """A path that the user gave, or else the entry of `params`."""
         found = given or (self.params or {}).get(entry)
         if not found:
             raise errors.InvalidArgumentError(
@@ -50,11 +42,7 @@ def step_of(optimizer: Any) -> int:
 
 
 def function(name: str, value: Any) -> Any:
-    """A function that a user gave.
-
-    Raises:
-      errors.InvalidArgumentError: the value is no function.
-    """
+    """A function that a user gave as the argument `name`."""
     if not callable(value):
         raise errors.InvalidArgumentError(
             f"Received {name}={value!r}; expected a function."

@@ -56,7 +56,6 @@ class SavedModelExporter(ReadyMade):
         self._model_params = model_params
 
     def on_train_end(self, logs: Any = None) -> None:
-        """The training has ended well."""
         path = self.path(self._path, "saved_model_path", "path")
         with export.replacing(path) as new:
             if self._model_fn is None:

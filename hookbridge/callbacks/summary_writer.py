@@ -41,7 +41,6 @@ class SummaryWriter(ReadyMade):
         self._writer: Any = None
 
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
-        """An evaluation has ended."""
         if self._writer is None:
             folder = self._log_dir or os.path.join(
                 self.path(None, "checkpoint_path", "log_dir"), "evaluation"

@@ -23,18 +23,7 @@ def files_below(folder: str) -> list[str]:
 
 
 def send(folder: str, file: str, url: str) -> None:
-    """Sends one file.
-
-    Args:
-      folder: the folder with the files.
-      file: the path of the file relative to `folder`.
-      url: where all files go: `http://` and `https://` through PUT, everything else
-        through `tf.io.gfile`.
-
-    Raises:
-      OSError: the server refuses it or cannot be reached.
-      tf.errors.OpError: the file system refuses it.
-    """
+    """Sends a file below `folder` to `url`: by PUT, or through `tf.io.gfile`."""
     source = tf.io.gfile.join(folder, file)
     url = url.rstrip("/")
     if url.startswith(HTTP):

@@ -108,16 +108,7 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
 
 
 def running_locals(*keys: str) -> dict[str, Any] | None:
-    """The locals of the innermost running function among those of `keys`.
-
-    Returns:
-      The locals; None if none of these functions runs. A name that has no value yet is
-      missing.
-
-    Raises:
-      PrivateNameMovedError: the function runs, or its module is loaded, and it or a
-        local of the row is not there.
-    """
+    """The locals of the innermost function of `keys` that runs; None if none runs."""
     codes = {
         code_of(row): row
         for key in keys
@@ -137,11 +128,7 @@ def is_called_from(key: str) -> bool:
 
 
 def closure_of(key: str, function: Any) -> dict[str, Any] | None:
-    """What a function closes over, if it is the one that is filed under `key`.
-
-    Raises:
-      PrivateNameMovedError: it is, and a name of the row is not there.
-    """
+    """What a function closes over, if it is the one that is filed under `key`."""
     for row in FRAMES[key]:
         name = row.path.rpartition(".")[2]
         if (function.__module__, function.__name__) == (row.module, name):
@@ -152,12 +139,7 @@ def closure_of(key: str, function: Any) -> dict[str, Any] | None:
 
 @functools.cache
 def code_of(row: PrivateFrame) -> types.CodeType:
-    """The code of a row's function, with all names of the row in it.
-
-    Raises:
-      PrivateNameMovedError: the running TF or Keras has no such function, or the
-        function has no such name.
-    """
+    """The code of a row's function, with all names of the row in it."""
     __import__(row.module)
     place: Any = sys.modules[row.module]
     for name in row.path.partition(":")[2].split("."):

@@ -155,11 +155,7 @@ PRIVATE: dict[str, PrivateName] = {
 
 @functools.cache
 def private(key: str) -> Any:
-    """The private object filed under `key` in `PRIVATE`.
-
-    Raises:
-      PrivateNameMovedError: the running TF or Keras does not have it there.
-    """
+    """The private object filed under `key` in `PRIVATE`."""
     row = PRIVATE[key]
     module_name, _, attribute = row.path.partition(":")
     try:

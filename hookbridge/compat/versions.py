@@ -43,11 +43,7 @@ def tf_version() -> tuple[int, int]:
 
 
 def installed_tf_version() -> tuple[int, int]:
-    """The installed TensorFlow's `(major, minor)`; TensorFlow is not imported.
-
-    Raises:
-      errors.MissingExtraError: TensorFlow is not installed.
-    """
+    """The installed TensorFlow's `(major, minor)`; TensorFlow is not imported."""
     for name in _TENSORFLOWS:
         try:
             return _major_minor(metadata.version(name))

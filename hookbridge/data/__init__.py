@@ -13,19 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookbridge.lazy import lookup
+from hookbridge.lazy import attach
 
 if TYPE_CHECKING:
     from hookbridge.data.bad_rows import BadRow as BadRow
     from hookbridge.data.pipeline import Pipeline as Pipeline
     from hookbridge.data.rows import Rows as Rows
 
-_WHERE = {
-    "BadRow": "hookbridge.data.bad_rows",
-    "Pipeline": "hookbridge.data.pipeline",
-    "Rows": "hookbridge.data.rows",
-}
-
-__all__ = tuple(sorted(_WHERE))
-
-__getattr__ = lookup(globals(), _WHERE)
+__all__, __getattr__ = attach(globals())

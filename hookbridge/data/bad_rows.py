@@ -36,18 +36,10 @@ class BadRow(NamedTuple):
 def find_bad_rows(
     rows: Rows, transform: Transform, most: int | None = None
 ) -> list[BadRow]:
-    """The rows from which `transform` cannot make an example.
+    """The rows, at most `most`, from which `transform` cannot make an example.
 
     All rows are read once, in the threads of `tf.data`. Only the rows that gave no
     example are read again, one by one.
-
-    Args:
-      rows: the rows.
-      transform: turns a dataset of rows into a dataset of examples.
-      most: how many to look for; None for all.
-
-    Returns:
-      The rows, in the order of the files.
     """
     with compat.private("eager_mode")():  # an `input_fn` is called in a graph
         return _found(rows, transform, most)

@@ -25,11 +25,7 @@ def _modes() -> Any:
 
 
 def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
-    """Completes a `RunConfig` that has a strategy.
-
-    Raises:
-      ValueError: a strategy or a cluster is given twice.
-    """
+    """Completes a `RunConfig` that has a strategy."""
     experimental = config._experimental_distribute
     for role in ("train", "eval"):
         name = f"{role}_distribute"
@@ -71,11 +67,7 @@ def should_run_distribute_coordinator(config: Any) -> bool:
 
 
 def _as_task(estimator: Any, role: str, strategy: Any) -> tuple[Any, Any]:
-    """A copy of `estimator` for the task of this thread.
-
-    Returns:
-      The copy and the worker context of the coordinator.
-    """
+    """A copy of `estimator` for the task of this thread."""
     from tensorflow_estimator.python.estimator import run_config
 
     context = compat.private("distribute_coordinator_context")
@@ -124,11 +116,7 @@ def _as_task(estimator: Any, role: str, strategy: Any) -> tuple[Any, Any]:
 def train_and_evaluate(
     estimator: Any, train_spec: Any, eval_spec: Any, executor_cls: Any
 ) -> None:
-    """Runs this process's task of a `train_and_evaluate` with a strategy.
-
-    Raises:
-      ValueError: the `RunConfig` has no coordinator mode.
-    """
+    """Runs this process's task of a `train_and_evaluate` with a strategy."""
     config = estimator.config
     mode = getattr(config, "_distribute_coordinator_mode", None)
     if not mode:
@@ -166,12 +154,7 @@ def _run_as_client(
     function: Callable[[Any, Any, Sequence[Any]], Any],
     hooks: Sequence[Any],
 ) -> Any:
-    """`Estimator.train` or `Estimator.evaluate` in a client of a remote cluster.
-
-    Raises:
-      errors.RefusedError: the cluster or the strategy allows `train_and_evaluate`
-        only.
-    """
+    """`Estimator.train` or `Estimator.evaluate` in a client of a remote cluster."""
     config = estimator._config
     strategy = getattr(config, f"_{role}_distribute")
     cluster = compat.private("multi_worker_util").normalize_cluster_spec(

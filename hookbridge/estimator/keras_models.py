@@ -119,17 +119,7 @@ def model_to_estimator(
 
 
 class _GuestsOfModel:
-    """The callbacks and hooks of one Estimator, and what `as_hooks` needs for them.
-
-    Args:
-      everywhere: the guests that take part in training, evaluation and prediction.
-      training: the guests that take part in training only.
-      config: the options of `as_hooks`.
-
-    Raises:
-      errors.RefusedError: a callback cannot be carried into a session loop.
-      errors.EpochsUndefinedError: a callback needs epochs and there are none.
-    """
+    """The callbacks and hooks of one Estimator, and what `as_hooks` needs for them."""
 
     def __init__(
         self,

@@ -9,9 +9,8 @@ source; `python tests/estimator/estimator_package_scan.py` prints it.
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from pathlib import Path
-from typing import Any
 
 from hookbridge import compat
 from hookbridge.estimator import stand_ins
@@ -22,42 +21,22 @@ TABLE = Path(__file__).with_name("needs.txt")
 NEEDS = dict(line.split(": ", 1) for line in TABLE.read_text("utf-8").splitlines())
 
 
-def _find(path: str) -> Any:
-    """A module, or an attribute of one, by its dotted path.
-
-    Raises:
-      LookupError: there is no such thing.
-    """
-    try:
-        return importlib.import_module(path)
-    except ImportError:
-        parent, _, name = path.rpartition(".")
-        if not parent:
-            raise LookupError(path) from None
-    try:
-        return getattr(_find(parent), name)
-    except AttributeError:
-        raise LookupError(path) from None
-
-
 def missing() -> list[str]:
     """The names of `NEEDS` that the running TensorFlow does not have."""
-    lost = []
-    for module, names in NEEDS.items():
-        for name in names.split():
-            try:
-                _find(f"{module}.{name}")
-            except LookupError:
-                lost.append(f"{module}.{name}")
-    return lost
+    paths = [f"{place}.{name}" for place in NEEDS for name in NEEDS[place].split()]
+    return [path for path in paths if not _exists(path)]
+
+
+def _exists(path: str) -> bool:
+    try:
+        pkgutil.resolve_name(path)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 def check() -> None:
-    """Makes sure that the package finds all of TensorFlow that it needs.
-
-    Raises:
-      compat.PrivateNameMovedError: some names are missing; the message lists them.
-    """
+    """Raises an error that lists all missing names, if there are some."""
     lost = missing()
     if lost:
         raise compat.PrivateNameMovedError(stand_ins.moved("`, `".join(lost)))

@@ -66,13 +66,6 @@ def namespaces() -> Namespaces:
 
     On 2.15 they are TensorFlow's own. From 2.16 on they are those of the package, which
     is imported with its view of TensorFlow.
-
-    Raises:
-      errors.MissingExtraError: tensorflow-estimator or tf_keras is missing, or
-        tensorflow-estimator is not of the last version.
-      errors.ImportOrderError: something else imported the package before.
-      compat.PrivateNameMovedError: this TensorFlow lacks private names that the
-        package needs; the message lists them.
     """
     import tensorflow as tf
 

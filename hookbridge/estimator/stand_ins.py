@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hookbridge import compat, errors
@@ -82,11 +82,10 @@ STAND_INS: dict[str, StandIn] = {
     "tensorflow.python.distribute.estimator_training": StandIn(
         _ours, "strategies over several workers in Estimator: module removed"
     ),
-    "tensorflow.python.tpu.session_support": StandIn(_refusing, "module removed"),
-    "tensorflow.python.tpu.tpu_embedding": StandIn(_refusing, "module removed"),
-    "tensorflow.python.tpu.tpu_embedding_gradient": StandIn(
-        _refusing, "module removed"
-    ),
+    **{
+        f"tensorflow.python.tpu.{name}": StandIn(_refusing, "module removed")
+        for name in ("session_support", "tpu_embedding", "tpu_embedding_gradient")
+    },
     "tensorflow.python.util.tf_export": StandIn(
         lambda _: exports.tf_export(),
         "the API name `estimator` and its attribute tables were removed",
@@ -107,17 +106,3 @@ STAND_INS: dict[str, StandIn] = {
 def load(name: str) -> types.ModuleType:
     """The stand-in for the module `name`."""
     return STAND_INS[name].make(name)
-
-
-def still_there(module: str, attributes: Sequence[str]) -> list[str]:
-    """The attributes of `module` that come from TensorFlow itself."""
-    row = STAND_INS.get(module)
-    if row is not None and row.gone:
-        return []
-    missing = row.missing if row is not None else ()
-    return [
-        name
-        for name in attributes
-        if name not in missing
-        and not ((other := STAND_INS.get(f"{module}.{name}")) and other.gone)
-    ]

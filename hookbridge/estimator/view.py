@@ -72,12 +72,7 @@ def view_import(
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> Any:
-    """`__import__` of the package's modules.
-
-    Raises:
-      compat.PrivateNameMovedError: the running TensorFlow does not have a private
-        name that the package imports.
-    """
+    """`__import__` of the package's modules."""
     if level or name.partition(".")[0] != "tensorflow":
         return builtins.__import__(name, globals, locals, fromlist or (), level)
     if not fromlist:

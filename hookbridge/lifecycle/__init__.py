@@ -33,12 +33,8 @@ Nothing here imports TensorFlow.
 
 from hookbridge.lifecycle.events import ALIASES as ALIASES
 from hookbridge.lifecycle.events import CALLBACK_EVENTS as CALLBACK_EVENTS
-from hookbridge.lifecycle.events import ENDINGS as ENDINGS
 from hookbridge.lifecycle.events import EVENTS as EVENTS
-from hookbridge.lifecycle.events import GUESTS as GUESTS
 from hookbridge.lifecycle.events import HOOK_EVENTS as HOOK_EVENTS
-from hookbridge.lifecycle.events import HOSTS as HOSTS
-from hookbridge.lifecycle.events import MODES as MODES
 from hookbridge.lifecycle.events import Delivery as Delivery
 from hookbridge.lifecycle.events import Ending as Ending
 from hookbridge.lifecycle.events import Event as Event
@@ -48,6 +44,3 @@ from hookbridge.lifecycle.events import Mode as Mode
 from hookbridge.lifecycle.events import events_of as events_of
 from hookbridge.lifecycle.overrides import overridden as overridden
 from hookbridge.lifecycle.sequences import expected_events as expected_events
-from hookbridge.lifecycle.tables import TRAINING_EVENTS as TRAINING_EVENTS
-from hookbridge.lifecycle.tables import endings_markdown as endings_markdown
-from hookbridge.lifecycle.tables import event_map_markdown as event_map_markdown

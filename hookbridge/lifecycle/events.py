@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from hookbridge import errors
 
@@ -12,16 +11,6 @@ Host = Literal["session", "fit"]
 Mode = Literal["train", "evaluate", "predict"]
 Ending = Literal["clean", "end_of_data", "error_in_step", "error_between_steps"]
 """How a run ends; `expected_events` says what each of them means."""
-
-GUESTS: tuple[Guest, ...] = ("hook", "callback")
-HOSTS: tuple[Host, ...] = ("session", "fit")
-MODES: tuple[Mode, ...] = ("train", "evaluate", "predict")
-ENDINGS: tuple[Ending, ...] = (
-    "clean",
-    "end_of_data",
-    "error_in_step",
-    "error_between_steps",
-)
 
 
 class Event(NamedTuple):
@@ -233,17 +222,14 @@ def events_of(guest: Guest) -> tuple[Event, ...]:
     Raises:
       errors.InvalidArgumentError: `guest` is neither.
     """
-    check_choice("guest", guest, GUESTS)
+    check_choice("guest", guest, Guest)
     return HOOK_EVENTS if guest == "hook" else CALLBACK_EVENTS
 
 
-def check_choice(name: str, value: str, allowed: Collection[str]) -> None:
-    """Refuses a value that is not among those allowed.
-
-    Raises:
-      errors.InvalidArgumentError: the value is not among them.
-    """
-    if value not in allowed:
+def check_choice(name: str, value: str, choices: Any) -> None:
+    """Refuses a value that is not among those of a `Literal`."""
+    if value not in get_args(choices):
         raise errors.InvalidArgumentError(
-            f"Received `{name}={value!r}`; expected one of {', '.join(allowed)}."
+            f"Received `{name}={value!r}`; expected one of "
+            f"{', '.join(get_args(choices))}."
         )

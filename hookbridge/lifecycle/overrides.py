@@ -63,12 +63,7 @@ def overrides(guest: Any, event: str) -> bool:
 
 
 def wants_batches(callback: Any, mode: str) -> bool:
-    """Whether Keras would call the batch methods of a callback in a mode.
-
-    Args:
-      callback: of any flavour.
-      mode: "train", "test" or "predict".
-    """
+    """Whether Keras would call the batch methods of a callback in a mode."""
     own = getattr(callback, f"_implements_{mode}_batch_hooks", None)
     if callable(own):
         return bool(own())

@@ -6,10 +6,6 @@ from collections.abc import Collection, Iterator
 
 from hookbridge import errors
 from hookbridge.lifecycle.events import (
-    ENDINGS,
-    GUESTS,
-    HOSTS,
-    MODES,
     Delivery,
     Ending,
     Guest,
@@ -60,10 +56,10 @@ def expected_events(
     Raises:
       errors.InvalidArgumentError: an argument has a value not listed here.
     """
-    check_choice("guest", guest, GUESTS)
-    check_choice("host", host, HOSTS)
-    check_choice("ending", ending, ENDINGS)
-    check_choice("mode", mode, MODES)
+    check_choice("guest", guest, Guest)
+    check_choice("host", host, Host)
+    check_choice("ending", ending, Ending)
+    check_choice("mode", mode, Mode)
     for name, value, least in (
         ("steps", steps, 0),
         ("first_step", first_step, 0),

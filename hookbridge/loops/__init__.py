@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookbridge.lazy import lookup
+from hookbridge.lazy import attach
 
 if TYPE_CHECKING:
     from hookbridge.cluster import ClusterConfig as ClusterConfig
@@ -45,24 +45,4 @@ if TYPE_CHECKING:
     from hookbridge.loops.towers.results import TrainingResult as TrainingResult
     from hookbridge.loops.towers.spec import TowerSpec as TowerSpec
 
-_WHERE = {
-    "CallableSessionHook": "hookbridge.loops.sessions.callable_session",
-    "ClusterConfig": "hookbridge.cluster",
-    "GroupStopHook": "hookbridge.loops.group_stop.hook",
-    "LocalCluster": "hookbridge.loops.tasks.local_cluster",
-    "OwnLoop": "hookbridge.loops.own_loop",
-    "SessionCluster": "hookbridge.loops.clusters.session_cluster",
-    "TowerLoop": "hookbridge.loops.tower_loop",
-    "TowerSpec": "hookbridge.loops.towers.spec",
-    "TrainingResult": "hookbridge.loops.towers.results",
-    "parameter_server_strategy": "hookbridge.loops.clusters.parameter_server",
-    "checkpoints_until_stop": "hookbridge.loops.group_stop.evaluator",
-    "session_config": "hookbridge.loops.towers.devices",
-    "tower_devices": "hookbridge.loops.towers.devices",
-    "train_and_evaluate": "hookbridge.loops.clusters.train_and_evaluate",
-    "training_session": "hookbridge.loops.sessions.callable_session",
-}
-
-__all__ = tuple(sorted(_WHERE))
-
-__getattr__ = lookup(globals(), _WHERE)
+__all__, __getattr__ = attach(globals())

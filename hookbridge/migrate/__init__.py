@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookbridge import extras
-from hookbridge.lazy import lookup
+from hookbridge.lazy import attach
 from hookbridge.migrate.findings import Finding, Report, Unread
 from hookbridge.migrate.scanning import scan
 
@@ -30,28 +30,11 @@ if TYPE_CHECKING:
     from hookbridge.migrate.rewriting.rule import RewriteRule as RewriteRule
     from hookbridge.migrate.rewriting.source import rewrite as rewrite
 
-__all__ = (
-    "REWRITES",
-    "Finding",
-    "Report",
-    "RewriteRule",
-    "Rewritten",
-    "Unread",
-    "rewrite",
-    "scan",
-)
-
-# Public name -> module that defines it; these need LibCST.
-_WHERE = {
-    "REWRITES": "hookbridge.migrate.rewrites.registry",
-    "RewriteRule": "hookbridge.migrate.rewriting.rule",
-    "Rewritten": "hookbridge.migrate.rewriting.results",
-    "rewrite": "hookbridge.migrate.rewriting.source",
-}
-_lookup = lookup(globals(), _WHERE)
+_NEEDING_LIBCST, _lookup = attach(globals())
+__all__ = ("Finding", "Report", "Unread", "scan", *_NEEDING_LIBCST)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
+    if name in _NEEDING_LIBCST:
         extras.check("libcst", f"`hookbridge.migrate.{name}`")
     return _lookup(name)

@@ -2,14 +2,13 @@
 
     python tests/estimator/estimator_package_scan.py
 
-prints the table of `hookbridge/estimator/needs.py`.
+prints `hookbridge/estimator/needs.txt`.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib.util
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,22 +71,26 @@ def scan() -> tuple[dict[str, set[str]], set[str]]:
     return private, public
 
 
-def _row(module: str, attributes: list[str]) -> str:
-    lines = textwrap.wrap(" ".join(attributes), 72, break_on_hyphens=False)
-    if len(lines) == 1 and len(module) + len(lines[0]) < 76:
-        return f'    "{module}": "{lines[0]}",'
-    body = "\n".join(f'        "{line} "' for line in lines[:-1])
-    return f'    "{module}": (\n{body}\n        "{lines[-1]}"\n    ),'.replace(
-        "(\n\n", "(\n"
-    )
+def _still_there(module: str, attributes: list[str]) -> list[str]:
+    """The attributes of `module` that come from TensorFlow itself."""
+    from hookbridge.estimator.stand_ins import STAND_INS
+
+    row = STAND_INS.get(module)
+    if row is not None and row.gone:
+        return []
+    missing = row.missing if row is not None else ()
+    return [
+        name
+        for name in attributes
+        if name not in missing
+        and not ((other := STAND_INS.get(f"{module}.{name}")) and other.gone)
+    ]
 
 
 def needs() -> dict[str, list[str]]:
     """The table: private names that no stand-in has and no other row implies."""
-    from hookbridge.estimator import stand_ins
-
     private = scan()[0]
-    kept = {m: stand_ins.still_there(m, sorted(names)) for m, names in private.items()}
+    kept = {m: _still_there(m, sorted(names)) for m, names in private.items()}
     rows = [module for module, names in kept.items() if names]
     found = {}
     for module in sorted(rows):
@@ -103,4 +106,4 @@ def needs() -> dict[str, list[str]]:
 
 if __name__ == "__main__":
     for module, attributes in needs().items():
-        print(_row(module, attributes))
+        print(f"{module}: {' '.join(attributes)}")

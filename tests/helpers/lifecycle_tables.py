@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from typing import get_args
 
-from hookbridge.lifecycle.events import (
-    ALIASES,
-    CALLBACK_EVENTS,
-    EVENTS,
-    GUESTS,
-    HOOK_EVENTS,
-    Ending,
-)
-from hookbridge.lifecycle.sequences import expected_events
-
-TRAINING_EVENTS: tuple[str, ...] = tuple(
-    e.name
-    for e in (*HOOK_EVENTS, *CALLBACK_EVENTS)
-    if e.name not in ALIASES and not e.name.startswith(("on_test", "on_predict"))
-)
+from hookbridge.lifecycle import EVENTS, Ending, Guest, expected_events
 
 
-def event_map_markdown(names: Collection[str] | None = None) -> str:
+def event_map_markdown() -> str:
     """The event map as a Markdown table, one row for each event of either guest."""
     rows = [
         "| guest event | in its own loop: who calls it, when | in the other loop | "
@@ -29,9 +15,8 @@ def event_map_markdown(names: Collection[str] | None = None) -> str:
         "|---|---|---|---|",
     ]
     for e in EVENTS.values():
-        if names is None or e.name in names:
-            other = f"`{e.counterpart}`" if e.counterpart else f"none: {e.why_none}"
-            rows.append(f"| `{e.name}` | {e.native} | {e.bridged} | {other} |")
+        other = f"`{e.counterpart}`" if e.counterpart else f"none: {e.why_none}"
+        rows.append(f"| `{e.name}` | {e.native} | {e.bridged} | {other} |")
     return "\n".join(rows) + "\n"
 
 
@@ -51,7 +36,7 @@ def endings_markdown() -> str:
     ]
     for ending, text in _ENDINGS.items():
         cells = []
-        for guest in GUESTS:
+        for guest in get_args(Guest):
             events = [
                 d.event
                 for d in expected_events(
