@@ -127,6 +127,7 @@ setup(
         "hookbridge.cli": ["pages/*.md", "pages/*/*.md"],
         # A link to examples/data, for checkouts and installed packages alike.
         "hookbridge.demo": ["data/*"],
+        "hookbridge.report": ["page.html"],
         # The names of each TensorFlow, and the names of tf.contrib that `run` provides.
         "hookbridge.migrate": ["data/*.json"],
     },

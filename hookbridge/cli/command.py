@@ -42,17 +42,7 @@ _HELP = ("-h", "--help", "help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a sub-command.
-
-    Args:
-      argv: the arguments after the program's name; None takes the process's.
-
-    Returns:
-      The exit code: 0 for success, 2 for a bad flag or argument (one line on
-      stderr says which), 1 if the job itself found something wrong, 130 after Ctrl-C,
-      141 if the reader of the output has gone. `cluster` and `run` return the exit
-      code of what they ran.
-    """
+    """Runs a sub-command."""
     open_closed()
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--version"]:

@@ -17,10 +17,6 @@ def for_estimator() -> Iterator[ClusterConfig]:
 
     Estimator refuses a blank value and a cluster without a chief. In such a cluster
     every task takes the first worker for the chief.
-
-    Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is malformed, or describes a cluster
-        in which an Estimator cannot train; the message names the key.
     """
     from hookbridge.loops.tasks.jobs import check_jobs
 

@@ -100,11 +100,7 @@ def define_output(parser: Parser, *more: str) -> None:
 
 
 def file_of(values: Values) -> str:
-    """The model definition file.
-
-    Raises:
-      errors.InvalidArgumentError: there is none, or two.
-    """
+    """The model definition file."""
     if (values.file is None) == (values.model_def is None):
         got = "no file" if values.file is None else "FILE.py and --model_def"
         raise errors.InvalidArgumentError(
@@ -137,16 +133,7 @@ def show(values: Values, results: Mapping[str, Any]) -> None:
 
 
 def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
-    """Runs one command on a model definition file in this process.
-
-    Args:
-      values: the command's flags.
-      act: called with the `TrainingJob`.
-      command: the command's name, for messages.
-
-    Returns:
-      The exit code, see `hookbridge.exit_codes`.
-    """
+    """Runs one command on a model definition file in this process."""
     settings = settings_of(values)
     settings.check()
     use_keras_of_graphs()

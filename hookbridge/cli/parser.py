@@ -15,13 +15,7 @@ _BOOLEANS["no"] = False
 
 
 class Values(argparse.Namespace):
-    """The values of a command's flags and arguments, as attributes.
-
-    Attributes:
-      given: the names of those that the user gave.
-      words: the command's words, as the user wrote them.
-      rest: the words after the command's own, such as a program and its arguments.
-    """
+    """The values of a command's flags and arguments, as attributes."""
 
     given: frozenset[str]
     words: list[str]
@@ -33,16 +27,7 @@ class Values(argparse.Namespace):
         return {name: value for name, value in found.items() if value is not None}
 
     def refuse(self, names: Iterable[str], beside: str, reason: str) -> None:
-        """Refuses flags that were given and that the command would not use.
-
-        Args:
-          names: the names of the unused flags.
-          beside: what was given that makes them unused.
-          reason: why they are unused.
-
-        Raises:
-          errors.InvalidArgumentError: one of them was given.
-        """
+        """Refuses flags that were given and that the command would not use."""
         for name in names:
             if name in self.given:
                 raise errors.InvalidArgumentError(
@@ -55,12 +40,6 @@ class Parser(argparse.ArgumentParser):
 
     A flag's name may be written with dashes or underscores, and a boolean flag as
     `--x`, `--no_x`, `--nox` or `--x=false`.
-
-    Args:
-      command: the command's name.
-      usage: its arguments, for the first line of the help.
-      summary: what it does.
-      more: examples and notes, the end of the help.
     """
 
     def __init__(self, command: str, usage: str, summary: str, more: str) -> None:
@@ -102,19 +81,7 @@ class Parser(argparse.ArgumentParser):
         aliases: Iterable[str] = (),
         hidden: bool = False,
     ) -> None:
-        """Defines one flag.
-
-        Args:
-          name: its name, with underscores.
-          default: its default.
-          text: its help.
-          kind: its type, or the values that it may have; None takes the default's type.
-            A list is written with commas.
-          least: the smallest value of a number.
-          most: the largest value of a number.
-          aliases: other names of it.
-          hidden: whether the help leaves it out.
-        """
+        """Defines one flag."""
         self._defaults_of[name] = default
         self._aliases.update(dict.fromkeys(aliases, name))
         kind = type(default) if kind is None else kind
@@ -147,13 +114,7 @@ class Parser(argparse.ArgumentParser):
         texts: Mapping[str, str],
         least: Mapping[str, float],
     ) -> None:
-        """Defines one flag for each named field, of its default's type.
-
-        Args:
-          defaults: a dataclass instance.
-          texts: `{field: help}`.
-          least: the smallest value of a number, for the fields that have one.
-        """
+        """Defines one flag for each named field, of its default's type."""
         for name, text in texts.items():
             self.flag(name, getattr(defaults, name), text, least=least.get(name))
 
@@ -166,16 +127,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(name, nargs=nargs or "?", help=argparse.SUPPRESS)
 
     def values(self, words: Sequence[str], *, own_flags_only: bool = False) -> Values:
-        """Parses the command's words.
-
-        Args:
-          words: what follows the command's name.
-          own_flags_only: whether the first word that is no flag, or what follows `--`,
-            is a command line of its own, which becomes `rest`.
-
-        Raises:
-          errors.InvalidArgumentError: a flag is unknown, or a value is wrong.
-        """
+        """Parses the command's words."""
         own, rest = self._split(words) if own_flags_only else (list(words), [])
         found, unknown = self.parse_known_args(self._spelled(own))
         if unknown:

@@ -12,8 +12,7 @@ from pathlib import Path
 from hookbridge.demo import report as report_lib
 from hookbridge.demo.settings import LOOPS, DemoSettings
 from hookbridge.report.account import accounts
-from hookbridge.report.browser import open_report
-from hookbridge.report.run_report import write_html
+from hookbridge.report.run_report import open_report, write_html
 from hookbridge.report.tables import Run
 
 TITLES = {
@@ -29,18 +28,7 @@ def run_demo(
     as_json: bool = False,
     open_page: bool = False,
 ) -> int:
-    """Trains in both loops, reports, and checks the events that the guests saw.
-
-    Args:
-      settings: the settings, already checked.
-      train: runs `hookbridge train` with flags; returns its exit code.
-      as_json: print the report as JSON on stdout; progress goes to stderr then.
-      open_page: open `report.html` in the browser.
-
-    Returns:
-      0; 1 if a guest saw other events than the documented ones; or the exit code of a
-      training that failed.
-    """
+    """Trains in both loops, reports, and checks the events that the guests saw."""
     # Otherwise each process logs its hardware, its connections and their end.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     directory = Path(settings.model_dir)

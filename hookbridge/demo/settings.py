@@ -19,16 +19,7 @@ LOOPS = ("session", "fit")
 
 @dataclass(frozen=True)
 class DemoSettings:
-    """The demo's configuration.
-
-    Attributes:
-      epochs: the most epochs; early stopping may end the run earlier.
-      batch_size: examples in a step, over all towers and workers.
-      num_towers: towers of the session loop, in each worker.
-      num_workers: workers of each cluster; 0 runs both loops in this process.
-      model_dir: where both runs write.
-      progress: whether a line shows the progress of each loop.
-    """
+    """The demo's configuration."""
 
     epochs: int = 30
     batch_size: int = 32
@@ -84,13 +75,7 @@ class DemoSettings:
         return [*flags, *([] if self.progress else ["--no_progress"])]
 
     def check(self) -> None:
-        """Refuses values that cannot work.
-
-        Raises:
-          errors.InvalidArgumentError: a combination is impossible, or `model_dir` holds
-            files that are not a demo's.
-          errors.UnwritableError: `model_dir` cannot be written.
-        """
+        """Refuses values that cannot work."""
         if self.batch_size > TRAINING_IMAGES:
             raise errors.InvalidArgumentError(
                 f"Received batch_size={self.batch_size}; expected at most "

@@ -26,22 +26,7 @@ def complaints(
     interrupted: bool = False,
     late: bool = False,
 ) -> list[str]:
-    """Where a guest's events in one process differ from the documented order.
-
-    Args:
-      kind: `"hook"` or `"callback"`.
-      events: `(event, number)` in order of arrival.
-      expected: the events that the guest can see here: those that it overrides and
-        that its role does not leave to other processes.
-      lagging: a step may end after later steps have begun; steps end in order.
-      interrupted: another process may have ended this one in the middle of a step;
-        the events that would follow are missing.
-      late: the others may have begun without this process; its first epoch is the
-        one in which it joined.
-
-    Returns:
-      One line for each difference; empty if there is none.
-    """
+    """Where a guest's events in one process differ from the documented order."""
     words = "".join(f"{event} " for event, _ in events)
     story = _Story(expected, lagging, interrupted)
     pattern = story.hook() if kind == "hook" else story.callback()

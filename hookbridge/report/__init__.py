@@ -1,7 +1,7 @@
 """A finished run as one HTML file that needs no other file and no network.
 
 Reading order: `recording` (`hb.record`), `account` (what the guests of a process saw),
-`tables`, `run_report` (the whole page), `scalars` (the curves that a run wrote),
+`tables`, `run_report` (the whole page), `scalars` (the curves that a run wrote), `svg`,
 `charts`, `timeline`, `story` (the order of events, with each repetition told once),
-`story_picture`, `page` (tables and style), `browser`.
+`story_picture`, `page` (tables, and the template `page.html`).
 """

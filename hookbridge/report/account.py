@@ -6,33 +6,27 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hookbridge import lifecycle
 from hookbridge.adapters.guests import kinds, roles
 from hookbridge.adapters.guests.record import Guest, record_of
 from hookbridge.profiling import profile
-from hookbridge.report.timeline import Timeline
 from hookbridge.testing.event_log import EventLog
 from hookbridge.testing.spying import spy, unspy
 
 # The folder beside the curves with one file for each process.
-FOLDER = "processes"
+_FOLDER = "processes"
 
 
 @dataclass(frozen=True)
 class GuestFacts:
-    """A guest as it was recorded.
+    """A guest as it was recorded: what it is, and which of its own methods are called.
 
-    Attributes:
-      kind: "hook" or "callback".
-      role: which processes call it.
-      runs_here: whether its role lets this process call it.
-      overridden: its own methods that a loop can call.
-      delivered: those that its role does not leave to other processes.
+    A role may leave some of those that it overrides to other processes.
     """
 
     kind: lifecycle.Guest
@@ -42,30 +36,35 @@ class GuestFacts:
     delivered: list[str]
 
 
+class Event(NamedTuple):
+    """One event: the guest's place, the event's name and number, when it began."""
+
+    guest: int
+    name: str
+    number: int | None
+    secs: float
+
+
 @dataclass(frozen=True)
 class Account:
     """The guests of one process: what they are, saw and cost.
 
-    Attributes:
-      process: its name, such as "worker 0".
-      is_chief: whether its results are those of the run.
-      facts: `{what: number}`, the results.
-      guests: `{name: what it is}`, in their order.
-      timeline: every event.
-      profile: calls and times, as `hb.profile` counts them.
+    `facts` are the results as numbers, `profile` is that of `hb.profile`, and `started`
+    is the time, in seconds of Unix time, at which `secs` of the `calls` is 0.
     """
 
     process: str
     is_chief: bool
     facts: Mapping[str, float]
     guests: Mapping[str, GuestFacts]
-    timeline: Timeline
+    started: float
+    calls: Sequence[Event]
     profile: Mapping[str, Any]
 
     def events(self, guest: str) -> list[tuple[str, int | None]]:
         """The `(event, number)` that a guest received, in order."""
-        place = list(self.timeline.guests).index(guest)
-        return [(e.name, e.number) for e in self.timeline.events if e.guest == place]
+        place = list(self.guests).index(guest)
+        return [(call.name, call.number) for call in self.calls if call.guest == place]
 
     def counts(self, guest: str) -> dict[str, int]:
         """How often a guest received each event."""
@@ -73,32 +72,25 @@ class Account:
 
     def save(self, directory: str | Path) -> None:
         """Writes the account below the directory of its run."""
-        folder = Path(directory) / FOLDER
+        folder = Path(directory) / _FOLDER
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.process.replace(' ', '_')}.json"
         path.write_text(json.dumps(finite(asdict(self))) + "\n", encoding="utf-8")
 
-    @classmethod
-    def load(cls, path: Path) -> Account:
-        """Reads what `save` wrote."""
-        held = json.loads(path.read_text(encoding="utf-8"))
-        held["guests"] = {k: GuestFacts(**v) for k, v in held["guests"].items()}
-        held["timeline"] = Timeline.from_json(held["timeline"])
-        return cls(**held)
-
 
 def accounts(directory: str | Path) -> list[Account]:
     """The accounts of all processes of a run, the chief's first."""
-    files = sorted((Path(directory) / FOLDER).glob("*.json"))
-    return sorted(map(Account.load, files), key=lambda each: not each.is_chief)
+    found = []
+    for file in sorted((Path(directory) / _FOLDER).glob("*.json")):
+        held = json.loads(file.read_text(encoding="utf-8"))
+        held["guests"] = {k: GuestFacts(**v) for k, v in held["guests"].items()}
+        held["calls"] = [Event(*each) for each in held["calls"]]
+        found.append(Account(**held))
+    return sorted(found, key=lambda each: not each.is_chief)
 
 
 class Recorder:
-    """Follows guests from now on until `account`.
-
-    Args:
-      guests: hooks and callbacks, in their order.
-    """
+    """Follows guests from now on until `account`."""
 
     def __init__(self, guests: Any) -> None:
         self._started = time.time()
@@ -116,22 +108,21 @@ class Recorder:
     def account(
         self, process: str, facts: Mapping[str, float], *, is_chief: bool = True
     ) -> Account:
-        """Ends the recording, and returns what was recorded.
-
-        Args:
-          process: the name of this process.
-          facts: the results.
-          is_chief: whether the results are those of the run.
-        """
+        """Ends the recording of this process, whose results are the facts."""
         self._profile.stop()
         for guest in self._guests.values():
             unspy(guest.item)
+        places = {name: place for place, name in enumerate(self._guests)}
         return Account(
             process,
             is_chief,
             dict(facts),
             {name: _facts(guest) for name, guest in self._guests.items()},
-            Timeline.of(process, self._started, self._guests, self._log.to_json()),
+            self._started,
+            [
+                Event(places[r.guest], r.event, r.number, round(r.secs, 5))
+                for r in self._log
+            ],
             self._profile.timings.as_dict(),
         )
 
@@ -142,13 +133,9 @@ def _facts(guest: Guest) -> GuestFacts:
         for event in lifecycle.overridden(guest.item, guest.kind)
         if event not in lifecycle.ALIASES
     ]
-    return GuestFacts(
-        guest.kind,
-        guest.role,
-        roles.runs_here(guest.role),
-        found,
-        [event for event in found if roles.delivers(guest.role, event)],
-    )
+    delivered = [event for event in found if roles.delivers(guest.role, event)]
+    here = roles.runs_here(guest.role)
+    return GuestFacts(guest.kind, guest.role, here, found, delivered)
 
 
 def finite(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,6 @@ from pathlib import Path
 from hookbridge.report import charts, story_picture, timeline
 from hookbridge.report.page import page, table
 from hookbridge.report.scalars import Curve, Points, read_curves
-from hookbridge.report.story import story
 from hookbridge.report.tables import (
     COSTS_HEADER,
     Run,
@@ -25,15 +25,7 @@ FILE_NAME = "report.html"
 
 @dataclass(frozen=True)
 class RunReport:
-    """Everything that the page shows.
-
-    Attributes:
-      title: the title of the page.
-      summary: one sentence.
-      runs: the runs, whose curves are drawn over each other.
-      versions: `{package: version}`.
-      settings: `{name: value}` of the run.
-    """
+    """Everything that the page shows; the curves of its runs lie over each other."""
 
     title: str
     summary: str
@@ -49,45 +41,56 @@ def write_html(report: RunReport, directory: str | Path) -> Path:
     return path
 
 
+def open_report(path: str | Path) -> str:
+    """Opens a page in the default browser, and says so; no browser is no error."""
+    address = Path(path).resolve().as_uri()
+    if webbrowser.open(address):
+        return f"Opened {address}"
+    return (
+        f"No browser was found to open {address} in: `$BROWSER` can name one. The file "
+        "needs nothing else, so it can be copied to where there is one."
+    )
+
+
 def as_html(report: RunReport) -> str:
     """The page, which needs no server, no network and no script."""
-    style = charts.STYLE + timeline.STYLE + story_picture.STYLE
-    return page(report.title, _body(report), style=style)
+    return page(report.title, _body(report))
 
 
 def _body(report: RunReport) -> Iterator[str]:
     yield f"<p>{html.escape(report.summary)}</p>"
-    yield _facts(report.runs)
+    names = dict.fromkeys(name for run in report.runs for name in run.facts)
+    facts = [[name, *(r.facts.get(name, "") for r in report.runs)] for name in names]
+    yield table(facts, ["", *(run.title for run in report.runs)], numbers_from=1)
     yield from _curves(report.runs)
     recorded = [run for run in report.runs if run.accounts]
     if recorded:
-        yield '<h2 id="order">Who is called when</h2>'
-        yield story_picture.LEGEND
+        yield _heading("Who is called when", "order") + story_picture.LEGEND
         for run in recorded:
-            yield from _stories(run)
-        yield '<h2 id="timelines">Over time</h2>'
-        yield timeline.LEGEND
+            for account in run.accounts:
+                yield _subheading(run, account.process)
+                yield story_picture.picture(account)
+        yield _heading("Over time", "timelines") + timeline.LEGEND
         for run in recorded:
             yield from _timelines(run)
-        yield '<h2 id="events">How often</h2>'
+        yield _heading("How often", "events")
         yield table(list(event_rows(recorded)), event_header(recorded), numbers_from=2)
-        yield '<h2 id="costs">What each guest cost</h2>'
+        yield _heading("What each guest cost", "costs")
         for run in recorded:
             yield f"<p>{html.escape(cost_summary(run))}</p>"
         yield table(list(cost_rows(recorded)), COSTS_HEADER, numbers_from=3)
-    for anchor, title, pairs in (
-        ("settings", "Settings", report.settings),
-        ("versions", "Versions", report.versions),
-    ):
+    for title, pairs in (("Settings", report.settings), ("Versions", report.versions)):
         if pairs:
-            yield f'<h2 id="{anchor}">{title}</h2>'
+            yield _heading(title, title.lower())
             yield table(list(pairs.items()))
 
 
-def _facts(runs: Sequence[Run]) -> str:
-    names = list(dict.fromkeys(name for run in runs for name in run.facts))
-    rows = [[name, *(run.facts.get(name, "") for run in runs)] for name in names]
-    return table(rows, ["", *(run.title for run in runs)], numbers_from=1)
+def _heading(title: str, anchor: str) -> str:
+    return f'<h2 id="{anchor}">{title}</h2>'
+
+
+def _subheading(run: Run, process: str) -> str:
+    return f"<h3>{html.escape(f'{run.title}: {process}')}</h3>"
 
 
 def _curves(runs: Sequence[Run]) -> Iterator[str]:
@@ -95,21 +98,20 @@ def _curves(runs: Sequence[Run]) -> Iterator[str]:
     names = list(dict.fromkeys(name for curves in found.values() for name in curves))
     if not names:
         return
-    yield '<h2 id="curves">Curves</h2>'
-    yield charts.legend(list(found))
     drawn: dict[Curve, dict[str, Points]] = {}
-    also: dict[Curve, list[str]] = {}
+    places: dict[Curve, list[str]] = {}
     for curve in names:
         series = {run: curves.get(curve, []) for run, curves in found.items()}
         twin = next((k for k, s in drawn.items() if _same_values(s, series)), None)
         if twin is None:
-            drawn[curve] = series
+            drawn[curve], places[curve] = series, [curve.place]
         else:
-            also.setdefault(twin, []).append(f"{curve.place}/{curve.name}")
+            places[twin].append(f"{curve.place}/{curve.name}")
+    yield _heading("Curves", "curves") + charts.legend(list(found))
     yield '<div class="charts">'
     for curve, series in drawn.items():
-        places = ", also ".join([curve.place, *also.get(curve, [])])
-        yield charts.chart(curve.name, series, f"by {curve.axis}, in {places}")
+        where = ", also ".join(places[curve])
+        yield charts.chart(curve.name, series, f"by {curve.axis}, in {where}")
     yield "</div>"
 
 
@@ -125,17 +127,9 @@ def _same_values(one: Mapping[str, Points], other: Mapping[str, Points]) -> bool
     )
 
 
-def _stories(run: Run) -> Iterator[str]:
-    for each in run.accounts:
-        yield f"<h3>{html.escape(f'{run.title}: {each.process}')}</h3>"
-        yield story_picture.picture(each.timeline, story(each.timeline))
-
-
 def _timelines(run: Run) -> Iterator[str]:
     """The processes of a run share one axis."""
-    drawn = [each.timeline for each in run.accounts]
-    times = [t.started + e.secs for t in drawn for e in t.events]
-    for each in drawn:
-        yield f"<h3>{html.escape(f'{run.title}: {each.process}')}</h3>"
-        if times:
-            yield timeline.picture(each, starts=min(times), ends=max(times))
+    times = [a.started + call.secs for a in run.accounts for call in a.calls] or [0.0]
+    for account in run.accounts:
+        yield _subheading(run, account.process)
+        yield timeline.picture(account, min(times), max(times))

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import math
-import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 # `[(x, value)]` in order of x; x is a step or an epoch, whatever the writer counted.
 Points = list[tuple[float, float]]
-# Length of a record and its checksum, then the record and its checksum.
-_HEADER, _CHECKSUM = struct.Struct("<QI"), 4
 _FIRST_COLUMNS = ("epoch", "step", "global_step")
 
 
 class Curve(NamedTuple):
-    """The key of a curve.
+    """The key of a curve: where it is below the run's directory, its name, its axis.
 
-    Attributes:
-      place: a CSV file, or the folder of event files, relative to the run's directory.
-      name: the column, or the tag.
-      axis: what x counts, "epoch" or "step".
+    The place is a CSV file or a folder of event files; the axis is "epoch" or "step".
     """
 
     place: str
@@ -39,7 +34,9 @@ def read_curves(directory: str | Path) -> dict[Curve, Points]:
     found: dict[Curve, Points] = {}
     for file in sorted(directory.rglob("*.csv")):
         place = file.relative_to(directory).as_posix()
-        found.update(_columns(file, place))
+        for axis, name, x, value in _cells(file):
+            if math.isfinite(x) and math.isfinite(value):
+                found.setdefault(Curve(place, name, axis), []).append((x, value))
     for file in sorted(directory.rglob("*tfevents*")):
         place = file.parent.relative_to(directory).as_posix()
         for name, step, value in event_scalars(file):
@@ -47,65 +44,41 @@ def read_curves(directory: str | Path) -> dict[Curve, Points]:
                 # Keras's `TensorBoard` callback counts epochs as the file's steps.
                 axis = "epoch" if name.startswith("epoch_") else "step"
                 found.setdefault(Curve(place, name, axis), []).append((step, value))
-    return {key: sorted(points) for key, points in found.items() if points}
+    return {key: sorted(points) for key, points in found.items()}
 
 
 def event_scalars(file: str | Path) -> Iterator[tuple[str, int, float]]:
     """`(tag, step, value)` of each scalar in an event file, of TF1 or of TF2."""
     import tensorflow as tf
 
-    for record in _records(Path(file)):
-        event = tf.compat.v1.Event.FromString(record)
-        for value in event.summary.value:
-            number = _scalar(tf, value)
-            if number is not None:
-                yield value.tag, event.step, number
-
-
-def _records(file: Path) -> Iterator[bytes]:
-    """The records of a TFRecord file; an incomplete last one is left out.
-
-    TensorFlow's readers need a graph or eager mode, and warn that they are deprecated.
-    """
-    with file.open("rb") as stream:
-        while len(header := stream.read(_HEADER.size)) == _HEADER.size:
-            length, _ = _HEADER.unpack(header)
-            record = stream.read(length)
-            if len(record) < length:
-                return
-            yield record
-            stream.read(_CHECKSUM)
-
-
-def _scalar(tf: Any, value: Any) -> float | None:
-    kind = value.WhichOneof("value")
-    if kind == "simple_value":
-        return float(value.simple_value)
-    if kind == "tensor" and value.metadata.plugin_data.plugin_name == "scalars":
-        return float(tf.make_ndarray(value.tensor))
-    return None
-
-
-def _columns(file: Path, place: str) -> dict[Curve, Points]:
-    """The number columns of a CSV file whose first column counts epochs or steps."""
-    with file.open(newline="", encoding="utf-8") as stream:
-        rows = list(csv.reader(stream))
-    if not rows or not rows[0] or rows[0][0] not in _FIRST_COLUMNS:
-        return {}
-    axis = "epoch" if rows[0][0] == "epoch" else "step"
-    columns: dict[Curve, Points] = {}
-    for row in rows[1:]:
-        x = _number(row[0]) if row else None
-        for name, cell in zip(rows[0][1:], row[1:], strict=False):
-            value = _number(cell)
-            if x is not None and value is not None:
-                columns.setdefault(Curve(place, name, axis), []).append((x, value))
-    return columns
-
-
-def _number(text: str) -> float | None:
+    # Without its wrapper, which logs that it is deprecated; its replacement needs eager
+    # mode.
+    records = inspect.unwrap(tf.compat.v1.io.tf_record_iterator)(str(file))
     try:
-        value = float(text)
+        for record in records:
+            event = tf.compat.v1.Event.FromString(record)
+            for value in event.summary.value:
+                if value.HasField("simple_value"):
+                    yield value.tag, event.step, value.simple_value
+                elif value.metadata.plugin_data.plugin_name == "scalars":
+                    yield value.tag, event.step, float(tf.make_ndarray(value.tensor))
+    except tf.errors.DataLossError:  # the last record is still being written
+        return
+
+
+def _cells(file: Path) -> Iterator[tuple[str, str, float, float]]:
+    """`(axis, column, x, number)` of a CSV file that counts epochs or steps."""
+    with file.open(newline="", encoding="utf-8") as stream:
+        header, *rows = [*csv.reader(stream)] or [[]]
+    if header[:1] and header[0] in _FIRST_COLUMNS:
+        axis = "epoch" if header[0] == "epoch" else "step"
+        for row in filter(None, rows):
+            for name, cell in zip(header[1:], row[1:], strict=False):
+                yield axis, name, _number(row[0]), _number(cell)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
     except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+        return math.nan

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-from hookbridge.report.timeline import Event, Timeline
+from hookbridge.report.account import Event
 
 # Given to each guest before anything else; their order between guests means nothing.
 _SETTERS = ("set_model", "set_params")
@@ -31,22 +31,33 @@ class Repeated:
 
 
 Item = Column | Repeated
-_T = TypeVar("_T", bound=Hashable)
+MayRepeat = Callable[[Sequence[Item]], bool]
 
 
-def story(timeline: Timeline) -> list[Item]:
+def story(events: Sequence[Event]) -> list[Item]:
     """The events of a process in order.
 
     Items that come several times in a row become one `Repeated`: first steps, then
     epochs.
     """
-    names = {event.name for event in timeline.events}
+    names = {event.name for event in events}
     pairs = {end: begin for end in names if (begin := _begin_of(end)) in names - {end}}
-    items = _columns(timeline)
+    letters: dict[Item, str] = {}  # a regular expression finds repetitions of letters
+    text = "".join(_letter(item, letters) for item in _columns(events))
     for _ in ("steps", "epochs"):
-        items = _folded(items, lambda block: _is_whole(block, pairs))
+        text = _folded(text, letters, lambda block: _is_whole(block, pairs))
     # If steps end late, no block ends the steps that it begins: any block may repeat.
-    return _folded(items, lambda block: True)
+    text = _folded(text, letters, lambda block: True)
+    return _items(text, letters)
+
+
+def _letter(item: Item, letters: dict[Item, str]) -> str:
+    return letters.setdefault(item, chr(len(letters)))
+
+
+def _items(text: str, letters: Mapping[Item, str]) -> list[Item]:
+    items = list(letters)
+    return [items[ord(letter)] for letter in text]
 
 
 def _begin_of(event: str) -> str:
@@ -71,71 +82,39 @@ def _is_whole(block: Sequence[Item], pairs: Mapping[str, str]) -> bool:
     return not is_open
 
 
-def _columns(timeline: Timeline) -> list[Item]:
+def _columns(events: Sequence[Event]) -> Iterator[Column]:
     """Calls of the same event to one guest after the other become one column."""
-    columns: list[Item] = []
     event, guests = "", frozenset[int]()
-    for call in _setters_sorted(timeline.events):
+    for call in _setters_sorted(events):
         if call.name != event or call.guest in guests:
             if guests:
-                columns.append(Column(event, guests))
+                yield Column(event, guests)
             event, guests = call.name, frozenset()
         guests |= {call.guest}
-    return [*columns, Column(event, guests)] if guests else columns
+    if guests:
+        yield Column(event, guests)
 
 
 def _setters_sorted(events: Sequence[Event]) -> Iterator[Event]:
     for is_setter, group in itertools.groupby(events, lambda e: e.name in _SETTERS):
-        if is_setter:
-            yield from sorted(group, key=lambda e: e.name)
-        else:
-            yield from group
+        calls = list(group)
+        yield from sorted(calls, key=lambda e: e.name) if is_setter else calls
 
 
-def _folded(
-    items: Sequence[Item], may_repeat: Callable[[Sequence[Item]], bool]
-) -> list[Item]:
-    """Replaces repetitions, those of the shortest blocks first."""
+def _folded(text: str, letters: dict[Item, str], may_repeat: MayRepeat) -> str:
+    """Replaces repetitions by a letter each, those of the shortest blocks first."""
     for length in range(1, _LONGEST_BLOCK + 1):
-        items = _folded_blocks(items, length, may_repeat)
-    return list(items)
-
-
-def _folded_blocks(
-    items: Sequence[Item], length: int, may_repeat: Callable[[Sequence[Item]], bool]
-) -> list[Item]:
-    numbers = _numbered(items)
-    found: list[Item] = []
-    place = 0
-    while place < len(items):
-        times = _times(numbers, place, length)
-        block = tuple(items[place : place + length])
-        if times > 1 and may_repeat(block):
-            found.append(Repeated(block, times))
-            place += times * length
-        else:
-            found.append(items[place])
-            place += 1
-    return found
-
-
-def _numbered(items: Sequence[_T]) -> list[int]:
-    """The same number for equal items: quicker to compare."""
-    numbers: dict[_T, int] = {}
-    return [numbers.setdefault(item, len(numbers)) for item in items]
-
-
-def _times(numbers: Sequence[int], place: int, length: int) -> int:
-    """How many times in a row the block at `place` comes."""
-    if place + length >= len(numbers) or numbers[place] != numbers[place + length]:
-        return 1  # nearly always
-    block = numbers[place : place + length]
-    times = 1
-    while True:
-        following = place + times * length
-        if numbers[following : following + length] != block:
-            return times
-        times += 1
+        repetition = re.compile(rf"(.{{{length}}})\1+", re.DOTALL)
+        parts, copied, place = [], 0, 0
+        while found := repetition.search(text, place):
+            block = tuple(_items(found[1], letters))
+            place = found.start() + 1
+            if may_repeat(block):
+                one = _letter(Repeated(block, len(found[0]) // length), letters)
+                parts += [text[copied : found.start()], one]
+                copied = place = found.end()
+        text = "".join([*parts, text[copied:]])
+    return text
 
 
 def columns_of(items: Sequence[Item]) -> Iterator[Column]:

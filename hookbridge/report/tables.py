@@ -10,7 +10,7 @@ from typing import Any
 from hookbridge.profiling import BRIDGE, WAITING
 from hookbridge.report.account import Account
 
-MOST_COSTS = 12  # rows for each run; `guests.profile.json` has all
+_MOST_COSTS = 12  # rows for each run; `hb.profile` has all
 COSTS_HEADER = ("run", "guest", "event", "calls", "ms", "us per call", "of the steps")
 
 
@@ -18,12 +18,8 @@ COSTS_HEADER = ("run", "guest", "event", "calls", "ms", "us per call", "of the s
 class Run:
     """The results of one loop.
 
-    Attributes:
-      name: a short name, for legends.
-      title: what the loop is.
-      directory: its curves are read from the event files and CSV logs below.
-      accounts: what the guests of each process saw, the chief's first.
-      facts: `{what: value}`, the first table.
+    Its curves are read from the files below the directory; `accounts` has the chief's
+    first, and `facts` are the first table.
     """
 
     name: str
@@ -35,15 +31,14 @@ class Run:
 
 def event_header(runs: Sequence[Run]) -> list[str]:
     """The names of the columns of `event_rows`."""
-    processes = [f"{run.name}: {account.process}" for run, account in _places(runs)]
+    processes = [f"{run.name}: {each.process}" for run in runs for each in run.accounts]
     return ["guest (kind, role)", "event", *processes]
 
 
 def event_rows(runs: Sequence[Run]) -> Iterator[list[str]]:
     """Each guest and event, and how often it came in each process."""
-    accounts = [account for _, account in _places(runs)]
-    names = dict.fromkeys(name for each in accounts for name in each.guests)
-    for name in names:
+    accounts = [account for run in runs for account in run.accounts]
+    for name in dict.fromkeys(name for each in accounts for name in each.guests):
         (what, *_) = (a.guests[name] for a in accounts if name in a.guests)
         counts = [a.counts(name) if name in a.guests else {} for a in accounts]
         for event in dict.fromkeys(event for each in counts for event in each):
@@ -51,7 +46,7 @@ def event_rows(runs: Sequence[Run]) -> Iterator[list[str]]:
             yield [f"{name} ({what.kind}, {what.role})", event, *cells]
 
 
-def cost_rows(runs: Sequence[Run], most: int = MOST_COSTS) -> Iterator[list[str]]:
+def cost_rows(runs: Sequence[Run], most: int = _MOST_COSTS) -> Iterator[list[str]]:
     """The most expensive events of each run, in its chief's process."""
     for run in runs:
         for row in run.accounts[0].profile["rows"][:most] if run.accounts else ():
@@ -65,22 +60,20 @@ def cost_rows(runs: Sequence[Run], most: int = MOST_COSTS) -> Iterator[list[str]
 
 
 def cost_summary(run: Run) -> str:
-    """One sentence: the guests' own work, the bridge's own work, and the waiting."""
+    """The guests' own work, the bridge's own work, the waiting, and a native step."""
     profile: Any = run.accounts[0].profile if run.accounts else {}
     if not profile.get("step_seconds"):
         return ""
     shares = {BRIDGE: 0.0, WAITING: 0.0, "": 0.0}
     for row in profile["rows"]:
         shares[row["guest"] if row["guest"] in shares else ""] += row["share"] or 0.0
+    step = 1e3 * profile["step_seconds"]
     return (
         f"{run.title}, {run.accounts[0].process}: {profile['steps']} steps of "
-        f"{1e3 * profile['step_seconds']:.2f} ms on average. Of that the guests' own "
-        f"methods took {shares['']:.1%}, as they do natively, the bridge's own work "
-        f"{shares[BRIDGE]:.1%}, and waiting for what TensorFlow computed for guests "
-        f"outside of the step {shares[WAITING]:.1%}. The first step, which builds "
-        "graphs, is left out."
+        f"{step:.2f} ms on average. Of that the guests' own methods took "
+        f"{shares['']:.1%}, as they do natively, waiting for what TensorFlow computed "
+        f"for guests outside of the step {shares[WAITING]:.1%}, and the bridge's own "
+        f"work {shares[BRIDGE]:.1%}: without it a step would take "
+        f"{step * (1 - shares[BRIDGE]):.2f} ms. The first step, which builds graphs, "
+        "is left out."
     )
-
-
-def _places(runs: Sequence[Run]) -> list[tuple[Run, Account]]:
-    return [(run, account) for run in runs for account in run.accounts]

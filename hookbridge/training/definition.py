@@ -33,13 +33,6 @@ class ModelDefinition:
     `guests` and `params`; the first two may take `mode` and `model_dir`. With
     `tower_fn(features, labels, mode)`, which returns a `TowerSpec`, and
     `optimizer(learning_rate=...)` it trains in `towers` without an Estimator.
-
-    Args:
-      module: the loaded file.
-      model_dir: the argument of `callbacks` and `hooks` that take `model_dir`.
-
-    Raises:
-      errors.InvalidArgumentError: a function is missing or takes other arguments.
     """
 
     def __init__(self, module: ModuleType, model_dir: str = "") -> None:
@@ -107,11 +100,7 @@ class ModelDefinition:
         return getattr(self.module, name, None)
 
     def custom_model(self) -> Any:
-        """A new Keras model.
-
-        Raises:
-          errors.InvalidArgumentError: the file's function returned something else.
-        """
+        """A new Keras model."""
         model = self._custom_model()
         keras = keras_of(model)
         if keras is None:
@@ -119,22 +108,14 @@ class ModelDefinition:
         return model
 
     def optimizer(self) -> Any:
-        """A new optimizer, of Keras or of `tf.compat.v1.train`.
-
-        Raises:
-          errors.InvalidArgumentError: the file's function returned something else.
-        """
+        """A new optimizer, of Keras or of `tf.compat.v1.train`."""
         optimizer = self._optimizer()
         if not callable(getattr(optimizer, "apply_gradients", None)):
             raise self.wrong("optimizer", optimizer, "an optimizer")
         return optimizer
 
     def loss(self, labels: Any, predictions: Any) -> Any:
-        """The mean loss of a batch, a scalar float32 tensor.
-
-        Raises:
-          errors.InvalidArgumentError: the file's `loss` returned no tensor.
-        """
+        """The mean loss of a batch, a scalar float32 tensor."""
         loss = self._loss(labels, predictions)
         try:
             return tf.reduce_mean(tf.cast(loss, tf.float32))
@@ -142,11 +123,7 @@ class ModelDefinition:
             raise self.wrong("loss", loss, "a tensor, the loss") from e
 
     def metrics(self) -> dict[str, Any]:
-        """`{name: function(labels, predictions) or Keras metric}`; may be empty.
-
-        Raises:
-          errors.InvalidArgumentError: `eval_metrics_fn` returned something else.
-        """
+        """`{name: function(labels, predictions) or Keras metric}`; may be empty."""
         if self.optional("eval_metrics_fn") is None:
             return {}
         found = find_function(self.module, "eval_metrics_fn", "()")()
@@ -165,10 +142,6 @@ class ModelDefinition:
 
         `callbacks()` and `guests` are for all modes; `hooks()` is for training, unless
         it takes an argument `mode`.
-
-        Raises:
-          errors.InvalidArgumentError: a function raises or takes other arguments.
-          errors.NotAGuestError: an item is neither hook nor callback.
         """
         found: list[Any] = []
         for name in ("callbacks", "hooks", "guests"):

@@ -15,11 +15,7 @@ _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 
 
 class Failures:
-    """Finds out why a run has failed.
-
-    Args:
-      part: this process's part of the job.
-    """
+    """Finds out why a run has failed."""
 
     def __init__(self, part: Part) -> None:
         self._part = part

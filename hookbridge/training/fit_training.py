@@ -25,9 +25,6 @@ class FitTraining:
     """One process's part of a job in the loop `fit`.
 
     It writes checkpoints as a session does, so each loop can read the other's weights.
-
-    Args:
-      part: this process's part of the job.
     """
 
     def __init__(self, part: Part) -> None:
@@ -131,11 +128,7 @@ class FitTraining:
         return mirrored_strategy(self._part.settings)
 
     def _trained(self, batches: Any) -> Any:
-        """The model with the weights of the newest checkpoint.
-
-        Raises:
-          errors.InvalidArgumentError: there is no checkpoint.
-        """
+        """The model with the weights of the newest checkpoint."""
         model = self._part.model(batches)
         compile_model(model, self._part.definition, batches)
         hb.checkpoints.restore(model, self._part.settings.model_dir)
@@ -154,11 +147,7 @@ class FitTraining:
 
 
 class _Params(ReadyMade):
-    """Adds entries to `params`, the dict that Keras gives to all callbacks.
-
-    Args:
-      params: the entries.
-    """
+    """Adds entries to `params`, the dict that Keras gives to all callbacks."""
 
     def __init__(self, params: dict[str, Any]) -> None:
         super().__init__("all")

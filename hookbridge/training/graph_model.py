@@ -23,11 +23,7 @@ MEAN_LOSS = "average_loss"
 
 
 class WeightedEvaluation:
-    """Evaluates as an Estimator does, with the mean loss over the examples.
-
-    Args:
-      estimator: an Estimator with the `model_fn` of a `GraphModel`.
-    """
+    """Evaluates as an Estimator does, with the mean loss over the examples."""
 
     def __init__(self, estimator: Any) -> None:
         self._estimator = estimator
@@ -46,14 +42,7 @@ def _size(features: Any) -> Any:
 
 
 class GraphModel:
-    """Builds the model of a file in each graph, and remembers the models it built.
-
-    Args:
-      definition: the user's file, with `custom_model()`.
-      first_values: the weights that a new training begins with.
-      replicas_to_aggregate: how many workers' gradients make one update, or None.
-      is_chief: whether this process initialises.
-    """
+    """Builds the model of a file in each graph, and remembers the models it built."""
 
     def __init__(
         self,

@@ -33,12 +33,6 @@ class GraphOptimizer:
     Hooks read and feed its learning rate as `learning_rate:0`, as in `fit`. Keras's
     optimizers since 2.11 update variables only eagerly. So the older ones, under
     `optimizers.legacy`, replace them; their formulas are the same.
-
-    Args:
-      definition: the user's file.
-
-    Raises:
-      errors.RefusedError: its optimizer has no counterpart in a graph.
     """
 
     def __init__(self, definition: ModelDefinition) -> None:
@@ -93,11 +87,7 @@ class GraphOptimizer:
 
 
 class AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
-    """A Keras 2 optimizer for `SyncReplicasOptimizer`, which requires one of TF1.
-
-    Args:
-      optimizer: a Keras 2 optimizer whose `iterations` are the global step.
-    """
+    """A Keras 2 optimizer for `SyncReplicasOptimizer`, which requires one of TF1."""
 
     def __init__(self, optimizer: Any) -> None:
         super().__init__(use_locking=False, name=type(optimizer).__name__)

@@ -28,20 +28,7 @@ _PREFETCHED = 2  # batches
 
 
 class Inputs:
-    """Makes the dataset of each mode.
-
-    Args:
-      definition: the user's file.
-      settings: the job.
-      shard: `(number of workers that share the rows, index of this one)`.
-
-    Attributes:
-      skipped: the rows that were left out, by mode.
-
-    Raises:
-      errors.InvalidArgumentError: a flag was given that the file's functions would not
-        use.
-    """
+    """Makes the dataset of each mode."""
 
     def __init__(
         self,
@@ -66,9 +53,6 @@ class Inputs:
 
         Its dataset has batches. For training it never ends, unless the user's file
         returns a finished dataset, which is taken unchanged.
-
-        Raises:
-          errors.InvalidArgumentError: there are no data, or a file is missing.
         """
         definition = self._definition
         if definition.optional(_OWN_INPUTS[mode]) is not None:
@@ -130,13 +114,7 @@ class Inputs:
     def bad_row(
         self, mode: str, loss: Callable[..., Any] | None = None
     ) -> BadRow | None:
-        """The first row that cannot be read; the search is made after a failure.
-
-        Args:
-          mode: which data.
-          loss: called as `loss(features, labels)` with batches of one example. A row
-            on which it fails counts too, such as a row with a label out of range.
-        """
+        """The first row that cannot be read; the search is made after a failure."""
         pipeline = self._pipelines.get(mode)
         transform: Callable[[Any], Any]
         if pipeline is not None:

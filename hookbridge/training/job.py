@@ -27,17 +27,7 @@ MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
 
 
 class TrainingJob:
-    """A definition file, its data and the loop that runs it.
-
-    Args:
-      module: the loaded file.
-      settings: the job.
-      config: this process's place in a cluster.
-
-    Raises:
-      errors.InvalidArgumentError: the file lacks a function, or data are missing.
-      errors.RefusedError: the loop cannot run the file.
-    """
+    """A definition file, its data and the loop that runs it."""
 
     def __init__(
         self, module: ModuleType, settings: TrainingSettings, config: ClusterConfig
@@ -66,12 +56,7 @@ class TrainingJob:
             self._loop = SessionTraining(self._part)
 
     def train(self) -> tuple[str, dict[str, float]]:
-        """Trains; with data for it, evaluates at the end, without guests.
-
-        Returns:
-          The summary for the user, and the metrics; both are empty in a process that
-          has no results of its own.
-        """
+        """Trains; with data for it, evaluates at the end, without guests."""
         part, settings, began = self._part, self._part.settings, time.monotonic()
         part.inputs.function(TRAIN)  # so that missing files are reported first
         steps_per_epoch = part.inputs.steps_per_epoch()
@@ -109,12 +94,7 @@ class TrainingJob:
     def _train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
-        """Trains; returns the global step at the end.
-
-        Raises:
-          errors.InvalidArgumentError: there was no batch to train on.
-          SystemExit: SIGTERM came, and the training has saved.
-        """
+        """Trains; returns the global step at the end."""
         part, watch = self._part, TrainingWatch()
         before = part.global_step()
         cluster = bool(part.config.cluster)

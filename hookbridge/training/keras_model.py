@@ -28,15 +28,7 @@ def built_model(
     seed: int | None,
     scope: AbstractContextManager[Any] | None = None,
 ) -> Any:
-    """A model with weights: the first values depend on the seed alone.
-
-    Args:
-      definition: the user's file.
-      batches: a dataset of batches, from which an unbuilt model takes its shapes.
-      seed: the seed of the first values; None draws other values each time.
-      scope: the scope of the model's strategy. It is entered after `start_names`,
-        which gives Keras 3 a new default graph.
-    """
+    """A model with weights: the first values depend on the seed alone."""
     for keras in compat.keras_flavours():
         start_names(keras)
         if seed is not None:
@@ -50,11 +42,7 @@ def built_model(
 
 
 def compile_model(model: Any, definition: ModelDefinition, batches: Any) -> None:
-    """Compiles a model with the file's loss, metrics and optimizer.
-
-    Raises:
-      errors.InvalidArgumentError: the model has several outputs.
-    """
+    """Compiles a model with the file's loss, metrics and optimizer."""
     keras: Any = keras_of(model)
     outputs = getattr(model, "outputs", None) or [None]
     if len(outputs) > 1:

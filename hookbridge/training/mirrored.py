@@ -15,9 +15,6 @@ def mirrored_strategy(settings: TrainingSettings) -> Any:
     """The strategy over the devices of the towers.
 
     For one tower without a given device it is TensorFlow's default strategy.
-
-    Raises:
-      errors.InvalidArgumentError: see `split_cpu`.
     """
     split_cpu(settings)
     devices = _devices(settings)
@@ -33,9 +30,6 @@ def split_cpu(settings: TrainingSettings) -> None:
 
     It is called after the definition file has run, which may choose the devices, and
     before anything else uses TensorFlow.
-
-    Raises:
-      errors.InvalidArgumentError: TensorFlow already runs with fewer logical CPUs.
     """
     if settings.num_towers == 1 and not settings.devices:
         return

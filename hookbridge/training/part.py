@@ -20,15 +20,7 @@ SAVE_SECS = 600
 
 @dataclass(frozen=True)
 class Part:
-    """What one process of a job works with.
-
-    Attributes:
-      definition: the user's file.
-      settings: the job.
-      inputs: the data.
-      config: this process's place in a cluster.
-      params: entries of `callback.params`.
-    """
+    """What one process of a job works with."""
 
     definition: ModelDefinition
     settings: TrainingSettings
@@ -55,11 +47,7 @@ class Part:
         return int(tf.train.load_variable(path, tf.compat.v1.GraphKeys.GLOBAL_STEP))
 
     def trained(self) -> str:
-        """The newest checkpoint.
-
-        Raises:
-          errors.InvalidArgumentError: there is none.
-        """
+        """The newest checkpoint."""
         path = self.checkpoint()
         if path is None:
             raise errors.InvalidArgumentError(

@@ -28,9 +28,6 @@ class SessionTraining:
 
     Both train the same `model_fn`, replicated over the towers; they evaluate and
     predict with the same Estimator.
-
-    Args:
-      part: this process's part of the job.
     """
 
     def __init__(self, part: Part) -> None:
@@ -105,11 +102,7 @@ class SessionTraining:
         return found
 
     def _check_first_batch(self) -> None:
-        """Checks the first batch before a server starts.
-
-        Raises:
-          errors.InvalidArgumentError: the batch does not divide among the towers.
-        """
+        """Checks the first batch before a server starts."""
         trains = self._part.config.task_type in (*CHIEF_TYPES, "worker")
         if len(self._devices) == 1 or self._part.settings.batch_per_tower or not trains:
             return

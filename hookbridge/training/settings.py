@@ -15,33 +15,7 @@ LOOPS: tuple[Loop, ...] = ("towers", "fit", "estimator")
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """One job; each attribute is the flag of the same name.
-
-    Attributes:
-      model_def: the model definition file.
-      loop: which loop runs it; None if that depends on the file.
-      model_dir: where checkpoints and logs go.
-      train_files: files, folders or patterns of the training data.
-      eval_files: those of the evaluation.
-      predict_files: those of the prediction.
-      train_batch_size: examples in a step of one process.
-      eval_batch_size: examples in a batch of `evaluate` and `predict`.
-      train_steps: the global step at which the training ends.
-      epochs: how many epochs; the training ends after them or at `train_steps`,
-        whichever comes first.
-      steps_per_epoch: steps of an epoch; counted if it is None.
-      num_towers: devices of each process that share a batch.
-      devices: the towers' devices, or None.
-      batch_per_tower: whether each tower gets a batch of its own.
-      num_workers: processes that train.
-      num_ps: parameter servers.
-      sync: whether the workers' gradients make one update together.
-      header_lines: lines at the top of each text file that are no data.
-      bad_rows: whether a row that cannot be read stops the run or is skipped.
-      seed: the seed of the initial weights and of random operations.
-      progress: whether a line shows the progress of the loop.
-      report: whether `report.html` tells what each guest saw and cost.
-    """
+    """One job; each attribute is the flag of the same name."""
 
     model_def: str
     loop: Loop | None = None
@@ -67,12 +41,7 @@ class TrainingSettings:
     report: bool = False
 
     def check(self) -> None:
-        """Checks the flags together, and makes `model_dir`.
-
-        Raises:
-          errors.InvalidArgumentError: flags are missing or exclude each other.
-          errors.UnwritableError: `model_dir` cannot be written.
-        """
+        """Checks the flags together, and makes `model_dir`."""
         if not self.model_dir:
             raise errors.InvalidArgumentError(
                 "Received no --model_dir; expected the folder for checkpoints and logs."

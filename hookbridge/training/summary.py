@@ -30,12 +30,6 @@ def watchers(
     """The callbacks that show progress in each loop: a line of text and TensorBoard.
 
     TensorBoard shows runs side by side if their `model_dir`s are in one folder.
-
-    Args:
-      keras: the flavour of the callback.
-      settings: the job.
-      last_step: the global step at which the training ends; None if it has no end.
-      guests: those of the file; if one is a TensorBoard, there is no second.
     """
     found: list[Any] = [Progress(last_step=last_step)] if settings.progress else []
     has_board = any(name_of(guest) == "TensorBoard" for guest in guests)
@@ -55,12 +49,7 @@ def run_of(settings: TrainingSettings, facts: Mapping[str, float]) -> Run:
 
 
 def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
-    """The page with the curves of a training, and what its guests saw.
-
-    Args:
-      settings: the job.
-      facts: the results.
-    """
+    """The page with the curves of a training, and what its guests saw."""
     step, secs = facts["global_step"], facts["seconds"]
     return RunReport(
         title=f"Training of {os.path.basename(settings.model_def)}",
@@ -78,15 +67,7 @@ def summary(
     params: Mapping[str, object],
     skipped: Mapping[str, list[BadRow]],
 ) -> str:
-    """The last message of a training, which says where its files are.
-
-    Args:
-      settings: the job.
-      step: the global step at the end.
-      secs: how long it took.
-      params: the entries of `callback.params`; one is the path of the SavedModel.
-      skipped: the rows that were left out.
-    """
+    """The last message of a training, which says where its files are."""
     lines = [f"trained to step {step} with --loop={settings.loop} in {secs:.1f} s"]
     checkpoint = tf.train.latest_checkpoint(settings.model_dir)
     places = {

@@ -19,11 +19,7 @@ v1 = tf.compat.v1
 
 
 class TowerTraining:
-    """One process's part of a job in the loop `towers`.
-
-    Args:
-      part: this process's part of the job.
-    """
+    """One process's part of a job in the loop `towers`."""
 
     def __init__(self, part: Part) -> None:
         self._part = part
@@ -71,11 +67,7 @@ class TowerTraining:
         return int(result.global_step)
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
-        """Evaluates the newest checkpoint.
-
-        Raises:
-          errors.RefusedError: guests cannot join.
-        """
+        """Evaluates the newest checkpoint."""
         if guests:
             self._refuse("evaluate")
         reader = tf.train.load_checkpoint(self._part.trained())

@@ -17,11 +17,7 @@ from hookbridge.arguments import without_arguments
 
 
 def load_file(path: str, module_name: str | None = None) -> ModuleType:
-    """Runs a Python file as a module; its folder is importable, as Python does it.
-
-    Raises:
-      errors.InvalidArgumentError: the file does not exist, is no Python file or raises.
-    """
+    """Runs a Python file as a module; its folder is importable, as Python does it."""
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(
             f"Received the file {path!r}, which does not exist; expected a Python file."
@@ -80,18 +76,7 @@ def _raised(path: str, error: BaseException) -> errors.InvalidArgumentError:
 def find_function(
     module: ModuleType, name: str, signature: str, known: Sequence[str] = ()
 ) -> Any:
-    """A function that the file must have.
-
-    Args:
-      module: the loaded file.
-      name: the function's name.
-      signature: the expected arguments, for the message.
-      known: the arguments that it may take; it has to take the first one.
-
-    Raises:
-      errors.InvalidArgumentError: it is missing, is no function, or takes other
-        arguments.
-    """
+    """A function that the file must have."""
     found = getattr(module, name, None)
     if not callable(found):
         got = "has none" if found is None else f"has {found!r} there"
@@ -114,17 +99,7 @@ def find_function(
 
 
 def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> Any:
-    """The file's hooks and callbacks: a list, or a function that returns one.
-
-    Args:
-      module: the loaded file.
-      name: the name of the list or function.
-      **arguments: the arguments of a function that takes them.
-
-    Raises:
-      errors.InvalidArgumentError: the file has nothing of that name, or the function
-        raises or takes other arguments.
-    """
+    """The file's hooks and callbacks: a list, or a function that returns one."""
     if not hasattr(module, name):
         raise errors.InvalidArgumentError(
             f"{module.__file__} has no `{name}`; expected a list of hooks and "

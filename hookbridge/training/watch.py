@@ -13,12 +13,7 @@ from hookbridge.loops.tasks.signals import on_sigterm
 
 
 class TrainingWatch(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """A hook that counts the steps, in every loop.
-
-    Attributes:
-      steps: how many steps this process has made.
-      preempted: whether SIGTERM came while `saving_at_sigterm` was open.
-    """
+    """A hook that counts the steps, in every loop."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -32,11 +27,7 @@ class TrainingWatch(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def saving_at_sigterm(self) -> Iterator[None]:
-        """Ends the training inside at SIGTERM as a stop does: with a last checkpoint.
-
-        Raises:
-          SystemExit: SIGTERM came; the training has ended well, and is not done.
-        """
+        """Ends the training inside at SIGTERM as a stop does, with a checkpoint."""
         with on_sigterm(self._preempt):
             yield
         if self.preempted:

@@ -161,10 +161,9 @@ def test_a_guest_that_misses_an_event_is_named(default_run: Any) -> None:
     assert report.differences(runs, settings) == []
     (account,) = runs[1].accounts
     place = list(account.guests).index("EarlyStopping")
-    ends = [e for e in account.timeline.events if e[:2] == (place, "on_epoch_end")]
-    events = [event for event in account.timeline.events if event is not ends[1]]
-    timeline = replace(account.timeline, events=events)
-    runs[1] = replace(runs[1], accounts=[replace(account, timeline=timeline)])
+    ends = [e for e in account.calls if e[:2] == (place, "on_epoch_end")]
+    calls = [call for call in account.calls if call is not ends[1]]
+    runs[1] = replace(runs[1], accounts=[replace(account, calls=calls)])
     found = report.differences(runs, settings)
     line = f"received {len(ends) - 1} times, expected {len(ends)}"
     assert f"EarlyStopping in fit, {HERE}: on_epoch_end: {line}" in found

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from hookbridge.report import charts
-from hookbridge.report.browser import open_report
-from hookbridge.report.run_report import RunReport, as_html, write_html
+from hookbridge.report import charts, svg
+from hookbridge.report.run_report import RunReport, as_html, open_report, write_html
 from hookbridge.report.scalars import Curve, event_scalars, read_curves
 from hookbridge.report.tables import Run
 
@@ -93,7 +92,7 @@ def test_what_was_not_measured_has_no_section(tmp_path: Path) -> None:
 def test_axes_have_round_numbers(
     low: float, high: float, whole: bool, expected: list[float]
 ) -> None:
-    assert charts.ticks(low, high, whole=whole) == expected
+    assert svg.ticks(low, high, whole=whole) == expected
 
 
 def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hookbridge.report import story_picture, timeline
+from hookbridge.report.account import Account, Event, GuestFacts
 from hookbridge.report.story import Column, Item, Repeated, story
-from hookbridge.report.timeline import Event, Timeline
 
 HOOK, CALLBACK = 0, 1
 
@@ -32,8 +32,8 @@ EPOCH = ("on_epoch_begin", *STEP, *STEP, *STEP, "on_epoch_end")
 
 
 def test_steps_then_epochs_are_told_once() -> None:
-    line = Timeline("p", 0, ("H", "C"), events("begin", *EPOCH, *EPOCH, "end"))
-    assert told(story(line)) == [
+    calls = events("begin", *EPOCH, *EPOCH, "end")
+    assert told(story(calls)) == [
         "begin",
         (2, ["on_epoch_begin", (3, list(STEP)), "on_epoch_end"]),
         "end",
@@ -42,14 +42,14 @@ def test_steps_then_epochs_are_told_once() -> None:
 
 def test_a_step_is_told_from_its_begin() -> None:
     """A sequence from the middle of one step to that of the next repeats as well."""
-    line = Timeline("p", 0, ("H", "C"), events("on_epoch_begin", *STEP[1:], *STEP * 9))
-    assert told(story(line)) == ["on_epoch_begin", *STEP[1:], (9, list(STEP))]
+    calls = events("on_epoch_begin", *STEP[1:], *STEP * 9)
+    assert told(story(calls)) == ["on_epoch_begin", *STEP[1:], (9, list(STEP))]
 
 
 def test_late_steps_repeat_too() -> None:
     late = ("on_train_batch_begin", *("on_train_batch_begin", "on_train_batch_end") * 5)
-    line = Timeline("p", 0, ("H", "C"), events(*late, "on_train_batch_end"))
-    told_once = story(line)
+    calls = events(*late, "on_train_batch_end")
+    told_once = story(calls)
     assert Repeated in {type(item) for item in told_once}
     assert len(told_once) < 5
 
@@ -61,26 +61,33 @@ def test_the_same_event_of_several_guests_is_one_column() -> None:
         for guest, name in zip((0, 0, 1, 1, 0), names, strict=True)
     ]
     both, first = frozenset((0, 1)), frozenset((0,))
-    assert story(Timeline("p", 0, ("A", "B"), calls)) == [
+    assert story(calls) == [
         Column("set_model", both),
         Column("set_params", both),
         Column("on_train_begin", first),
     ]
 
 
+def account(calls: list[Event]) -> Account:
+    guests = {
+        "H": GuestFacts("hook", "all", True, [], []),
+        "C": GuestFacts("callback", "chief", True, [], []),
+    }
+    return Account("p", True, {}, guests, 5.0, calls, {})
+
+
 def test_pictures_hold_every_guest_event_and_number() -> None:
-    line = Timeline("p", 5.0, ("H", "C"), events("begin", *EPOCH, *EPOCH, "end"))
-    order = story_picture.picture(line, story(line))
-    for text in ("H", "C", "begin", *EPOCH, "end", "&times; 3", "&times; 2"):
+    process = account(events("begin", *EPOCH, *EPOCH, "end"))
+    order = story_picture.picture(process)
+    for text in ("H", "C", "begin", *EPOCH, "end", "x 3", "x 2"):
         assert f">{text}</text>" in order
     assert order.count("<circle") == 2 + len(set(EPOCH))
-    over_time = timeline.picture(line, starts=4.0, ends=6.0)
+    over_time = timeline.picture(process, 4.0, 6.0)
     assert over_time.count('class="mark"') == 2  # `begin` and `end`
     assert over_time.count('class="epoch"') == 2
     assert over_time.count('class="band"') == 4  # far apart on this scale
 
 
 def test_a_guest_without_events_keeps_its_row() -> None:
-    line = Timeline("p", 0, ("H", "C"), [])
-    assert ">C</text>" in story_picture.picture(line, story(line))
-    assert ">C</text>" in timeline.picture(line, starts=0, ends=0)
+    assert ">C</text>" in story_picture.picture(account([]))
+    assert ">C</text>" in timeline.picture(account([]), 0, 0)
