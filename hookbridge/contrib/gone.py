@@ -13,13 +13,10 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Gone:
-    """A name that nothing replaces.
+    """A name that nothing replaces; its full name is `tf.contrib.gan.GANModel`.
 
     It can be imported, looked at and passed on. Calling it, deriving from it,
     iterating or entering it raises.
-
-    Args:
-      name: the full name, such as `tf.contrib.gan.GANModel`.
     """
 
     def __init__(self, name: str) -> None:

@@ -18,12 +18,7 @@ _FILES = "python"
 
 
 class Contrib(types.ModuleType):
-    """A module of `tf.contrib`.
-
-    Args:
-      path: the dotted path below `tf.contrib`.
-      real: a module that answers first, if there is one.
-    """
+    """A module of `tf.contrib`, where a real module may answer first."""
 
     def __init__(self, path: str, real: types.ModuleType | None = None) -> None:
         name = ".".join(filter(None, ("tensorflow.contrib", path)))
@@ -49,11 +44,7 @@ def root() -> Contrib:
 
 
 def find(path: str) -> Any:
-    """What stands behind a path below `tf.contrib`, or `None`.
-
-    Raises:
-      errors.MissingExtraError: tf_slim is needed and not installed.
-    """
+    """What stands behind a path below `tf.contrib`, or `None`."""
     if path in contrib_names.NAMES:
         return resolve(contrib_names.NAMES[path])
     area, _, name = path.rpartition(".")

@@ -41,12 +41,9 @@ OTHERS = {"tensorflow.python.framework.device": ("DeviceSpec",)}
 
 
 class View(types.ModuleType):
-    """A module with the names of several modules, and some names of its own.
+    """A module with the names of several modules, the first one that has it.
 
-    Args:
-      name: its `__name__`.
-      modules: where a name is looked for, in this order.
-      own: names that come before all modules -> the function that makes the value.
+    `own` has names that come before them, and the function that makes each value.
     """
 
     def __init__(
@@ -83,11 +80,7 @@ class View(types.ModuleType):
 
 
 def find(dotted: str) -> Any:
-    """The module that a name below `tensorflow.python` stands for.
-
-    Raises:
-      ImportError: there is nothing of that name.
-    """
+    """The module that a name below `tensorflow.python` stands for."""
     if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
         return _of_keras(dotted)
     return (

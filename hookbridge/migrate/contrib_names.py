@@ -52,7 +52,13 @@ AREAS: dict[str, tuple[str, ...]] = {
         "tf.compat.v1.nn",
     ),
     "saved_model": ("tf.compat.v1.saved_model",),
-    "seq2seq": ("ours.seq2seq",),
+    "seq2seq": (
+        "ours.seq2seq.helpers",
+        "ours.seq2seq.decoders",
+        "ours.seq2seq.mechanisms",
+        "ours.seq2seq.beams",
+        "ours.seq2seq.wrapper",
+    ),
     "slim": ("tf_slim",),
     "slim.nets": ("tf_slim.nets",),
     "tfprof": ("ours.profiling",),
@@ -95,17 +101,28 @@ NAMES: dict[str, str] = {
     "layers.safe_embedding_lookup_sparse": (
         "tf.compat.v1.nn.safe_embedding_lookup_sparse"
     ),
+    "learn.build_parsing_serving_input_fn": (
+        "estimator.export.build_parsing_serving_input_receiver_fn"
+    ),
+    "learn.utils.input_fn_utils.build_parsing_serving_input_fn": (
+        "estimator.export.build_parsing_serving_input_receiver_fn"
+    ),
     "learn.NanLossDuringTrainingError": "tf.compat.v1.train.NanLossDuringTrainingError",
     "learn.datasets.mnist": "ours.mnist",
     "learn.run_config._DEFAULT_UID_WHITE_LIST": (
         "ours.run_config._DEFAULT_UID_WHITE_LIST"
     ),
+    "lookup.string_to_index_table_from_file": (
+        "private.lookup_ops.index_table_from_file"
+    ),
+    "lookup.string_to_index_table_from_tensor": "ours.lookup.index_table_from_tensor",
     "lookup.MutableDenseHashTable": "private.lookup_ops.DenseHashTable",
     "metrics.confusion_matrix": "tf.compat.v1.confusion_matrix",
     "metrics.set_difference": "tf.sets.difference",
     "metrics.set_intersection": "tf.sets.intersection",
     "metrics.set_size": "tf.sets.size",
     "metrics.set_union": "tf.sets.union",
+    "rnn.GRUBlockCellV2": "tf.compat.v1.nn.rnn_cell.GRUCell",
     "seq2seq.sequence_loss": "ours.sequences.sequence_loss",
     "training.bucket_by_sequence_length": (
         "tf.compat.v1.data.experimental.bucket_by_sequence_length"

@@ -289,8 +289,7 @@ def _last_with_estimator() -> Target:
 @functools.cache
 def _own_names(source: str) -> frozenset[str]:
     """The public names of a module in `hookbridge/contrib/areas`."""
-    place = _OWN_AREAS.joinpath(*source.split(".")[1:])
-    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    file = _OWN_AREAS.joinpath(*source.split(".")[1:]).with_suffix(".py")
     found: set[str] = set()
     for statement in ast.parse(file.read_text("utf-8")).body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__getattr__":
@@ -300,8 +299,6 @@ def _own_names(source: str) -> frozenset[str]:
             found.update(text for text in texts if isinstance(text, str))
         elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
             found.add(statement.name)
-        elif isinstance(statement, ast.ImportFrom) and place.is_dir():
-            found.update(alias.name for alias in statement.names)
         elif isinstance(statement, ast.Assign):
             found.update(t.id for t in statement.targets if isinstance(t, ast.Name))
     return frozenset(name for name in found if not name.startswith("_"))

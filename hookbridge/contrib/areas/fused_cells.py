@@ -58,22 +58,19 @@ def _lstm_block_fused_cell() -> Any:
         ) -> Any:
             is_list = isinstance(inputs, list)
             inputs = tf.stack(inputs) if is_list else inputs
-            time_len, batch_size = tf.shape(inputs)[0], tf.shape(inputs)[1]
+            times, batch = tf.unstack(tf.shape(inputs)[:2])
             if initial_state is None:
                 if dtype is None:
                     raise ValueError("Either initial_state or dtype is needed")
-                zero = tf.zeros([batch_size, self.num_units], dtype)
-                initial_state = zero, zero
+                initial_state = [tf.zeros([batch, self.num_units], dtype)] * 2
             cell, output = initial_state
-            dtype = cell.dtype
-            longest = time_len
+            lengths = tf.fill([batch], times)
             if sequence_length is not None:
-                sequence_length = tf.convert_to_tensor(sequence_length)
-                longest = tf.reduce_max(sequence_length)
-            none = tf.zeros([self.num_units], dtype)
+                lengths = tf.cast(sequence_length, tf.int32)
+            none = tf.zeros([self.num_units], cell.dtype)
             peephole = self._diagonals if self._use_peephole else [none] * 3
             found = tf.raw_ops.BlockLSTM(
-                seq_len_max=tf.cast(longest, tf.int64),
+                seq_len_max=tf.cast(tf.reduce_max(lengths), tf.int64),
                 x=inputs,
                 cs_prev=cell,
                 h_prev=output,
@@ -86,71 +83,21 @@ def _lstm_block_fused_cell() -> Any:
                 cell_clip=self._clip,
                 use_peephole=self._use_peephole,
             )
-            cells, outputs = found.cs, found.h
-            if sequence_length is None:
-                last_cell, last_output = cells[-1], outputs[-1]
-            else:
-                mask = tf.sequence_mask(sequence_length, time_len, dtype)
-                outputs *= tf.transpose(mask)[:, :, None]
-                lengths = tf.cast(sequence_length, tf.int32)
-                place = tf.stack([lengths, tf.range(batch_size)], axis=1)
-                last_cell, last_output = (
-                    tf.gather_nd(tf.concat([first[None], rest], 0), place)
-                    for first, rest in ((cell, cells), (output, outputs))
-                )
-            state = v1.nn.rnn_cell.LSTMStateTuple(last_cell, last_output)
+            mask = tf.sequence_mask(lengths, times, cell.dtype)
+            outputs = found.h * tf.transpose(mask)[:, :, None]
+            place = tf.stack([lengths, tf.range(batch)], axis=1)
+            last = (
+                tf.gather_nd(tf.concat([first[None], rest], 0), place)
+                for first, rest in ((cell, found.cs), (output, outputs))
+            )
+            state = v1.nn.rnn_cell.LSTMStateTuple(*last)
             return (tf.unstack(outputs) if is_list else outputs), state
 
     return LSTMBlockFusedCell
 
 
-class FusedRNNCell:
-    """Runs over a whole sequence; see `FusedRNNCellAdaptor`."""
-
-
-class FusedRNNCellAdaptor(FusedRNNCell):
-    """An `RNNCell` as a cell that runs over a whole sequence.
-
-    Args:
-      cell: the cell.
-      use_dynamic_rnn: whether to use the dynamic or the static RNN.
-    """
-
-    def __init__(self, cell: Any, use_dynamic_rnn: bool = False) -> None:
-        self._cell, self._dynamic = cell, use_dynamic_rnn
-
-    def __call__(
-        self,
-        inputs: Any,
-        initial_state: Any = None,
-        dtype: Any = None,
-        sequence_length: Any = None,
-        scope: Any = None,
-    ) -> Any:
-        nn, is_list = tf.compat.v1.nn, isinstance(inputs, list)
-        options: Any = {
-            "sequence_length": sequence_length,
-            "initial_state": initial_state,
-            "dtype": dtype,
-            "scope": scope,
-        }
-        if self._dynamic:
-            stacked = tf.stack(inputs) if is_list else inputs
-            outputs, state = nn.dynamic_rnn(
-                self._cell, stacked, time_major=True, **options
-            )
-            return (tf.unstack(outputs) if is_list else outputs), state
-        steps = inputs if is_list else tf.unstack(inputs)
-        outputs, state = nn.static_rnn(self._cell, steps, **options)
-        return (outputs if is_list else tf.stack(outputs)), state
-
-
-class TimeReversedFusedRNN(FusedRNNCell):
-    """A cell that runs over the sequence from its end.
-
-    Args:
-      cell: a cell that runs over a whole sequence.
-    """
+class TimeReversedFusedRNN:
+    """A cell over whole sequences that begins at their ends."""
 
     def __init__(self, cell: Any) -> None:
         self._cell = cell

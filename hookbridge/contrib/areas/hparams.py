@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-# A name, perhaps an index, and a value or a list of values.
+# A name, and a value or a list of values.
 _PAIR = re.compile(
-    r"\s*(?P<name>[a-zA-Z][\w\.]*)\s*(\[\s*(?P<index>\d+)\s*\])?\s*=\s*"
+    r"\s*(?P<name>[a-zA-Z][\w\.]*)\s*=\s*"
     r"((?P<value>[^,\[]*)|\[(?P<values>[^\]]*)\])(,|$)"
 )
 
@@ -18,52 +18,26 @@ _PAIR = re.compile(
 def parse_values(
     values: str, type_map: Mapping[str, type], ignore_unknown: bool = False
 ) -> dict[str, Any]:
-    """Reads `name=value,list=[1,2],list[1]=3`.
-
-    Args:
-      values: the string.
-      type_map: the type of each name; of its elements for a list.
-      ignore_unknown: whether names without a type are left out.
-
-    Returns:
-      For each name a value, a list, or `{index: value}`.
-
-    Raises:
-      ValueError: the string cannot be read, a name is unknown or given twice.
-    """
+    """Reads `name=value,list=[1,2]`; `type_map` has the type of a list's elements."""
     found: dict[str, Any] = {}
     place = 0
     while place < len(values):
         match = _PAIR.match(values, place)
         if match is None:
             raise ValueError(f"Malformed hyperparameter value: {values[place:]}")
-        place = match.end()
-        name, index = match["name"], match["index"]
+        place, name = match.end(), match["name"]
         if name not in type_map:
             if ignore_unknown:
                 continue
             raise ValueError(f"Unknown hyperparameter type for {name}")
+        if name in found:
+            raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
         of = type_map[name]
-        if match["values"] is not None:
-            if index is not None:
-                raise ValueError(f"Assignment of a list to a list index: {values}")
-            words = [word for word in re.split(r"[ ,]", match["values"]) if word]
-            value: Any = [_parsed(name, of, word, values) for word in words]
+        if match["values"] is None:
+            found[name] = _parsed(name, of, match["value"], values)
         else:
-            value = _parsed(name, of, match["value"], values)
-        if index is None:
-            if name in found:
-                raise ValueError(
-                    f"Multiple assignments to variable '{name}' in {values}"
-                )
-            found[name] = value
-        else:
-            items = found.setdefault(name, {})
-            if not isinstance(items, dict) or int(index) in items:
-                raise ValueError(
-                    f"Multiple assignments to variable '{name}' in {values}"
-                )
-            items[int(index)] = value
+            words = filter(None, re.split(r"[ ,]", match["values"]))
+            found[name] = [_parsed(name, of, word, values) for word in words]
     return found
 
 
@@ -81,64 +55,39 @@ def _parsed(name: str, of: type, word: str, values: str) -> Any:
 
 
 class HParams:
-    """Hyperparameters as attributes; each keeps the type of its first value.
-
-    Args:
-      hparam_def: not supported: the protocol buffer is gone from TensorFlow.
-      model_structure: kept for `get_model_structure`.
-      **kwargs: names and values.
-
-    Raises:
-      ValueError: `hparam_def` is given, or a name or value is bad.
-    """
+    """Hyperparameters as attributes; each keeps the type of its first value."""
 
     def __init__(
         self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any
     ) -> None:
-        if hparam_def is not None:
+        if hparam_def is not None or model_structure is not None:
             raise ValueError(
-                "Received `hparam_def`; expected keyword arguments: TensorFlow has no "
-                "HParamDef any more."
+                "Received `hparam_def` or `model_structure`; expected names and values "
+                "alone: TensorFlow has no HParamDef any more."
             )
         self._hparam_types: dict[str, tuple[type, bool]] = {}
-        self._model_structure = model_structure
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a hyperparameter.
-
-        Raises:
-          ValueError: the name is taken, or the value is an empty list.
-        """
+        """Adds a hyperparameter of a new name."""
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
-        if isinstance(value, list | tuple):
-            if not value:
-                raise ValueError(
-                    f"Multi-valued hyperparameters cannot be empty: {name}"
-                )
-            self._hparam_types[name] = (type(value[0]), True)
-        else:
-            self._hparam_types[name] = (type(value), False)
+        is_list = isinstance(value, list | tuple)
+        if is_list and not value:
+            raise ValueError(f"Multi-valued hyperparameters cannot be empty: {name}")
+        self._hparam_types[name] = (type(value[0] if is_list else value), is_list)
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Sets a hyperparameter that exists.
-
-        Raises:
-          KeyError: there is none of this name.
-          ValueError: the value is of another type.
-        """
+        """Sets a hyperparameter that exists, to a value of its type."""
         of, is_list = self._hparam_types[name]
         if isinstance(value, list) != is_list:
             expected = "Must pass" if is_list else "Must not pass"
             kind = "multi" if is_list else "single"
             raise ValueError(f"{expected} a list for {kind}-valued parameter: {name}")
-        if is_list:
-            setattr(self, name, [_cast(name, of, one) for one in value])
-        else:
-            setattr(self, name, _cast(name, of, value))
+        cast = [_cast(name, of, one) for one in (value if is_list else [value])]
+        setattr(self, name, cast if is_list else cast[0])
 
     def del_hparam(self, name: str) -> None:
         """Removes a hyperparameter, if it exists."""
@@ -189,14 +138,6 @@ class HParams:
             for one in default if is_list else [default]:
                 _cast(key, of, one)
         return getattr(self, key)
-
-    def set_model_structure(self, model_structure: Any) -> None:
-        """Keeps an object for `get_model_structure`."""
-        self._model_structure = model_structure
-
-    def get_model_structure(self) -> Any:
-        """The object that was kept."""
-        return self._model_structure
 
     def __contains__(self, key: str) -> bool:
         return key in self._hparam_types

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import os
 import time
@@ -80,11 +79,6 @@ class Experiment:
         """Adds hooks to the training."""
         self._train_hooks.extend(additional_hooks)
 
-    def reset_export_strategies(self, new_export_strategies: Any = None) -> Any:
-        """Replaces the exports; returns the old ones."""
-        old, self._exports = self._exports, _exporters(new_export_strategies)
-        return old
-
     def train(self, delay_secs: float | None = None) -> Any:
         """Trains for `train_steps`; in a cluster, in this process's role."""
         if _is_distributed(self.estimator.config):
@@ -102,25 +96,17 @@ class Experiment:
         time.sleep(self._delay_secs if delay_secs is None else delay_secs)
         return self._evaluate(name or "one_pass")
 
-    def _evaluate(self, name: str | None = None, input_fn: Any = None) -> Any:
+    def _evaluate(self, name: str | None = None) -> Any:
         return self.estimator.evaluate(
-            input_fn or self._eval_input_fn,
-            self.eval_steps,
-            self._eval_hooks,
-            name=name,
+            self._eval_input_fn, self.eval_steps, self._eval_hooks, name=name
         )
 
     def train_and_evaluate(self) -> Any:
-        """Trains, and evaluates each new checkpoint and the last one.
-
-        Returns:
-          The metrics of the last evaluation, and what the exports returned.
-        """
+        """Trains and evaluates: the last metrics, and what the exports returned."""
         if self._frequency or _is_distributed(self.estimator.config):
             return self._train_and_evaluate()
         self.train(delay_secs=0)
-        metrics = self._evaluate()
-        return metrics, [self._export(exporter, metrics) for exporter in self._exports]
+        return self._exported(self._evaluate())
 
     def _train_and_evaluate(self) -> Any:
         estimator = _estimator()
@@ -142,10 +128,13 @@ class Experiment:
             ),
         )
 
-    def _export(self, exporter: Any, metrics: Any) -> Any:
-        folder = os.path.join(self.estimator.model_dir, "export", exporter.name)
-        newest = self.estimator.latest_checkpoint()
-        return exporter.export(self.estimator, folder, newest, metrics, True)
+    def _exported(self, metrics: Any) -> Any:
+        """The metrics of an evaluation, and what the exports return."""
+        newest, made = self.estimator.latest_checkpoint(), []
+        for exporter in self._exports:
+            folder = os.path.join(self.estimator.model_dir, "export", exporter.name)
+            made.append(exporter.export(self.estimator, folder, newest, metrics, True))
+        return metrics, made
 
     def local_run(self) -> Any:
         """`train_and_evaluate`, with `local_eval_frequency` as its frequency."""
@@ -175,7 +164,7 @@ class Experiment:
             metrics = self._evaluate()
             if _global_step(self.estimator) < goal:
                 break  # a hook or the end of the data stopped the training
-        return metrics, [self._export(exporter, metrics) for exporter in self._exports]
+        return self._exported(metrics)
 
     def continuous_eval(
         self,
@@ -184,51 +173,18 @@ class Experiment:
         name: str = "continuous",
     ) -> Any:
         """Evaluates each new checkpoint until the one of the last step."""
-        return self._watch(
-            evaluate_checkpoint_only_once, continuous_eval_predicate_fn, name
-        )
-
-    def continuous_eval_on_train_data(
-        self,
-        delay_secs: float | None = None,
-        throttle_delay_secs: float | None = None,
-        continuous_eval_predicate_fn: Callable[..., bool] | None = None,
-        name: str = "continuous_on_train_data",
-    ) -> Any:
-        """`continuous_eval` with the data of the training."""
-        wants, input_fn = continuous_eval_predicate_fn, self._train_input_fn
-        return self._watch(True, wants, name, input_fn, delay_secs, throttle_delay_secs)
-
-    def _watch(
-        self,
-        once: bool,
-        wants: Callable[..., bool] | None,
-        name: str,
-        input_fn: Any = None,
-        delay_secs: float | None = None,
-        throttle_secs: float | None = None,
-    ) -> Any:
-        throttle_secs = self._throttle_secs if throttle_secs is None else throttle_secs
-        done, metrics = None, None
-        time.sleep(self._delay_secs if delay_secs is None else delay_secs)
+        done, metrics, wants = None, None, continuous_eval_predicate_fn
+        time.sleep(self._delay_secs)
         while True:
             start, newest = time.time(), self.estimator.latest_checkpoint()
-            if newest and not (once and newest == done):
-                metrics, done = self._evaluate(name, input_fn), newest
+            if newest and not (evaluate_checkpoint_only_once and newest == done):
+                metrics, done = self._evaluate(name), newest
             step = (metrics or {}).get("global_step", 0)
             if self.train_steps is not None and step >= self.train_steps:
                 return metrics
             if wants is not None and not wants(metrics):
                 return metrics
-            time.sleep(max(0.0, throttle_secs - (time.time() - start)))
-
-    def test(self) -> Any:
-        """Trains one step, evaluates one and exports."""
-        self.estimator.train(self._train_input_fn, hooks=self._train_hooks, steps=1)
-        metrics = self.estimator.evaluate(
-            self._eval_input_fn, 1, self._eval_hooks, name="one_pass"
-        )
-        return metrics, [self._export(exporter, metrics) for exporter in self._exports]
+            time.sleep(max(0.0, self._throttle_secs - (time.time() - start)))
 
     def run_std_server(self) -> Any:
         """Plays this process's role in the cluster."""
@@ -242,13 +198,7 @@ def run(
     run_config: Any = None,
     hparams: Any = None,
 ) -> Any:
-    """`tf.contrib.learn.learn_runner.run`: makes an experiment and runs it.
-
-    Raises:
-      ValueError: both or neither of `output_dir` and `run_config` are given, or the
-        experiment has no such schedule.
-      TypeError: `experiment_fn` returns no `Experiment`.
-    """
+    """`tf.contrib.learn.learn_runner.run`: makes an experiment and runs it."""
     if (output_dir is None) == (run_config is None):
         both = "Cannot provide both" if output_dir is not None else "Must set one of"
         raise ValueError(f"{both} `output_dir` and `run_config`")
@@ -272,10 +222,7 @@ def run(
 class ExportStrategy(NamedTuple):
     """`tf.contrib.learn.ExportStrategy`: a function as an exporter.
 
-    Args:
-      name: the folder below `export/`.
-      export_fn: `(estimator, export_dir_base, checkpoint_path[, eval_result])`.
-      strip_default_attrs: kept; SavedModels are always written without defaults.
+    `export_fn` has `(estimator, export_dir_base, checkpoint_path[, eval_result])`.
     """
 
     name: str
@@ -310,39 +257,22 @@ def make_export_strategy(
     )
 
 
-def build_parsing_serving_input_fn(
-    feature_spec: Any, default_batch_size: int | None = None
-) -> Any:
-    """`tf.contrib.learn.build_parsing_serving_input_fn`."""
-    make = _estimator().export.build_parsing_serving_input_receiver_fn
-    return make(feature_spec, default_batch_size)
+def _exporters(strategies: Any) -> list[Any]:
+    """Exporters of Estimator."""
+    if isinstance(strategies, ExportStrategy | _estimator().Exporter):
+        strategies = [strategies]
+    return [
+        _exporter(one) if isinstance(one, ExportStrategy) else one
+        for one in strategies or ()
+    ]
 
 
-@functools.cache
-def _exporter_of_function() -> Any:
+def _exporter(strategy: ExportStrategy) -> Any:
     class OfFunction(_estimator().Exporter):  # type: ignore[misc]
-        """Makes an `ExportStrategy` an `Exporter` of Estimator."""
+        name = strategy.name
+        export = staticmethod(strategy.export)
 
-        def __init__(self, strategy: ExportStrategy) -> None:
-            self._strategy = strategy
-
-        @property
-        def name(self) -> str:
-            return self._strategy.name
-
-        def export(self, *args: Any, **kwargs: Any) -> Any:
-            return self._strategy.export(*args, **kwargs)
-
-    return OfFunction
-
-
-def _exporters(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    if isinstance(given, ExportStrategy | _estimator().Exporter):
-        given = [given]
-    made = _exporter_of_function()
-    return [made(one) if isinstance(one, ExportStrategy) else one for one in given]
+    return OfFunction()
 
 
 def _is_distributed(config: Any) -> bool:

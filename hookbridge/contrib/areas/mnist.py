@@ -15,7 +15,6 @@ TRAIN_IMAGES = "train-images-idx3-ubyte"
 TRAIN_LABELS = "train-labels-idx1-ubyte"
 TEST_IMAGES = "t10k-images-idx3-ubyte"
 TEST_LABELS = "t10k-labels-idx1-ubyte"
-_IMAGES_MAGIC, _LABELS_MAGIC = 2051, 2049
 
 
 class Datasets(NamedTuple):
@@ -88,19 +87,16 @@ def read_data_sets(
     seed: int | None = None,
     source_url: str | None = None,
 ) -> Datasets:
-    """Reads the four files of MNIST from a folder; nothing is downloaded.
-
-    Raises:
-      errors.InvalidArgumentError: a file is missing or has another format.
-      ValueError: `validation_size` is larger than the training data.
-    """
-    images, labels = _images(train_dir, TRAIN_IMAGES), _labels(train_dir, TRAIN_LABELS)
+    """Reads the four files of MNIST from a folder; nothing is downloaded."""
+    images, labels = (_read(train_dir, name) for name in (TRAIN_IMAGES, TRAIN_LABELS))
     if not 0 <= validation_size <= len(images):
         raise ValueError(
             f"Validation size should be between 0 and {len(images)}. Received: "
             f"{validation_size}."
         )
-    test_labels = _labels(train_dir, TEST_LABELS)
+    test_images, test_labels = (
+        _read(train_dir, name) for name in (TEST_IMAGES, TEST_LABELS)
+    )
     if one_hot:
         labels, test_labels = np.eye(10)[labels], np.eye(10)[test_labels]
 
@@ -110,24 +106,15 @@ def read_data_sets(
     return Datasets(
         train=part(images[validation_size:], labels[validation_size:]),
         validation=part(images[:validation_size], labels[:validation_size]),
-        test=part(_images(train_dir, TEST_IMAGES), test_labels),
+        test=part(test_images, test_labels),
     )
 
 
 load_mnist = read_data_sets
 
 
-def _images(folder: str, name: str) -> Any:
-    numbers, data = _read(folder, name, _IMAGES_MAGIC, 4)
-    return data.reshape(numbers[1], numbers[2], numbers[3], 1)
-
-
-def _labels(folder: str, name: str) -> Any:
-    return _read(folder, name, _LABELS_MAGIC, 2)[1]
-
-
-def _read(folder: str, name: str, magic: int, count: int) -> tuple[Any, Any]:
-    """The numbers at the head of a file, and the bytes after them."""
+def _read(folder: str, name: str) -> Any:
+    """The images, `[number, height, width, 1]`, or the labels of a file."""
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         path += ".gz"
@@ -140,9 +127,11 @@ def _read(folder: str, name: str, magic: int, count: int) -> tuple[Any, Any]:
     print("Extracting", path)
     with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
         content = file.read()
-    numbers = np.frombuffer(content, ">u4", count)
-    if numbers[0] != magic:
+    rank = 3 if "idx3" in name else 1
+    magic, *sizes = map(int, np.frombuffer(content, ">u4", 1 + rank))
+    if magic != 2048 + rank:
         raise errors.InvalidArgumentError(
-            f"{path} begins with {numbers[0]}; expected {magic}, as MNIST's files do."
+            f"{path} begins with {magic}; expected {2048 + rank}, as MNIST's files do."
         )
-    return numbers, np.frombuffer(content, np.uint8, offset=4 * count)
+    data = np.frombuffer(content, np.uint8, offset=4 * (1 + rank))
+    return data.reshape([*sizes, 1]) if rank == 3 else data

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
 
 class Predictor:
-    """Calls the tensors of a graph by the names of a signature.
-
-    Args:
-      graph: the graph.
-      session: a session over it.
-      feed_tensors: `{name: tensor}` of the inputs.
-      fetch_tensors: `{name: tensor}` of the outputs.
-    """
+    """Calls the tensors of a graph by the names of a signature."""
 
     def __init__(
         self,
         graph: Any,
         session: Any,
-        feed_tensors: dict[str, Any],
-        fetch_tensors: dict[str, Any],
+        feed_names: Mapping[str, str],
+        fetch_names: Mapping[str, str],
     ) -> None:
         self.graph, self.session = graph, session
-        self.feed_tensors, self.fetch_tensors = feed_tensors, fetch_tensors
+        tensor = graph.get_tensor_by_name
+        self.feed_tensors = {k: tensor(name) for k, name in feed_names.items()}
+        self.fetch_tensors = {k: tensor(name) for k, name in fetch_names.items()}
 
     def __call__(self, input_dict: dict[str, Any]) -> dict[str, Any]:
-        """The outputs for some inputs; an input that is left out is not fed.
-
-        Raises:
-          ValueError: a name is no input.
-        """
+        """The outputs for some inputs; an input that is left out is not fed."""
         unknown = set(input_dict) - set(self.feed_tensors)
         if unknown:
             raise ValueError(
@@ -54,12 +46,7 @@ def from_saved_model(
     graph: Any = None,
     config: Any = None,
 ) -> Predictor:
-    """`tf.contrib.predictor.from_saved_model`.
-
-    Raises:
-      ValueError: more than one way to name the tensors is given, or the model has no
-        such signature.
-    """
+    """`tf.contrib.predictor.from_saved_model`."""
     if (input_names is None) != (output_names is None):
         raise ValueError("input_names and output_names must be given together.")
     given = (signature_def_key, signature_def, input_names)
@@ -82,9 +69,8 @@ def from_saved_model(
                     f"{list(model.signature_def)}."
                 )
             signature_def = model.signature_def[key]
-        input_names = {k: v.name for k, v in signature_def.inputs.items()}
-        output_names = {k: v.name for k, v in signature_def.outputs.items()}
-    return _predictor(graph, session, input_names, output_names)
+        input_names, output_names = _names(signature_def)
+    return Predictor(graph, session, input_names, output_names)
 
 
 def from_estimator(
@@ -94,11 +80,7 @@ def from_estimator(
     graph: Any = None,
     config: Any = None,
 ) -> Predictor:
-    """`tf.contrib.predictor.from_estimator`, with the newest checkpoint.
-
-    Raises:
-      KeyError: the Estimator exports no such output.
-    """
+    """`tf.contrib.predictor.from_estimator`, with the newest checkpoint."""
     v1, graph = tf.compat.v1, graph or tf.Graph()
     with graph.as_default():
         receiver = serving_input_receiver_fn()
@@ -112,12 +94,10 @@ def from_estimator(
                 config=config, checkpoint_dir=estimator.model_dir
             )
         )
-    inputs = {k: v.name for k, v in signature.inputs.items()}
-    outputs = {k: v.name for k, v in signature.outputs.items()}
-    return _predictor(graph, session, inputs, outputs)
+    return Predictor(graph, session, *_names(signature))
 
 
-def _predictor(graph: Any, session: Any, inputs: Any, outputs: Any) -> Predictor:
-    feeds = {k: graph.get_tensor_by_name(name) for k, name in inputs.items()}
-    fetches = {k: graph.get_tensor_by_name(name) for k, name in outputs.items()}
-    return Predictor(graph, session, feeds, fetches)
+def _names(signature: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """The names of the tensors of a signature's inputs and outputs."""
+    inputs, outputs = signature.inputs.items(), signature.outputs.items()
+    return {k: v.name for k, v in inputs}, {k: v.name for k, v in outputs}

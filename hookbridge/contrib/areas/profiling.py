@@ -11,14 +11,6 @@ TRAINABLE_VARS_PARAMS_STAT_OPTIONS: dict[str, Any] = (
     _builder.trainable_variables_parameter()
 )
 FLOAT_OPS_OPTIONS: dict[str, Any] = _builder.float_operation()
-PRINT_ALL_TIMING_MEMORY = {
-    **TRAINABLE_VARS_PARAMS_STAT_OPTIONS,
-    "account_type_regexes": [".*"],
-    "min_bytes": 1,
-    "min_micros": 1,
-    "account_displayed_op_only": False,
-    "select": ["micros", "bytes"],
-}
 
 
 def print_model_analysis(
@@ -36,10 +28,3 @@ def print_model_analysis(
         tfprof_cmd,
         tfprof_options or TRAINABLE_VARS_PARAMS_STAT_OPTIONS,
     )
-
-
-def advise(graph: Any, run_meta: Any = None, tfprof_options: Any = 0) -> Any:
-    """`tf.contrib.tfprof.model_analyzer.advise`."""
-    if not tfprof_options:
-        return tf.compat.v1.profiler.advise(graph, run_meta)
-    return tf.compat.v1.profiler.advise(graph, run_meta, tfprof_options)

@@ -35,14 +35,6 @@ def crf_sequence_score(
     return unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
 
 
-def crf_multitag_sequence_score(
-    inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any
-) -> Any:
-    """The score of all sequences that a bitmap `[batch, time, tags]` allows."""
-    allowed = tf.where(tag_bitmap, inputs, tf.fill(tf.shape(inputs), float("-inf")))
-    return crf_log_norm(allowed, sequence_lengths, transition_params)
-
-
 def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
     """The sum of the potentials of the tags."""
     scores = tf.gather(inputs, tag_indices, axis=2, batch_dims=2)
@@ -136,11 +128,7 @@ def sequence_loss(
     softmax_loss_function: Any = None,
     name: str | None = None,
 ) -> Any:
-    """`tf.contrib.seq2seq.sequence_loss`: the weighted cross-entropy of sequences.
-
-    Raises:
-      ValueError: an average and a sum are asked for at once.
-    """
+    """`tf.contrib.seq2seq.sequence_loss`: the weighted cross-entropy of sequences."""
     for average, total in (
         (average_across_timesteps, sum_over_timesteps),
         (average_across_batch, sum_over_batch),

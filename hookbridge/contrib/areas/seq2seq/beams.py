@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from hookbridge.contrib.areas.seq2seq.decoders import Decoder
 from hookbridge.contrib.areas.seq2seq.helpers import embedding_function
+from hookbridge.contrib.areas.seq2seq.tensors import dimensions, map_batched
 
 
 class BeamSearchDecoderState(NamedTuple):
@@ -49,55 +50,33 @@ def gather_tree(
     end_token: Any,
     name: str | None = None,
 ) -> Any:
-    """The sequences that end in the beams of the last step.
+    """The sequences, `[time, batch, beams]`, that end in the beams of the last step.
 
-    Args:
-      step_ids, parent_ids: what each step chose, `[time, batch, beams]`.
-      max_sequence_lengths: the length of the longest sequence, `[batch]`.
-      end_token: what stands after the end of a sequence.
+    `end_token` stands after the end of a sequence, and after the longest of a batch.
     """
-    step_ids, parent_ids = (
-        tf.convert_to_tensor(step_ids),
-        tf.convert_to_tensor(parent_ids),
-    )
-    shape = tf.shape(step_ids)
-    lengths = tf.cast(max_sequence_lengths, tf.int32)
-    end = tf.fill(shape[1:], tf.cast(end_token, step_ids.dtype))
-    own = tf.tile(tf.range(shape[2])[None], [shape[1], 1])
+    step_ids = tf.convert_to_tensor(step_ids)
+    times, _, beams = dimensions(step_ids)
+    end = tf.zeros_like(step_ids[0]) + tf.cast(end_token, step_ids.dtype)
+    own = tf.zeros_like(step_ids[0]) + tf.range(beams)
 
     def back(carried: Any, step: Any) -> Any:
-        _, beams = carried
         time, ids, parents = step
-        inside = tf.tile((time < lengths)[:, None], [1, shape[2]])
-        chosen = tf.gather(ids, beams, axis=1, batch_dims=1)
-        before = tf.gather(parents, beams, axis=1, batch_dims=1)
-        return tf.where(inside, chosen, end), tf.where(inside, before, beams)
+        inside = (time < tf.cast(max_sequence_lengths, tf.int32))[:, None]
+        chosen = tf.gather(ids, carried[1], axis=1, batch_dims=1)
+        before = tf.gather(parents, carried[1], axis=1, batch_dims=1)
+        return tf.where(inside, chosen, end), tf.where(inside, before, carried[1])
 
-    steps = (tf.range(shape[0]), step_ids, parent_ids)
+    steps = (tf.range(times), step_ids, tf.convert_to_tensor(parent_ids))
     ids, _ = tf.scan(back, steps, (end, own), reverse=True)
-    ended = tf.cumsum(tf.cast(tf.equal(ids, end[None]), tf.int32), 0, exclusive=True)
-    found = tf.where(ended > 0, tf.zeros_like(ids) + end[None], ids)
-    found.set_shape(step_ids.shape)
-    return found
+    ended = tf.cumsum(tf.cast(tf.equal(ids, end), tf.int32), 0, exclusive=True)
+    return tf.ensure_shape(tf.where(ended > 0, end, ids), step_ids.shape)
 
 
 class BeamSearchDecoder(Decoder):
     """A cell that goes on with the best sequences of each step.
 
-    Args:
-      cell: an `RNNCell`.
-      embedding: a function of ids, or the table.
-      start_tokens: the first ids, `[batch]`.
-      end_token: the id that ends a sequence.
-      initial_state: of the cell, after `tile_batch`.
-      beam_width: the number of sequences that go on.
-      output_layer: a layer over the outputs of the cell, if any.
-      length_penalty_weight: how much longer sequences are preferred.
-      coverage_penalty_weight: must be 0.
-      reorder_tensor_arrays: must be False if the state has a history of alignments.
-
-    Raises:
-      NotImplementedError: one of the last two is something else.
+    `initial_state` comes from `tile_batch`. Longer sequences are preferred by
+    `length_penalty_weight`.
     """
 
     def __init__(
@@ -113,7 +92,8 @@ class BeamSearchDecoder(Decoder):
         coverage_penalty_weight: float = 0.0,
         reorder_tensor_arrays: bool = True,
     ) -> None:
-        has_arrays = any(map(_is_array, tf.nest.flatten(initial_state)))
+        state = tf.nest.flatten(initial_state)
+        has_arrays = any(isinstance(part, tf.TensorArray) for part in state)
         if coverage_penalty_weight or (has_arrays and reorder_tensor_arrays):
             raise NotImplementedError(
                 "Received coverage_penalty_weight or a history of alignments that is "
@@ -122,19 +102,21 @@ class BeamSearchDecoder(Decoder):
                 "AttentionWrapper(alignment_history=False)."
             )
         self._cell, self._output_layer = cell, output_layer
-        self._embed = embedding_function(embedding)
+        self._embedding_fn = embedding_function(embedding)
+        self._start_tokens = tf.convert_to_tensor(start_tokens, tf.int32)
         self._end_token = tf.convert_to_tensor(end_token, tf.int32)
-        self._beams = beam_width
-        self._weight = length_penalty_weight
-        tokens = tf.convert_to_tensor(start_tokens, tf.int32)
-        self._batch_size = tf.size(tokens)
-        self._static_batch = tf.get_static_value(self._batch_size)
-        self._initial_state = tf.nest.map_structure(self._split_state, initial_state)
-        self._start_inputs = self._embed(tf.tile(tokens[:, None], [1, beam_width]))
+        self._beam_width = beam_width
+        self._length_penalty_weight = length_penalty_weight
+        [self._batch_size] = dimensions(self._start_tokens)
+        self._initial_cell_state = map_batched(self._split, initial_state)
+        self._start_inputs = self._embedding_fn(
+            tf.tile(self._start_tokens[:, None], [1, beam_width])
+        )
 
     @property
     def batch_size(self) -> Any:
-        return self._batch_size
+        """The number of sequences, a scalar tensor."""
+        return tf.convert_to_tensor(self._batch_size)
 
     @property
     def tracks_own_finished(self) -> bool:
@@ -142,114 +124,90 @@ class BeamSearchDecoder(Decoder):
 
     @property
     def output_size(self) -> Any:
-        beams = tf.TensorShape([self._beams])
+        """The shapes of the outputs of one step, without the batch."""
+        beams = tf.TensorShape([self._beam_width])
         return BeamSearchDecoderOutput(beams, beams, beams)
 
     @property
     def output_dtype(self) -> Any:
+        """The types of the outputs."""
         return BeamSearchDecoderOutput(self._dtype, tf.int32, tf.int32)
 
     @property
     def _dtype(self) -> Any:
-        return tf.nest.flatten(self._initial_state)[0].dtype
+        return tf.nest.flatten(self._initial_cell_state)[0].dtype
 
     def initialize(self, name: str | None = None) -> Any:
         """Of the equal sequences of the first step only one counts."""
-        first = tf.one_hot(
-            tf.zeros([self._batch_size], tf.int32), self._beams, True, False
-        )
-        zeros = tf.zeros([self._batch_size, self._beams], self._dtype)
+        beams = [self._batch_size, self._beam_width]
+        zeros = tf.zeros(beams, self._dtype)
+        is_other = tf.zeros(beams, tf.int32) + tf.range(self._beam_width) > 0
         state = BeamSearchDecoderState(
-            cell_state=self._initial_state,
-            log_probs=tf.where(first, zeros, zeros - float("inf")),
-            finished=tf.logical_not(first),
-            lengths=tf.zeros([self._batch_size, self._beams], tf.int64),
+            cell_state=self._initial_cell_state,
+            log_probs=tf.where(is_other, zeros - float("inf"), zeros),
+            finished=is_other,
+            lengths=tf.zeros(beams, tf.int64),
             accumulated_attention_probs=(),
         )
         return state.finished, self._start_inputs, state
 
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
         with tf.name_scope(name or "BeamSearchDecoderStep"):
-            merged = tf.nest.map_structure(self._merge_state, state.cell_state)
-            merged_inputs = tf.nest.map_structure(self._merge, inputs)
-            outputs, cell_state = self._cell(merged_inputs, merged)
+            outputs, cell_state = self._cell(
+                map_batched(_merged, inputs), map_batched(_merged, state.cell_state)
+            )
             if self._output_layer is not None:
                 outputs = self._output_layer(outputs)
-            logits = tf.nest.map_structure(self._split, outputs)
-            cell_state = tf.nest.map_structure(self._split_state, cell_state)
-            output, new = self._best(logits, cell_state, state)
-            new_inputs = self._embed(output.predicted_ids)
+            cell_state = map_batched(self._split, cell_state)
+            output, new = self._best(self._split(outputs), cell_state, state)
+            new_inputs = self._embedding_fn(output.predicted_ids)
         return output, new, new_inputs, new.finished
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
-        longest = tf.cast(tf.reduce_max(final_state.lengths, 1), tf.int32)
+        longest = tf.reduce_max(final_state.lengths, 1)
         ids, parents = outputs.predicted_ids, outputs.parent_ids
         found = gather_tree(ids, parents, longest, self._end_token)
         return FinalBeamSearchDecoderOutput(found, outputs), final_state
 
     def _best(self, logits: Any, cell_state: Any, state: Any) -> tuple[Any, Any]:
         """The best continuations of all beams."""
-        vocabulary = logits.shape[-1] or tf.shape(logits)[-1]
+        batch, beams, vocabulary = dimensions(logits)
         logs = tf.nn.log_softmax(logits)
         # A finished sequence can only be followed by the token that ends it.
-        end, least = self._end_token, logs.dtype.min
-        only = tf.one_hot(end, vocabulary, 0.0, least, dtype=logs.dtype)
-        logs = tf.where(state.finished[:, :, None], only[None, None], logs)
+        end = self._end_token
+        only = tf.one_hot(end, vocabulary, 0.0, logs.dtype.min, dtype=logs.dtype)
+        logs = tf.where(state.finished[:, :, None], only, logs)
         total = state.log_probs[:, :, None] + logs
         # The token that ends a sequence does not count in its length here.
         counts = tf.one_hot(end, vocabulary, 0, 1, dtype=tf.int64)
         alive = tf.cast(tf.logical_not(state.finished), tf.int64)
         lengths = state.lengths[:, :, None] + alive[:, :, None] * counts
-        scores = total / self._penalty(lengths, total.dtype)
-        flat = [self._batch_size, self._beams * vocabulary]
-        best, places = tf.math.top_k(tf.reshape(scores, flat), self._beams)
-        best.set_shape([self._static_batch, self._beams])
+        penalty = (5.0 + tf.cast(lengths, total.dtype)) / 6.0
+        scores = total / penalty ** tf.cast(self._length_penalty_weight, total.dtype)
+        flat = [batch, beams * vocabulary]
+        best, places = tf.math.top_k(tf.reshape(scores, flat), beams)
         ids, parents = places % vocabulary, places // vocabulary
 
         def of_parents(value: Any) -> Any:
-            if _is_array(value) or value.shape.rank == 0:
-                return value
             return tf.gather(value, parents, axis=1, batch_dims=1)
 
         before = of_parents(state.finished)
         new = BeamSearchDecoderState(
-            cell_state=tf.nest.map_structure(of_parents, cell_state),
+            cell_state=map_batched(of_parents, cell_state),
             log_probs=tf.gather(tf.reshape(total, flat), places, batch_dims=1),
-            finished=tf.logical_or(before, tf.equal(ids, self._end_token)),
-            lengths=of_parents(state.lengths)
-            + tf.cast(tf.logical_not(before), tf.int64),
+            finished=tf.logical_or(before, tf.equal(ids, end)),
+            lengths=of_parents(state.lengths + alive),
             accumulated_attention_probs=state.accumulated_attention_probs,
         )
         return BeamSearchDecoderOutput(best, ids, parents), new
 
-    def _penalty(self, lengths: Any, dtype: Any) -> Any:
-        weight = tf.convert_to_tensor(self._weight, dtype)
-        return ((5.0 + tf.cast(lengths, dtype)) / 6.0) ** weight
-
     def _split(self, value: Any) -> Any:
         """`[batch * beams, ...]` as `[batch, beams, ...]`."""
-        rest = tf.shape(value)[1:]
-        shape = tf.concat([[self._batch_size, self._beams], rest], 0)
-        found = tf.reshape(value, shape)
-        found.set_shape([self._static_batch, self._beams, *value.shape[1:]])
-        return found
-
-    def _merge(self, value: Any) -> Any:
-        """`[batch, beams, ...]` as `[batch * beams, ...]`."""
-        rest = tf.shape(value)[2:]
-        found = tf.reshape(value, tf.concat([[-1], rest], 0))
-        batch = self._static_batch and self._static_batch * self._beams
-        found.set_shape([batch, *value.shape[2:]])
-        return found
-
-    def _split_state(self, value: Any) -> Any:
-        is_whole = _is_array(value) or value.shape.rank == 0
-        return value if is_whole else self._split(value)
-
-    def _merge_state(self, value: Any) -> Any:
-        is_whole = _is_array(value) or value.shape.rank == 0
-        return value if is_whole else self._merge(value)
+        rest = dimensions(value)[1:]
+        return tf.reshape(value, [self._batch_size, self._beam_width, *rest])
 
 
-def _is_array(value: Any) -> bool:
-    return isinstance(value, tf.TensorArray)
+def _merged(value: Any) -> Any:
+    """`[batch, beams, ...]` as `[batch * beams, ...]`."""
+    batch, beams, *rest = dimensions(value)
+    return tf.reshape(value, [batch * beams, *rest])

@@ -6,39 +6,22 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.contrib.areas.seq2seq.helpers import swapped
+from hookbridge.contrib.areas.cells import transpose_batch_time
+from hookbridge.contrib.areas.seq2seq.tensors import map_batched
 
 
 class Decoder:
-    """The base class of all decoders."""
+    """The base class of all decoders, also of those of a program.
 
-    @property
-    def batch_size(self) -> Any:
-        """The number of sequences, a scalar tensor."""
-        raise NotImplementedError("batch_size")
-
-    @property
-    def output_size(self) -> Any:
-        """The shapes of the outputs of one step, without the batch."""
-        raise NotImplementedError("output_size")
-
-    @property
-    def output_dtype(self) -> Any:
-        """The types of the outputs."""
-        raise NotImplementedError("output_dtype")
+    A decoder has `batch_size`, `output_size` and `output_dtype` of one step,
+    `initialize() -> (finished, inputs, state)` and `step(time, inputs, state) ->
+    (outputs, state, inputs, finished)`.
+    """
 
     @property
     def tracks_own_finished(self) -> bool:
         """Whether a finished sequence may go on: beams change their places."""
         return False
-
-    def initialize(self, name: str | None = None) -> Any:
-        """`(finished, inputs, state)` of the first step."""
-        raise NotImplementedError("initialize")
-
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
-        """`(outputs, state, inputs, finished)` after a step."""
-        raise NotImplementedError("step")
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
         """`(outputs, state)` of all steps; outputs are `[time, batch, ...]`."""
@@ -53,14 +36,7 @@ class BasicDecoderOutput(NamedTuple):
 
 
 class BasicDecoder(Decoder):
-    """A cell whose next input comes from a helper.
-
-    Args:
-      cell: an `RNNCell`.
-      helper: decides on samples and next inputs.
-      initial_state: the state of the cell.
-      output_layer: a layer over the outputs of the cell, if any.
-    """
+    """A cell, with a layer over its outputs; its next input comes from a helper."""
 
     def __init__(
         self, cell: Any, helper: Any, initial_state: Any, output_layer: Any = None
@@ -72,15 +48,21 @@ class BasicDecoder(Decoder):
 
     @property
     def batch_size(self) -> Any:
+        """The number of sequences, a scalar tensor."""
         return self._helper.batch_size
 
     @property
     def output_size(self) -> Any:
-        size = layer_output_size(self._cell.output_size, self._output_layer)
+        """The shapes of the outputs of one step, without the batch."""
+        size = self._cell.output_size
+        if self._output_layer is not None:
+            inputs = tf.TensorShape([None]).concatenate(size)
+            size = tf.TensorShape(self._output_layer.compute_output_shape(inputs))[1:]
         return BasicDecoderOutput(size, self._helper.sample_ids_shape)
 
     @property
     def output_dtype(self) -> Any:
+        """The types of the outputs."""
         dtype = tf.nest.flatten(self._initial_state)[0].dtype
         of_cell = tf.nest.map_structure(lambda _: dtype, self._cell.output_size)
         return BasicDecoderOutput(of_cell, self._helper.sample_ids_dtype)
@@ -100,14 +82,6 @@ class BasicDecoder(Decoder):
         return BasicDecoderOutput(outputs, ids), state, inputs, finished
 
 
-def layer_output_size(size: Any, layer: Any) -> Any:
-    """The size of a cell's outputs after a layer, if there is one."""
-    if layer is None:
-        return size
-    full = layer.compute_output_shape(tf.TensorShape([None]).concatenate(size))
-    return tf.TensorShape(full)[1:]
-
-
 def dynamic_decode(
     decoder: Any,
     output_time_major: bool = False,
@@ -118,24 +92,13 @@ def dynamic_decode(
     scope: Any = None,
     **kwargs: Any,
 ) -> tuple[Any, Any, Any]:
-    """Decodes until all sequences are finished.
+    """Decodes until all sequences are finished: outputs, the state and lengths.
 
-    Args:
-      decoder: a `Decoder`.
-      output_time_major: whether outputs are `[time, batch, ...]`.
-      impute_finished: whether the outputs of a finished sequence are zeros and its
-        state stays.
-      maximum_iterations: the largest number of steps.
-      parallel_iterations, swap_memory: as in `tf.while_loop`.
-      scope: of the variables; `decoder` by default.
-
-    Returns:
-      Outputs, the final state, and the lengths of the sequences.
-
-    Raises:
-      TypeError: it is no `Decoder`, or there are other arguments.
+    With `impute_finished` the outputs of a finished sequence are zeros, and its state
+    stays.
     """
-    if not isinstance(decoder, Decoder) or kwargs:
+    is_decoder = isinstance(decoder, Decoder)
+    if not is_decoder or kwargs:
         raise TypeError(
             f"Received {decoder!r} and {sorted(kwargs)}; expected a `Decoder` and "
             "the arguments of TensorFlow 1.15."
@@ -146,10 +109,17 @@ def dynamic_decode(
         if maximum_iterations is not None:
             limit = tf.convert_to_tensor(maximum_iterations, tf.int32)
             finished = tf.logical_or(finished, limit <= 0)
+        sizes = decoder.output_size, decoder.output_dtype
         zeros = tf.nest.map_structure(
-            lambda size, dtype: tf.zeros(_full(decoder.batch_size, size), dtype),
-            decoder.output_size,
-            decoder.output_dtype,
+            lambda size, dtype: tf.zeros([decoder.batch_size, *_shape(size)], dtype),
+            *sizes,
+        )
+        batch = tf.TensorShape([tf.get_static_value(decoder.batch_size)])
+        arrays = tf.nest.map_structure(
+            lambda size, dtype: tf.TensorArray(
+                dtype, 0, dynamic_size=True, element_shape=batch.concatenate(size)
+            ),
+            *sizes,
         )
 
         def body(
@@ -163,7 +133,9 @@ def dynamic_decode(
             if impute_finished:
                 outputs = _kept(finished, zeros, outputs)
                 new_state = _kept(finished, state, new_state)
-            tf.nest.map_structure(_shaped, state, new_state)
+            map_batched(
+                lambda after, before: after.set_shape(before.shape), new_state, state
+            )
             arrays = tf.nest.map_structure(
                 lambda array, value: array.write(time, value), arrays, outputs
             )
@@ -171,25 +143,11 @@ def dynamic_decode(
             lengths = tf.where(finished, lengths, reached)
             return time + 1, arrays, new_state, new_inputs, done, lengths
 
-        static = tf.TensorShape([tf.get_static_value(decoder.batch_size)])
-        arrays = tf.nest.map_structure(
-            lambda size, dtype: tf.TensorArray(
-                dtype, 0, dynamic_size=True, element_shape=static.concatenate(size)
-            ),
-            decoder.output_size,
-            decoder.output_dtype,
-        )
+        lengths = tf.zeros_like(finished, tf.int32)
         _, arrays, state, _, _, lengths = tf.compat.v1.while_loop(
             lambda *loop: tf.logical_not(tf.reduce_all(loop[4])),
             body,
-            (
-                tf.constant(0),
-                arrays,
-                state,
-                inputs,
-                finished,
-                tf.zeros_like(finished, tf.int32),
-            ),
+            (tf.constant(0), arrays, state, inputs, finished, lengths),
             parallel_iterations=parallel_iterations,
             swap_memory=swap_memory,
         )
@@ -199,27 +157,16 @@ def dynamic_decode(
         except NotImplementedError:
             pass
         if not output_time_major:
-            outputs = tf.nest.map_structure(swapped, outputs)
+            outputs = tf.nest.map_structure(transpose_batch_time, outputs)
     return outputs, state, lengths
 
 
-def _full(batch_size: Any, size: Any) -> Any:
-    shape = tf.TensorShape(size).as_list()
-    return tf.concat([[batch_size], tf.constant(shape, tf.int32)], 0)
+def _shape(size: Any) -> Any:
+    return tf.TensorShape(size).as_list()
 
 
 def _kept(finished: Any, old: Any, new: Any) -> Any:
     """The old values where sequences are finished, the new ones elsewhere."""
-
-    def one(before: Any, after: Any) -> Any:
-        if isinstance(after, tf.TensorArray) or after.shape.rank == 0:
-            return after
-        return tf.compat.v1.where(finished, before, after)
-
-    return tf.nest.map_structure(one, old, new)
-
-
-def _shaped(before: Any, after: Any) -> None:
-    """A loop's variable keeps its static shape."""
-    if not isinstance(after, tf.TensorArray):
-        after.set_shape(before.shape)
+    return map_batched(
+        lambda after, before: tf.compat.v1.where(finished, before, after), new, old
+    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+
+from hookbridge.contrib.areas.seq2seq.tensors import dimensions
 
 
 def hardmax(logits: Any, name: str | None = None) -> Any:
@@ -15,111 +18,70 @@ def hardmax(logits: Any, name: str | None = None) -> Any:
 
 
 class AttentionMechanism:
-    """The base class of all mechanisms."""
+    """The base class of all mechanisms: keys and values of a memory, and a mask.
 
-    @property
-    def alignments_size(self) -> Any:
-        """The number of places of the memory."""
-        raise NotImplementedError("alignments_size")
-
-    @property
-    def state_size(self) -> Any:
-        """The size of the mechanism's state."""
-        raise NotImplementedError("state_size")
-
-
-class _Scored(AttentionMechanism):
-    """A mechanism whose alignments are a function of scores.
-
-    Args:
-      memory: `[batch, time, ...]`.
-      memory_sequence_length: the lengths of the memory; all of it by default.
-      query_layer, memory_layer: layers over the query and the memory, or None.
-      probability_fn: makes alignments of scores; softmax by default.
-      score_mask_value: the score of places after the end.
-      custom_key_value_fn: `(keys, values) -> (keys, values)`.
+    `score_mask_value` is the score of the places after the end of a sequence.
     """
 
     def __init__(
         self,
+        num_units: int,
+        has_query_layer: bool,
         memory: Any,
-        memory_sequence_length: Any,
-        query_layer: Any,
-        memory_layer: Any,
-        probability_fn: Callable[[Any], Any] | None,
-        score_mask_value: Any,
-        custom_key_value_fn: Callable[..., Any] | None,
+        memory_sequence_length: Any = None,
+        probability_fn: Callable[[Any], Any] | None = None,
+        score_mask_value: Any = None,
+        dtype: Any = None,
+        custom_key_value_fn: Callable[..., Any] | None = None,
+        name: str | None = None,
     ) -> None:
-        self._query_layer, self._memory_layer = query_layer, memory_layer
-        self._probability_fn = probability_fn or tf.nn.softmax
-        self._lengths = memory_sequence_length
-        self._values = _without_rest(tf.convert_to_tensor(memory), self._lengths)
-        layer = memory_layer or (lambda values: values)
-        self._keys = layer(self._values)
+        self._num_units, self._name = num_units, name
+        self._query_layer = None
+        if has_query_layer:
+            self._query_layer = _layer(num_units, "query_layer", dtype)
+        self._memory_layer = _layer(num_units, "memory_layer", dtype)
+        self._scores_to_alignments = probability_fn or tf.nn.softmax
+        self._values = tf.convert_to_tensor(memory)
+        self._mask = None
+        if memory_sequence_length is not None:
+            length = tf.shape(self._values)[1]
+            self._mask = tf.sequence_mask(memory_sequence_length, length)
+            self._values *= tf.cast(self._mask, self._values.dtype)[:, :, None]
+        self._keys = self._memory_layer(self._values)
         if custom_key_value_fn is not None:
             self._keys, self._values = custom_key_value_fn(self._keys, self._values)
-        if score_mask_value is None:
-            score_mask_value = float("-inf")
-        self._mask_value = tf.cast(score_mask_value, self._keys.dtype)
-        self._batch_size = _size(self._keys, 0)
-        self._alignments_size = _size(self._keys, 1)
+        least = float("-inf") if score_mask_value is None else score_mask_value
+        self._score_mask_value = tf.cast(least, self._keys.dtype)
+        self._batch_size, self._alignments_size, *_ = dimensions(self._keys)
 
-    @property
-    def memory_layer(self) -> Any:
-        """The layer over the memory, or None."""
-        return self._memory_layer
-
-    @property
-    def query_layer(self) -> Any:
-        """The layer over the query, or None."""
-        return self._query_layer
-
-    @property
-    def values(self) -> Any:
-        """The memory, zero after the ends."""
-        return self._values
-
-    @property
-    def keys(self) -> Any:
-        """The memory after its layer."""
-        return self._keys
-
-    @property
-    def batch_size(self) -> Any:
-        """The number of sequences."""
-        return self._batch_size
-
-    @property
-    def alignments_size(self) -> Any:
-        return self._alignments_size
-
-    @property
-    def state_size(self) -> Any:
-        return self._alignments_size
+    memory_layer = property(operator.attrgetter("_memory_layer"))
+    query_layer = property(operator.attrgetter("_query_layer"))
+    values = property(operator.attrgetter("_values"))
+    keys = property(operator.attrgetter("_keys"))
+    batch_size = property(operator.attrgetter("_batch_size"))
+    alignments_size = property(operator.attrgetter("_alignments_size"))
+    state_size = property(operator.attrgetter("_alignments_size"))
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
         """The alignments before the first step: zeros."""
-        return _zeros(batch_size, self._alignments_size, dtype)
+        return tf.zeros([batch_size, self._alignments_size], dtype)
 
     def initial_state(self, batch_size: Any, dtype: Any) -> Any:
         """The state before the first step."""
         return self.initial_alignments(batch_size, dtype)
 
-    def _alignments(self, score: Any) -> tuple[Any, Any]:
-        """The alignments, which are the new state too."""
-        if self._lengths is not None:
-            mask = tf.sequence_mask(self._lengths, tf.shape(score)[1])
-            score = tf.where(mask, score, tf.fill(tf.shape(score), self._mask_value))
-        alignments = self._probability_fn(score)
-        return alignments, alignments
+    def _probability_fn(self, score: Any, previous_alignments: Any) -> Any:
+        """The alignments of scores."""
+        if self._mask is not None:
+            least = tf.fill(tf.shape(score), self._score_mask_value)
+            score = tf.where(self._mask, score, least)
+        return self._scores_to_alignments(score)
 
 
-class BahdanauAttention(_Scored):
-    """`v * tanh(keys + query)`; variables have the names of TensorFlow 1.
+class BahdanauAttention(AttentionMechanism):
+    """`v * tanh(keys + query)`; with `normalize`, `v` has a factor and a bias too.
 
-    Args:
-      num_units: the size of keys and queries.
-      normalize: whether `v` is normalised, with a factor and a bias to train.
+    Variables have the names of TensorFlow 1.
     """
 
     def __init__(
@@ -128,49 +90,36 @@ class BahdanauAttention(_Scored):
         memory: Any,
         memory_sequence_length: Any = None,
         normalize: bool = False,
-        probability_fn: Callable[[Any], Any] | None = None,
-        score_mask_value: Any = None,
-        dtype: Any = None,
-        custom_key_value_fn: Callable[..., Any] | None = None,
-        name: str = "BahdanauAttention",
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
-        self._num_units, self._normalize = num_units, normalize
-        self._dtype = dtype or tf.float32
+        self._normalize = normalize
         super().__init__(
-            memory,
-            memory_sequence_length,
-            _layer(num_units, "query_layer", self._dtype),
-            _layer(num_units, "memory_layer", self._dtype),
-            probability_fn,
-            score_mask_value,
-            custom_key_value_fn,
+            num_units, True, memory, memory_sequence_length, *args, **kwargs
         )
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments and the new state."""
+        """The alignments, which are the new state too."""
         v1 = tf.compat.v1
         with v1.variable_scope(None, "bahdanau_attention", [query]):
-            query = self._query_layer(query) if self._query_layer else query
+            query = self.query_layer(query) if self.query_layer else query
             v = v1.get_variable("attention_v", [self._num_units], query.dtype)
-            total = self._keys + query[:, None]
+            total = self.keys + query[:, None]
             if self._normalize:
                 start = v1.constant_initializer((1.0 / self._num_units) ** 0.5)
                 g = v1.get_variable("attention_g", (), query.dtype, start)
                 zeros = v1.zeros_initializer()
-                b = v1.get_variable(
-                    "attention_b", [self._num_units], query.dtype, zeros
-                )
-                total = total + b
+                total += v1.get_variable("attention_b", v.shape, query.dtype, zeros)
                 v = g * v * tf.math.rsqrt(tf.reduce_sum(tf.square(v)))
-            return self._alignments(tf.reduce_sum(v * tf.tanh(total), 2))
+            score = tf.reduce_sum(v * tf.tanh(total), 2)
+            alignments = self._probability_fn(score, state)
+        return alignments, alignments
 
 
-class LuongAttention(_Scored):
-    """`keys * query`; variables have the names of TensorFlow 1.
+class LuongAttention(AttentionMechanism):
+    """`keys * query`, with `scale` times a factor to train.
 
-    Args:
-      num_units: the size of the queries.
-      scale: whether the scores have a factor to train.
+    Variables have the names of TensorFlow 1.
     """
 
     def __init__(
@@ -179,57 +128,33 @@ class LuongAttention(_Scored):
         memory: Any,
         memory_sequence_length: Any = None,
         scale: bool = False,
-        probability_fn: Callable[[Any], Any] | None = None,
-        score_mask_value: Any = None,
-        dtype: Any = None,
-        custom_key_value_fn: Callable[..., Any] | None = None,
-        name: str = "LuongAttention",
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
-        self._num_units, self._scale = num_units, scale
+        self._scale = scale
         super().__init__(
-            memory,
-            memory_sequence_length,
-            None,
-            _layer(num_units, "memory_layer", dtype or tf.float32),
-            probability_fn,
-            score_mask_value,
-            custom_key_value_fn,
+            num_units, False, memory, memory_sequence_length, *args, **kwargs
         )
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments and the new state."""
+        """The alignments, which are the new state too."""
         v1 = tf.compat.v1
-        depth, units = query.shape[-1], self._keys.shape[-1]
+        depth, units = query.shape.as_list()[-1], self.keys.shape.as_list()[-1]
         if depth != units:
             raise ValueError(
                 f"Received a query of depth {depth} and keys of depth {units}; "
                 "expected the same: `num_units` is the size of the cell's output."
             )
         with v1.variable_scope(None, "luong_attention", [query]):
-            score = tf.matmul(query[:, None], self._keys, transpose_b=True)[:, 0]
+            score = tf.matmul(query[:, None], self.keys, transpose_b=True)[:, 0]
             if self._scale:
                 ones = v1.ones_initializer()
                 score = v1.get_variable("attention_g", (), query.dtype, ones) * score
-            return self._alignments(score)
+            alignments = self._probability_fn(score, state)
+        return alignments, alignments
 
 
 def _layer(units: int, name: str, dtype: Any) -> Any:
-    return tf.compat.v1.layers.Dense(units, use_bias=False, name=name, dtype=dtype)
-
-
-def _without_rest(memory: Any, lengths: Any) -> Any:
-    """A memory with zeros after the ends of its sequences."""
-    if lengths is None:
-        return memory
-    mask = tf.sequence_mask(lengths, tf.shape(memory)[1], memory.dtype)
-    rest = tf.ones([memory.shape.rank - 2], tf.int32)
-    return memory * tf.reshape(mask, tf.concat([tf.shape(mask), rest], 0))
-
-
-def _size(tensor: Any, axis: int) -> Any:
-    known = tensor.shape[axis]
-    return tf.shape(tensor)[axis] if known is None else known
-
-
-def _zeros(batch_size: Any, size: Any, dtype: Any) -> Any:
-    return tf.zeros(tf.stack([batch_size, size]), dtype)
+    return tf.compat.v1.layers.Dense(
+        units, use_bias=False, name=name, dtype=dtype or tf.float32
+    )

@@ -10,16 +10,7 @@ import tensorflow as tf
 
 
 class AttentionWrapperState(NamedTuple):
-    """The state of an `AttentionWrapper`.
-
-    Attributes:
-      cell_state: the state of the cell.
-      attention: the attention of the last step.
-      time: the number of steps.
-      alignments: of the last step; a tuple if there are several mechanisms.
-      alignment_history: the alignments of all steps, or ().
-      attention_state: the state of the mechanisms.
-    """
+    """The state of an `AttentionWrapper`."""
 
     cell_state: Any
     attention: Any
@@ -29,28 +20,20 @@ class AttentionWrapperState(NamedTuple):
     attention_state: Any
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """A copy with some fields replaced, in their static shapes.
-
-        Raises:
-          ValueError: a new value has another shape.
-        """
+        """A copy with some fields replaced, in their static shapes."""
 
         def shaped(old: Any, new: Any) -> Any:
-            if not isinstance(old, tf.Tensor) or not isinstance(new, tf.Tensor):
-                return new
-            if not old.shape.is_compatible_with(new.shape):
-                raise ValueError(
-                    f"Received a value of shape {new.shape}; expected {old.shape}, "
-                    "the shape of the field that it replaces."
-                )
-            new.set_shape(old.shape)
+            if isinstance(old, tf.Tensor) and isinstance(new, tf.Tensor):
+                if not old.shape.is_compatible_with(new.shape):
+                    raise ValueError(
+                        f"Received a value of shape {new.shape}; expected {old.shape}, "
+                        "the shape of the field that it replaces."
+                    )
+                new.set_shape(old.shape)
             return new
 
-        made = self._replace(**kwargs)
-        tf.nest.assert_same_structure(self, made)
-        both = zip(tf.nest.flatten(self), tf.nest.flatten(made), strict=True)
-        parts = [shaped(old, new) for old, new in both]
-        return tf.nest.pack_sequence_as(made, parts)  # type: ignore[no-any-return]
+        made: AttentionWrapperState = self._replace(**kwargs)
+        return tf.nest.map_structure(shaped, self, made)  # type: ignore[no-any-return]
 
 
 @functools.cache
@@ -60,20 +43,9 @@ def _attention_wrapper() -> Any:
     class AttentionWrapper(rnn_cell.RNNCell):  # type: ignore[misc]
         """A cell whose inputs and outputs have attention to a memory.
 
-        Args:
-          cell: an `RNNCell`.
-          attention_mechanism: a mechanism, or several.
-          attention_layer_size: the size of the layer over output and context, one for
-            each mechanism; None takes the context itself as the attention.
-          alignment_history: whether the state has the alignments of all steps.
-          cell_input_fn: `(inputs, attention) -> inputs`; both side by side by default.
-          output_attention: whether the output is the attention, not the cell's output.
-          initial_cell_state: what `zero_state` has for the cell.
-          name: of the layer.
-          attention_layer: layers in the place of `attention_layer_size`.
-          attention_fn: `(mechanism, cell_output, state, layer) -> (attention,
-            alignments, state)` in the place of the usual computation.
-          dtype: of the attention layers.
+        `cell_input_fn(inputs, attention)` gives the inputs of the cell, and
+        `attention_fn(mechanism, cell_output, state, layer)` the attention, the
+        alignments and the state of a mechanism.
         """
 
         def __init__(
@@ -91,63 +63,57 @@ def _attention_wrapper() -> Any:
             dtype: Any = None,
         ) -> None:
             super().__init__(name=name)
-            if attention_layer_size is not None and attention_layer is not None:
-                raise ValueError(
-                    "Received attention_layer_size and attention_layer; expected one."
+            if isinstance(attention_mechanism, list | tuple):
+                raise NotImplementedError(
+                    "Received several attention mechanisms; expected one: hookbridge "
+                    "does not carry lists in tf.contrib.seq2seq.AttentionWrapper. Way "
+                    "out: an AttentionWrapper around an AttentionWrapper."
                 )
-            self._is_multi = isinstance(attention_mechanism, list | tuple)
-            mechanisms = tuple(_listed(attention_mechanism))
-            layers: list[Any] = [None] * len(mechanisms)
             if attention_layer_size is not None:
-                dense = tf.compat.v1.layers.Dense
-                layers = [
-                    dense(size, name="attention_layer", use_bias=False, dtype=dtype)
-                    for size in _listed(attention_layer_size)
-                ]
-            elif attention_layer is not None:
-                layers = _listed(attention_layer)
-            if len(layers) != len(mechanisms):
-                raise ValueError(
-                    f"Received {len(layers)} attention layers for {len(mechanisms)} "
-                    "mechanisms; expected one for each."
+                if attention_layer is not None:
+                    raise ValueError(
+                        "Received attention_layer_size and attention_layer; expected "
+                        "one."
+                    )
+                attention_layer = tf.compat.v1.layers.Dense(
+                    attention_layer_size,
+                    name="attention_layer",
+                    use_bias=False,
+                    dtype=dtype,
                 )
+            self._attention_mechanism = attention_mechanism
+            self._attention_layer = attention_layer
             self._cell = cell
-            self._mechanisms = mechanisms
-            self._attention_layers = layers
-            self._has_history = alignment_history
+            self._alignment_history = alignment_history
             self._cell_input_fn = cell_input_fn or _side_by_side
             self._output_attention = output_attention
             self._attention_fn = attention_fn or _attention
             self._initial_cell_state = initial_cell_state
-            sizes = map(self._size, mechanisms, layers)
-            self._attention_size = sum(sizes)
-
-        def _size(self, mechanism: Any, layer: Any) -> int:
-            """The size of the attention of one mechanism."""
-            depth = int(mechanism.values.shape[-1])
-            if layer is None:
-                return depth
-            shape = layer.compute_output_shape([None, self._cell.output_size + depth])
-            return int(tf.TensorShape(shape)[-1])
+            size = int(attention_mechanism.values.shape[-1])
+            if attention_layer is not None:
+                inputs = [None, cell.output_size + size]
+                size = attention_layer.compute_output_shape(inputs)[-1]
+            self._attention_layer_size = int(size)
 
         @property
         def output_size(self) -> Any:
             """The size of the outputs."""
             if self._output_attention:
-                return self._attention_size
+                return self._attention_layer_size
             return self._cell.output_size
 
         @property
         def state_size(self) -> Any:
             """The sizes of the state."""
-            sizes = [m.alignments_size for m in self._mechanisms]
+            mechanism = self._attention_mechanism
+            size = mechanism.alignments_size
             return AttentionWrapperState(
                 cell_state=self._cell.state_size,
-                attention=self._attention_size,
+                attention=self._attention_layer_size,
                 time=tf.TensorShape([]),
-                alignments=self._item(sizes),
-                alignment_history=self._item(sizes if self._has_history else []),
-                attention_state=self._item([m.state_size for m in self._mechanisms]),
+                alignments=size,
+                alignment_history=size if self._alignment_history else (),
+                attention_state=mechanism.state_size,
             )
 
         def zero_state(self, batch_size: Any, dtype: Any) -> Any:
@@ -155,33 +121,26 @@ def _attention_wrapper() -> Any:
             state = self._initial_cell_state
             if state is None:
                 state = self._cell.zero_state(batch_size, dtype)
-            checks = [
-                tf.compat.v1.assert_equal(
-                    batch_size,
-                    mechanism.batch_size,
-                    message="The memory of the attention has another batch size than "
-                    "the state. BeamSearchDecoder needs tile_batch for both.",
-                )
-                for mechanism in self._mechanisms
-            ]
-            with tf.control_dependencies(
-                [check for check in checks if check is not None]
-            ):
+            mechanism = self._attention_mechanism
+            check = tf.compat.v1.assert_equal(
+                batch_size,
+                mechanism.batch_size,
+                message="The memory of the attention has another batch size than the "
+                "state. BeamSearchDecoder needs tile_batch for both.",
+            )
+            with tf.control_dependencies([] if check is None else [check]):
                 state = tf.nest.map_structure(tf.identity, state)
-            starts = [m.initial_alignments(batch_size, dtype) for m in self._mechanisms]
-            histories = [
-                tf.TensorArray(dtype, 0, dynamic_size=True, element_shape=start.shape)
-                for start in starts
-            ]
+            start = mechanism.initial_alignments(batch_size, dtype)
+            history = tf.TensorArray(
+                dtype, 0, dynamic_size=True, element_shape=start.shape
+            )
             return AttentionWrapperState(
                 cell_state=state,
-                attention=tf.zeros(tf.stack([batch_size, self._attention_size]), dtype),
+                attention=tf.zeros([batch_size, self._attention_layer_size], dtype),
                 time=tf.zeros([], tf.int32),
-                alignments=self._item(starts),
-                alignment_history=self._item(histories if self._has_history else []),
-                attention_state=self._item(
-                    [m.initial_state(batch_size, dtype) for m in self._mechanisms]
-                ),
+                alignments=start,
+                alignment_history=history if self._alignment_history else (),
+                attention_state=mechanism.initial_state(batch_size, dtype),
             )
 
         def call(self, inputs: Any, state: Any) -> Any:
@@ -192,43 +151,25 @@ def _attention_wrapper() -> Any:
                 )
             inputs = self._cell_input_fn(inputs, state.attention)
             output, cell_state = self._cell(inputs, state.cell_state)
-            states = (
-                _listed(state.attention_state)
-                if self._is_multi
-                else [state.attention_state]
+            attention, alignments, attention_state = self._attention_fn(
+                self._attention_mechanism,
+                output,
+                state.attention_state,
+                self._attention_layer,
             )
-            attentions, alignments, new_states = [], [], []
-            for mechanism, layer, before in zip(
-                self._mechanisms, self._attention_layers, states, strict=True
-            ):
-                attention, aligned, after = self._attention_fn(
-                    mechanism, output, before, layer
-                )
-                attentions.append(attention)
-                alignments.append(aligned)
-                new_states.append(after)
-            histories = [
-                history.write(state.time, aligned)
-                for history, aligned in zip(
-                    _listed(state.alignment_history), alignments, strict=False
-                )
-            ]
-            attention = tf.concat(attentions, 1)
+            history = state.alignment_history
+            if self._alignment_history:
+                history = history.write(state.time, alignments)
             new = AttentionWrapperState(
                 cell_state=cell_state,
                 attention=attention,
                 time=state.time + 1,
-                alignments=self._item(alignments),
-                alignment_history=self._item(histories),
-                attention_state=self._item(new_states),
+                alignments=alignments,
+                alignment_history=history,
+                attention_state=attention_state,
             )
             return (attention if self._output_attention else output), new
 
-        def _item(self, parts: list[Any]) -> Any:
-            """One part, or a tuple of the parts of several mechanisms."""
-            return parts[0] if parts and not self._is_multi else tuple(parts)
-
-    AttentionWrapper.__qualname__ = "AttentionWrapper"
     return AttentionWrapper
 
 
@@ -237,10 +178,6 @@ def __getattr__(name: str) -> Any:
     if name == "AttentionWrapper":
         return _attention_wrapper()
     raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _side_by_side(inputs: Any, attention: Any) -> Any:

@@ -209,8 +209,7 @@ def data():
     grouped = numbers_.apply(
         tf.contrib.data.group_by_window(lambda x: x % 2, lambda k, w: w.batch(5), 5)
     )
-    slide = numbers_.apply(tf.contrib.data.sliding_window_batch(3, 2))
-    parts = [d.make_one_shot_iterator() for d in (batches, fused, grouped, slide)]
+    parts = [d.make_one_shot_iterator() for d in (batches, fused, grouped)]
     return [i.get_next() for i in parts]
 
 

@@ -1,6 +1,7 @@
 """Prints the arguments and the lacking members of names of tf.contrib as JSON.
 
-Arguments: a file `{name: arguments on 1.15}` and one `{class: members on 1.15}`.
+Arguments that may have a place; `...` if others follow that are passed on. Arguments
+of this program: a file `{name: arguments on 1.15}` and one `{class: members on 1.15}`.
 """
 import inspect
 import json
@@ -20,7 +21,10 @@ def arguments(value):
     if inspect.isclass(value):  # TensorFlow wraps some constructors
         value = inspect.unwrap(value.__init__).__get__(value)
     parameters = inspect.signature(value).parameters.values()
-    return " ".join(p.name for p in parameters if p.kind is not p.VAR_KEYWORD)
+    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    is_open = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    is_open |= any(p.kind is p.KEYWORD_ONLY for p in parameters)
+    return " ".join(names + ["..."] * is_open)
 
 
 def lacking(value, members):

@@ -132,15 +132,10 @@ def luong():
 
 
 @part
-def two_mechanisms():
-    mechanisms = [
-        s2s.LuongAttention(8, probability_fn=s2s.hardmax, **memory()),
-        s2s.BahdanauAttention(5, tf.constant(MEMORY[:, :4])),
-    ]
+def stack():
     wrapped = s2s.AttentionWrapper(
         tf.nn.rnn_cell.MultiRNNCell([cell(), tf.nn.rnn_cell.GRUCell(8)]),
-        mechanisms,
-        attention_layer_size=[3, 4],
+        s2s.LuongAttention(8, probability_fn=s2s.hardmax, **memory()),
         alignment_history=True,
         cell_input_fn=lambda inputs, attention: tf.concat([attention, inputs], -1),
     )
@@ -148,8 +143,7 @@ def two_mechanisms():
     start = wrapped.zero_state(3, tf.float32).clone()
     decoder = s2s.BasicDecoder(wrapped, helper, start)
     outputs, state, lengths = s2s.dynamic_decode(decoder)
-    history = [one.stack() for one in state.alignment_history]
-    return [outputs, state.alignments, history, lengths]
+    return [outputs, state.alignments, state.alignment_history.stack(), lengths]
 
 
 def beam(weight):

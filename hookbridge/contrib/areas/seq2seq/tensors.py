@@ -1,0 +1,25 @@
+"""What the other files of this room do with tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+def dimensions(tensor: Any) -> list[Any]:
+    """The dimensions of a tensor: numbers where they are known, tensors elsewhere."""
+    dynamic = tf.shape(tensor)
+    known = enumerate(tensor.shape.as_list())
+    return [dynamic[axis] if size is None else size for axis, size in known]
+
+
+def map_batched(function: Any, state: Any, *others: Any) -> Any:
+    """Maps the parts of a state that have a batch; scalars and arrays stay."""
+
+    def one(value: Any, *rest: Any) -> Any:
+        if isinstance(value, tf.TensorArray) or value.shape.rank == 0:
+            return value
+        return function(value, *rest)
+
+    return tf.nest.map_structure(one, state, *others)
