@@ -143,25 +143,20 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self._embedding_fn = embedding_function(embedding)
         self._sampling_probability = tf.convert_to_tensor(sampling_probability)
         self._seed, self._scheduling_seed = seed, scheduling_seed
+        from_data = self._next_inputs_fn
+        self._sample_fn = self._drawn_now_and_then
 
-    def sample(
-        self, time: Any, outputs: Any, state: Any = None, name: Any = None
-    ) -> Any:
+        def next_inputs(time: Any, outputs: Any, state: Any, sample_ids: Any) -> Any:
+            finished, inputs, state = from_data(time, outputs, state, sample_ids)
+            own = self._embedding_fn(tf.maximum(sample_ids, 0))
+            return finished, tf.compat.v1.where(sample_ids > -1, own, inputs), state
+
+        self._next_inputs_fn = next_inputs
+
+    def _drawn_now_and_then(self, time: Any, outputs: Any, state: Any) -> Any:
         numbers = tf.random.uniform([self.batch_size], seed=self._scheduling_seed)
         ids = _drawn(outputs, self._seed)
         return tf.where(numbers < self._sampling_probability, ids, -tf.ones_like(ids))
-
-    def next_inputs(
-        self,
-        time: Any,
-        outputs: Any,
-        state: Any,
-        sample_ids: Any = None,
-        name: Any = None,
-    ) -> Any:
-        finished, inputs, state = super().next_inputs(time, outputs, state)
-        own = self._embedding_fn(tf.maximum(sample_ids, 0))
-        return finished, tf.compat.v1.where(sample_ids > -1, own, inputs), state
 
 
 class InferenceHelper(CustomHelper):
@@ -227,14 +222,8 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         seed: int | None = None,
     ) -> None:
         super().__init__(embedding, start_tokens, end_token)
-        self._softmax_temperature, self._seed = softmax_temperature, seed
-
-    def sample(
-        self, time: Any, outputs: Any, state: Any = None, name: Any = None
-    ) -> Any:
-        if self._softmax_temperature is not None:
-            outputs = outputs / self._softmax_temperature
-        return _drawn(outputs, self._seed)
+        scale = 1.0 if softmax_temperature is None else softmax_temperature
+        self._sample_fn = lambda time, outputs, state: _drawn(outputs / scale, seed)
 
 
 def embedding_function(embedding: Any) -> Any:
