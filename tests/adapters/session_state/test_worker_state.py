@@ -169,10 +169,10 @@ def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
     mine.save(str(tmp_path / "model.ckpt-3"), 3)
     of_worker = {p.name for p in tmp_path.glob("*worker*")}
     assert len(of_worker) == 2
-    for file in tmp_path.glob("model.ckpt-3.*"):
+    for file in list(tmp_path.glob("model.ckpt-3.*")):
         file.rename(tmp_path / file.name.replace("-3.", "-2."))
     index = tmp_path / "checkpoint"
-    index.write_text(index.read_text().replace("-3", "-2"))
+    index.write_text(index.read_text().replace("ckpt-3", "ckpt-2"))
     found.clear()
     job(5)
     (at_once,) = found
