@@ -4,6 +4,7 @@
 #   make demo       train the digits classifier in both loops
 #   make test       lint, docs, then all tests on TF 2.15.1 and on the newest TF
 #   make test-fast  the tests for daily work: newest TF, one Keras, no processes
+#   make test-versions  a part of the tests on every TensorFlow from 2.16 on
 #   make fuzz       an hour of random lists of guests in both loops (FUZZ_FLAGS)
 #   make lint       ruff, mypy and the import contracts
 #   make docs       the documentation site, built strictly into build/site
@@ -13,7 +14,7 @@
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-fast fuzz lint docs release clean
+.PHONY: help demo test test-fast test-versions fuzz lint docs release clean
 .DEFAULT_GOAL := help
 
 DEMO := .venv/demo
@@ -24,6 +25,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 DEMO_FLAGS ?=
 PYTEST_FLAGS ?= -q
 FUZZ_FLAGS ?= --secs=3600
+VERSIONS_FLAGS ?=
 
 # TF 2.15.1 exists for Python 3.9 to 3.11, the newest TF for 3.10 to 3.13: the
 # first choices cover both ends of what the package supports.
@@ -74,6 +76,10 @@ endif
 test-fast: $(NEWEST)/.installed
 	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
 	    -- --fast $(PYTEST_FLAGS)
+
+# Writes docs/versions.md.
+test-versions: $(NEWEST)/.installed
+	$(NEWEST)/bin/python .ci/versions.py $(VERSIONS_FLAGS)
 
 # Each wheel goes into an environment that has nothing else.
 release: $(NEWEST)/.installed

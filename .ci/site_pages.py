@@ -7,6 +7,7 @@ repository too.
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,15 @@ exit code of what they ran, `train` with that of its
 """
 
 
+def on_config(config: Any) -> Any:
+    """Links to the repository that this checkout comes from, if it has an address."""
+    command_words = ["git", "-C", str(ROOT), "remote", "get-url", "origin"]
+    remote = subprocess.run(command_words, capture_output=True, text=True, check=False)
+    if remote.stdout.startswith("https://"):
+        config["repo_url"] = remote.stdout.strip().removesuffix(".git")
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Adds the pages of `OUTSIDE`."""
     for page, file in OUTSIDE.items():
@@ -52,9 +62,24 @@ def command_line() -> str:
     return "\n".join(parts)
 
 
+def first_screens() -> str:
+    """The README down to its reasons: the picture, both diffs, an old program."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Why")[0]
+    text = text.replace("](docs/pictures/", "](pictures/").replace("](docs/", "](")
+    before, table, after = re.split(r"</?table>", text)
+    titles = re.findall("<th>(.*?)</th>", table)
+    diffs = re.findall("```diff.*?```", table, re.S)
+    # One above the other: the site's column is narrower than the README's.
+    pairs = zip(titles, diffs, strict=True)
+    shown = (f"**{title}**\n\n{diff}" for title, diff in pairs)
+    return "\n\n".join((before, *shown, after, "## Start"))
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turns links between files of the repository into links of the site."""
     own = page.file.src_uri
+    if own == "index.md":
+        markdown = f"{first_screens()}\n{markdown.partition('## Start')[2]}"
     folder = (ROOT / OUTSIDE.get(own, f"docs/{own}")).parent
     up = "../" * own.count("/")
 

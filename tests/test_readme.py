@@ -207,9 +207,10 @@ def test_the_cost_is_that_of_the_benchmarks() -> None:
     )
     assert match is not None
     page = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    page = " ".join(page.split())
     for place, loop in ((1, "MonitoredTrainingSession"), (2, "Model.fit")):
-        table = page.partition(f"| `{loop}`, TF 2.21.0")[2]
-        row = re.search(r"^\| 10 guests \|.* (\S+) \|$", table, re.M)
+        table = page.partition(f"| `{loop}`, 0 guests")[2]
+        row = re.search(r"\| 10 guests \| (\S+) \|", table)
         assert row is not None and row[1] == match[place]
     assert f"Results of {match[3]}" in page
 

@@ -237,13 +237,6 @@ def test_the_site_has_every_page() -> None:
     assert pages - for_developers == listed & pages
 
 
-def test_the_index_names_pages_by_their_titles() -> None:
-    index = (DOCS / "index.md").read_text("utf-8")
-    for text, page in re.findall(r"\[([^\]]+)\]\(([\w-]+\.md)\)", index):
-        title = (DOCS / page).read_text("utf-8").splitlines()[0]
-        assert title == f"# {text}"
-
-
 def test_the_citation_has_the_version() -> None:
     citation = yaml.safe_load((DOCS.parent / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == hb.__version__
