@@ -47,12 +47,7 @@ def variables(graph: Any, weights: Sequence[Any]) -> list[Any]:
 
 
 def complete(path: str, values: Mapping[str, Any]) -> None:
-    """Adds values to the file `part_of(path)` and renames it to `path`.
-
-    Args:
-      path: the backup, `*.weights.h5`.
-      values: `{name: array}`.
-    """
+    """Adds values to the file `part_of(path)` and renames it to `path`."""
     part = part_of(path)
     with h5py.File(part, "a") as file:
         group = file.create_group(_GROUP)
@@ -65,12 +60,7 @@ def complete(path: str, values: Mapping[str, Any]) -> None:
 def load(path: str, wanted: Sequence[str]) -> dict[str, Any]:
     """Reads what `complete` added.
 
-    Args:
-      path: the backup.
-      wanted: names; a warning lists those that the file does not have.
-
-    Returns:
-      `{name: array}` for the names that the file has.
+    A warning lists those of `wanted` that the file does not have.
     """
     with h5py.File(path, "r") as file:
         entries = file[_GROUP].values() if _GROUP in file else ()

@@ -27,12 +27,7 @@ def keras_of(model: Any) -> Any:
 
 
 def check(model: Any) -> None:
-    """Refuses what cannot be the model of a graph.
-
-    Raises:
-      errors.RefusedError: it is a Keras 3 model.
-      errors.InvalidArgumentError: it is no Keras model at all.
-    """
+    """Refuses what cannot be the model of a graph."""
     keras = keras_of(model)
     if keras is None:
         raise errors.InvalidArgumentError(
@@ -54,10 +49,6 @@ class Clone:
     """A clone whose weights follow the session.
 
     It is made when it is first needed: most callbacks never ask for it.
-
-    Args:
-      source: a Keras 2 model whose variables are in a graph.
-      weights: the session's weights, in the order of `source.weights`.
     """
 
     def __init__(self, source: Any, weights: LiveWeights) -> None:
@@ -130,11 +121,7 @@ class Clone:
 
 
 def need(clone: Clone | None, what: str) -> Clone:
-    """The clone, for an attribute of the model that only a Keras model has.
-
-    Raises:
-      errors.LiveModelError: there is no clone.
-    """
+    """The clone, for an attribute of the model that only a Keras model has."""
     if clone:
         return clone
     why = "there is no Keras model in its graph"

@@ -20,12 +20,8 @@ class LiveCounters:
     """Counters of training, test and predict batches as eager int64 variables.
 
     A callback may keep such a variable from `set_model` on, so all variables that were
-    handed out are brought up to date before each event.
-
-    Args:
-      step: a function that returns the global step.
-      flavours: the Keras versions of the callbacks. Keras 3 callbacks need metric
-        objects of Keras 3.
+    handed out are brought up to date before each event. Keras 3 callbacks need metric
+    objects of Keras 3.
     """
 
     def __init__(self, step: Callable[[], int], flavours: frozenset[str]) -> None:

@@ -29,22 +29,13 @@ class EagerClasses:
         ]
 
     def switch(self, *, quickly: bool = False) -> None:
-        """Switches back what a graph has switched, as making an eager model would.
-
-        Args:
-          quickly: do not search for versions for graphs that were not found before.
-        """
+        """Switches back what a graph has switched, as making an eager model would."""
         for versions in self._versions:
             versions.switch(quickly)
 
 
 class _Versions:
-    """The two versions of one class.
-
-    Args:
-      eager: the version for eager code.
-      module: the last part of the module of the version for graphs.
-    """
+    """The two versions of one class."""
 
     def __init__(self, eager: Any, module: str) -> None:
         self._eager = eager

@@ -12,15 +12,7 @@ from hookbridge.adapters.session_graph import saved, variables
 
 
 class ModelFiles:
-    """Saving and loading: through the clone if there is one, else by variable name.
-
-    Args:
-      weights: the session's weights.
-      rates: the session's learning rates.
-      clone: the clone of the graph's Keras model, or None.
-      graph: the session's graph.
-      backups: weights files that have to hold the whole session.
-    """
+    """Saving and loading: through the clone if there is one, else by variable name."""
 
     def __init__(
         self,
@@ -48,10 +40,7 @@ class ModelFiles:
 
         With a Keras model in the graph, all formats of its Keras work. A bare graph is
         written as HDF5 (a name such as `*.h5`, or `save_format="h5"`), otherwise as a
-        TF1 checkpoint.
-
-        Raises:
-          errors.LiveModelError: an option that has no effect on a bare graph.
+        TF1 checkpoint. An option that would have no effect on a bare graph is refused.
         """
         path = str(filepath)
         given = _given(save_format=save_format, options=options, **others)
@@ -89,10 +78,7 @@ class ModelFiles:
 
         On a bare graph, variables are always found by name. With `by_name`, a variable
         that is not in the file keeps its value; with `skip_mismatch`, a variable of
-        another shape keeps its value too.
-
-        Raises:
-          errors.LiveModelError: an option that has no effect on a bare graph.
+        another shape keeps its value too. Other options are refused there.
         """
         live = self._weights
         if str(filepath) in self._backups:
@@ -125,11 +111,7 @@ class ModelFiles:
                 rate.set(found[name])
 
     def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
-        """Writes the whole model with the session's weights.
-
-        Raises:
-          errors.LiveModelError: there is no Keras model to write.
-        """
+        """Writes the whole model with the session's weights."""
         clone = need(self._clone, "save")
         with self._weights.saving():
             clone.model.save(filepath, overwrite=overwrite, **options)

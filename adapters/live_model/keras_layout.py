@@ -26,15 +26,7 @@ _AVERAGES = {"moving_mean", "moving_variance"}
 
 
 def layer_class(name: str, weights: Mapping[str, Any]) -> str:
-    """What Keras calls a layer with these weights.
-
-    Args:
-      name: the layer's scope.
-      weights: `{variable name: array}`; only the last part of a name counts.
-
-    Returns:
-      The class in snake case; for any other layer the scope without its number.
-    """
+    """What Keras calls a layer with these weights."""
     last = [n.rpartition("/")[2].removesuffix(":0") for n in weights]
     names = frozenset(last)
     for known, by_rank in _BY_RANK.items():
@@ -51,11 +43,7 @@ def layer_class(name: str, weights: Mapping[str, Any]) -> str:
 
 
 def layer_paths(layers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The name of each layer in the file's containers, `{scope: name}`.
-
-    Args:
-      layers: `{scope: {variable name: array}}` in the order of the layers.
-    """
+    """The name of each layer in the file's containers, `{scope: name}`."""
     used: dict[str, int] = {}
     paths = {}
     for scope, weights in layers.items():

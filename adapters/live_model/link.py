@@ -15,20 +15,7 @@ from hookbridge.adapters.session_graph.saved import Entry
 
 
 class Link:
-    """Keeps what callbacks hold of the live model equal to the session.
-
-    Args:
-      weights: the session's weights.
-      optimizer: the live model's optimizer.
-      counters: the batch counters.
-      clone: the clone of the graph's Keras model, or None.
-
-    Attributes:
-      rates: the learning rates of the session.
-      count: see `LiveCounters.count`.
-      classes: the classes of eager models.
-      run: a weak reference to the run, which the run itself sets.
-    """
+    """Keeps what callbacks hold of the live model equal to the session."""
 
     def __init__(
         self,
@@ -39,13 +26,13 @@ class Link:
     ) -> None:
         self._weights = weights
         self._optimizer = optimizer
-        self.count = counters.count
+        self.count = counters.count  # see `LiveCounters.count`
         self._counters = counters
         self.rates = optimizer.live_rates
         self._weights_used = weights.mirrors.touched
         self._rates_used = self.rates.touched
         self.classes = EagerClasses()
-        self.run: Any = None
+        self.run: Any = None  # a weak reference to the run, which the run itself sets
         self._clone = clone
 
     def not_cloned(self) -> str:

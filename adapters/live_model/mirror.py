@@ -38,36 +38,25 @@ class Owner(Protocol):
 class Mirror(watched.Keeper):
     """An eager variable and the variable of a graph whose value it has.
 
-    The memory of its value tells whether somebody has assigned to it: this object
-    holds the value that it has set, and TensorFlow never changes a value in place while
-    somebody else holds it.
-
-    Args:
-      variable: the variable of the graph.
-      eager: the eager variable.
-      owner: is told of each use.
-
-    Attributes:
-      variable: the variable of the graph.
-      eager: the eager variable.
-      stamp: the owner's note of how old the value is.
-      is_watched: whether the owner is told of each use; false if an unknown wrapper is
-        around the variable.
-      is_empty: whether the eager variable still has an empty value, which takes no
-        memory.
+    The memory of its value tells whether somebody has assigned to it: this object holds
+    the value that it has set, and TensorFlow never changes a value in place while
+    somebody else holds it. Its `owner` is told of each use.
     """
 
     def __init__(self, variable: Any, eager: Any, owner: Owner) -> None:
         self.variable = variable
         self.eager = eager
-        self.stamp = -1
+        self.stamp = -1  # the owner's note of how old the value is
         self._value: Any = None
         if not hasattr(eager, "path"):
             eager.path = variable.op.name
         # Others may hold this mirror for longer than its owner lives.
         self._owner = weakref.ref(owner)
         self._inner = watched.inner(eager)
+        # Whether the owner is told of each use; false if an unknown wrapper is around
+        # the variable.
         self.is_watched = watched.watch(self._inner, self)
+        # Whether the eager variable still has an empty value, which takes no memory.
         self.is_empty = False
         if self.is_watched:
             # Nobody sees the empty value: each use fills the variable first.

@@ -24,14 +24,7 @@ _MOST_BYTES = 2**25  # read in one run
 
 
 class Mirrors:
-    """The eager mirrors of one session's variables.
-
-    Args:
-      session: a function that returns the raw session, or None before there is one.
-
-    Attributes:
-      touched: the mirrors that were used since the last `push`, by id.
-    """
+    """The eager mirrors of one session's variables."""
 
     def __init__(self, session: Callable[[], Any]) -> None:
         self._session = session
@@ -43,6 +36,7 @@ class Mirrors:
         self._now = 0  # the event's number; a mirror with another stamp is older
         self._is_over = False
         self._handed_out: dict[int, Mirror] = {}
+        # The mirrors that were used since the last `push`, by id.
         self.touched: dict[int, Mirror] = {}
         # Mirrors whose use is not seen: a compiled function has their handles.
         self._captured: dict[int, Mirror] = {}
@@ -143,11 +137,7 @@ class Mirrors:
         self._make_stale([self._each[key] for key in keys if key in self._each])
 
     def push(self) -> None:
-        """Writes values that were assigned to mirrors to the session.
-
-        Raises:
-          errors.LiveModelError: there is no session yet.
-        """
+        """Writes values that were assigned to mirrors to the session."""
         touched = {**self.touched, **self._captured}
         self.touched.clear()
         if self._is_over or not touched:

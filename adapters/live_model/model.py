@@ -25,22 +25,6 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     With a Keras 2 model in the graph, everything that Keras does with a model works:
     it runs on an eager clone that takes the session's weights. With a bare graph, the
     weights are the graph's model variables.
-
-    Args:
-      weights: the session's weights.
-      optimizer: learning rate and global step.
-      counters: the batch counters.
-      clone: the clone, or None with a bare graph.
-      metrics: names of the entries of `logs`.
-      graph: the session's graph.
-      evaluate: a function that validates and returns `{metric: value}`, or None.
-      backups: weights files that have to hold the whole session.
-
-    Attributes:
-      stop_training: set by callbacks to end training after this step.
-      history: the `History` callback, if there is one.
-      optimizer: a `LiveOptimizer`.
-      live_link: the `Link`, for the loop.
     """
 
     # Attributes are not tracked: `_trackable_children` lists the session's variables.
@@ -90,7 +74,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         self.save_weights = files.save_weights
         self.load_weights = files.load_weights
         self.save = files.save
-        self.stop_training = False
+        self.stop_training = False  # set by callbacks to end training after this step
         self.history: Any = None
         self.built = True
         self.metrics_names = list(metrics)
@@ -174,15 +158,9 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs `validation=` and returns its metrics.
 
-        The clone evaluates data that are given as arguments, if it is compiled.
-
-        Returns:
-          A list in the order of the metrics, or a dict with `return_dict=True`. A
-          single metric comes as a number, not as a list.
-
-        Raises:
-          errors.LiveModelError: there is no validation, or data were given and the
-            clone is not compiled.
+        The clone evaluates data that are given as arguments, if it is compiled. It
+        returns a list in the order of the metrics, or a dict with `return_dict=True`. A
+        single metric comes as a number, as in Keras.
         """
         if args or "x" in kwargs:
             clone = need(self._live_clone, "evaluate")

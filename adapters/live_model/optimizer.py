@@ -22,11 +22,8 @@ def live_optimizer(
 ) -> LiveOptimizer:
     """The live optimizer of a graph; its class is named as the graph's optimizer's.
 
-    Args:
-      rates: the learning rates of the graph.
-      step: a function that returns the global step.
-      flavours: the Keras versions of the callbacks. A `TensorBoard` writes the
-        learning rate only of an instance of its own Keras's `Optimizer`.
+    A `TensorBoard` writes the learning rate only of an instance of its own Keras's
+    `Optimizer`.
     """
     facts = [optimizer_of(live.rate) for live in rates.each]
     single = facts[0] if len(facts) == 1 else Optimizer()
@@ -43,17 +40,8 @@ class LiveOptimizer:
     attribute sets the learning rate of the running session.
 
     Where the graph has several optimizers, `optimizers` has one object for each, and
-    `learning_rate` is read only: the value that all have, or NaN.
-
-    Args:
-      rates: the learning rates of the graph.
-      facts: what the graph tells of each rate's optimizer.
-      step: a function that returns the global step.
-      poses_as: the class that `isinstance` sees; None for the real one.
-
-    Attributes:
-      live_rates: the learning rates of the graph.
-      name: the optimizer's name.
+    `learning_rate` is read only: the value that all have, or NaN. `poses_as` is the
+    class that `isinstance` sees.
     """
 
     def __init__(
@@ -97,11 +85,7 @@ class LiveOptimizer:
         return self.__dict__.get("_poses_as") or type(self)
 
     def _rate(self) -> LiveRate:
-        """The one learning rate of the graph.
-
-        Raises:
-          errors.LiveModelError: there is none, or more than one.
-        """
+        """The one learning rate of the graph."""
         each = self.live_rates.each
         if len(each) == 1:
             return each[0]

@@ -24,21 +24,8 @@ class LiveRate(watched.Keeper):
 
     A schedule is read as the callbacks' Keras reads it. In Keras 3 that is the value of
     the next step, too. In Keras 2 a variable holds the value of the last step; what is
-    assigned to it has no effect, and the next step overwrites it.
-
-    Args:
-      rate: where it is in the graph.
-      session: a function that returns the raw session, or None before there is one.
-      touched: takes the rates whose mirrors were used since the last `LiveRates.push`.
-      step: a function that returns the global step, for callbacks of Keras 2; None for
-        others.
-
-    Attributes:
-      rate: where it is in the graph.
-      feeds: `{tensor: value}` of the rates that feeds override, shared by all rates
-        of a session.
-      fed_by_loop: the value that the loop itself fed for it in the last step, or None.
-      mirror: the eager variable, or None before it was asked for.
+    assigned to it has no effect, and the next step overwrites it. `step` returns the
+    global step for callbacks of Keras 2, and is None for others.
     """
 
     def __init__(
@@ -49,12 +36,15 @@ class LiveRate(watched.Keeper):
         step: Callable[[], int] | None = None,
     ) -> None:
         self.rate = rate
+        # `{tensor: value}` of the rates that feeds override, shared by all rates of a
+        # session.
         self.feeds: dict[Any, Any] = {}
         self._touched = touched
+        # The value that the loop itself fed for it in the last step, or None.
         self.fed_by_loop: Any = None
         self._dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
         self._session = session
-        self.mirror: Any = None
+        self.mirror: Any = None  # the eager variable, or None before it was asked for
         self._known: Any = None
         # Within an event: whether the mirror's value is older than the event.
         self._is_stale = False
@@ -68,11 +58,7 @@ class LiveRate(watched.Keeper):
         self._assigned: tuple[int, Any] | None = None
 
     def read(self) -> Any:
-        """The present value as a numpy scalar, as the callbacks' Keras tells it.
-
-        Raises:
-          errors.LiveModelError: it has no value outside a training step.
-        """
+        """The present value as a numpy scalar, as the callbacks' Keras tells it."""
         if self._step_of_schedule is None or self._session() is None:
             return self.of_next_step()
         step = self._step_of_schedule()
@@ -81,11 +67,7 @@ class LiveRate(watched.Keeper):
         return self._computed(dict.fromkeys(self.rate.steps, max(step - 1, 0)))
 
     def of_next_step(self) -> Any:
-        """The value that the next step will use, as a numpy scalar.
-
-        Raises:
-          errors.LiveModelError: it has no value outside a training step.
-        """
+        """The value that the next step will use, as a numpy scalar."""
         rate, session = self.rate, self._session()
         if rate.tensor in self.feeds:
             return np.asarray(self.feeds[rate.tensor])
@@ -179,11 +161,8 @@ class LiveRate(watched.Keeper):
     def set(self, value: Any) -> None:
         """Sets the learning rate from the next step on.
 
-        Without a session yet, the value of a variable waits for a `push` with one.
-
-        Raises:
-          TypeError: the learning rate is a schedule, as in Keras.
-          errors.LiveModelError: it is a constant that cannot be fed.
+        Without a session yet, the value of a variable waits for a `push` with one. A
+        schedule raises `TypeError`, as in Keras.
         """
         rate = self.rate
         value = np.asarray(value, self._dtype)

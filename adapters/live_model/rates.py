@@ -15,18 +15,7 @@ from hookbridge.adapters.session_graph.learning_rate import LearningRate
 
 
 class LiveRates:
-    """The learning rates of a session, one for each optimizer in the graph.
-
-    Args:
-      found: where they are in the graph.
-      session: a function that returns the raw session, or None before there is one.
-      step: see `LiveRate`.
-
-    Attributes:
-      each: the rates.
-      feeds: `{tensor: value}` of the rates that feeds override.
-      touched: the rates whose mirrors were used since the last `push`.
-    """
+    """The learning rates of a session, one for each optimizer in the graph."""
 
     def __init__(
         self,
@@ -35,8 +24,10 @@ class LiveRates:
         step: Callable[[], int] | None = None,
     ) -> None:
         self._session = session
+        # The rates whose mirrors were used since the last `push`.
         self.touched: set[LiveRate] = set()
         self.each = [LiveRate(rate, session, self.touched, step) for rate in found]
+        # `{tensor: value}` of the rates that feeds override.
         self.feeds = OverriddenRates()
         self._share()
         self._events = 0  # open events: a validation's may be nested in another
@@ -158,8 +149,7 @@ class OverriddenRates(dict[Any, Any]):
     def feed_from(self, stop: Callable[[], None]) -> None:
         """Another run feeds from now on; the last one is told to stop.
 
-        Args:
-          stop: a method of the new run, called when a later one takes over.
+        `stop` is called when a later one takes over.
         """
         last = self._stop_last and self._stop_last()
         if last is not None:
@@ -186,11 +176,7 @@ def fed_by_loop(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
 
 
 def check_feeds(rates: OverriddenRates, feed_dict: Mapping[Any, Any] | None) -> None:
-    """Refuses a step in which the loop feeds what callbacks have set.
-
-    Raises:
-      errors.InvalidArgumentError: the loop does so.
-    """
+    """Refuses a step in which the loop feeds what callbacks have set."""
     for tensor in rates:
         if fed_by_loop(tensor, feed_dict) is not None:
             raise errors.InvalidArgumentError(

@@ -50,13 +50,8 @@ def watch(variable: Any, keeper: Keeper) -> bool:
 
     Only the variable's class is changed, since Keras's layers hold the object too. The
     new class sees every use: each one goes through the variable's handle.
-
-    Args:
-      variable: an eager variable.
-      keeper: its `about_to_use` may assign to the variable, and is then called again.
-
-    Returns:
-      Whether the keeper is told: a wrapper around a variable cannot be watched.
+    `keeper.about_to_use` may assign to the variable, and is then called again. Returns
+    False for a wrapper around a variable, which cannot be watched.
     """
     plain, watched = _types()
     if type(variable) is plain:
@@ -100,13 +95,7 @@ def _types() -> tuple[type, type]:
 def refuse_assignment(variable: Any, complaint: str) -> Callable[[Any], None]:
     """Makes an eager variable read-only.
 
-    Args:
-      variable: an eager variable.
-      complaint: what `assign`, `assign_add` and `assign_sub` raise, as an
-        `errors.LiveModelError`.
-
-    Returns:
-      The variable's own `assign`, which still works.
+    Returns the variable's own `assign`, which still works.
     """
     assign = variable.assign
 

@@ -24,11 +24,7 @@ def is_h5(path: str) -> bool:
 
 
 def as_h5(path: str, save_format: Any) -> bool:
-    """Whether weights are written as HDF5, by Keras 2's rules.
-
-    Raises:
-      errors.InvalidArgumentError: Keras has no such format, or not for this name.
-    """
+    """Whether weights are written as HDF5, by Keras 2's rules."""
     if save_format is None:
         return is_h5(path)
     name = save_format.lower().strip() if isinstance(save_format, str) else None
@@ -58,16 +54,7 @@ def unsupported(options: Any) -> str:
 
 
 def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
-    """Refuses options of `save_weights` and `load_weights` that would have no effect.
-
-    Args:
-      method: "save_weights" or "load_weights".
-      options: a `tf.train.CheckpointOptions`, or None.
-      others: further keyword arguments.
-
-    Raises:
-      errors.LiveModelError: there is such an option; names the first one.
-    """
+    """Refuses options of `save_weights` and `load_weights` that would have no effect."""
     names = [name for name, value in others.items() if value is not None]
     if options is not None and (found := unsupported(options)):
         names.append(found)
@@ -91,16 +78,6 @@ def save(
     layers. In a file `*.weights.h5` Keras looks in other places: there it finds links
     to the layers that `keras_layout` knows. A TF1 checkpoint gets a `checkpoint` file
     beside it, as with `Model.save_weights` of Keras 2.
-
-    Args:
-      path: file or checkpoint prefix; its folder is made if it is missing.
-      weights: the arrays.
-      overwrite: whether a file that exists may be replaced.
-      h5: whether it is an HDF5 file; a TF1 checkpoint otherwise.
-
-    Raises:
-      errors.UnwritableError: the file exists and `overwrite` is false.
-      OSError: the operating system refuses.
     """
     present = path if h5 else f"{path}.index"
     if not overwrite and os.path.exists(present):
@@ -120,19 +97,7 @@ def save(
 def load(
     path: str, entries: Collection[Entry], *, lenient: bool = False
 ) -> dict[Entry, Any]:
-    """Reads weights by name.
-
-    Args:
-      path: what `save` was given.
-      entries: the weights.
-      lenient: whether some may be missing in the file.
-
-    Returns:
-      The arrays.
-
-    Raises:
-      errors.InvalidArgumentError: a name is missing in the file.
-    """
+    """Reads weights by name."""
     # As in Keras 2, the files on disk tell the format of a name without an ending.
     h5 = is_h5(path) or (os.path.isfile(path) and not os.path.exists(f"{path}.index"))
     arrays = _load_h5(path) if h5 else {}

@@ -13,14 +13,7 @@ from hookbridge.adapters.session_graph import variables as session_variables
 
 
 class LiveLayer:
-    """The variables under one name scope of a graph, as a Keras layer shows them.
-
-    Args:
-      name: the scope.
-      weights: all its variables of the graph.
-      trainable: those that are trained.
-      owner: the `LiveWeights` that it belongs to.
-    """
+    """The variables under one name scope of a graph, as a Keras layer shows them."""
 
     def __init__(
         self,
@@ -86,11 +79,8 @@ class LiveLayer:
 class LiveWeights:
     """The weights of the model in a graph.
 
-    Args:
-      trainable: trained variables in the order of `get_weights`.
-      others: variables that belong to the model without being trained.
-      order: all of them in the order of `get_weights`; None puts `others` last.
-      session: a function that returns the raw session, or None before there is one.
+    `order` is that of `get_weights`; None puts `others`, which are not trained,
+    last.
     """
 
     def __init__(
@@ -107,11 +97,7 @@ class LiveWeights:
         self.mirrors = mirrors.Mirrors(session)
 
     def session(self) -> Any:
-        """The raw session.
-
-        Raises:
-          errors.LiveModelError: there is none yet.
-        """
+        """The raw session."""
         session = self._session()
         if session is None:
             raise errors.LiveModelError(
@@ -134,11 +120,7 @@ class LiveWeights:
         )
 
     def write(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
-        """Assigns numpy arrays to graph variables.
-
-        Raises:
-          errors.InvalidArgumentError: their number or a shape is wrong.
-        """
+        """Assigns numpy arrays to graph variables."""
         if len(values) != len(variables):
             raise errors.InvalidArgumentError(
                 f"`set_weights` received {len(values)} arrays; expected "

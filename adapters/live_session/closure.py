@@ -20,16 +20,7 @@ READ_OPS = frozenset(
 
 
 class Closure:
-    """The ops that a set of fetches needs, in the order the graph made them.
-
-    Attributes:
-      before: ops that depend on no tensor of the step.
-      after: ops that do, directly or through other ops.
-      step_tensors: the placeholders of step tensors among their inputs.
-      handles: names of the variable handles among their inputs.
-      written: the subset of `handles` that some op may write to.
-      iterators: names of one-shot iterators among their inputs.
-    """
+    """The ops that a set of fetches needs, in the order the graph made them."""
 
     def __init__(
         self,
@@ -41,9 +32,13 @@ class Closure:
         self_assigns: Mapping[str, str],
     ) -> None:
         ops: dict[str, Any] = {}
+        # The placeholders of step tensors among their inputs.
         self.step_tensors: set[str] = set()
+        # Names of the variable handles among their inputs.
         self.handles: set[str] = set()
+        # The subset of `handles` that some op may write to.
         self.written: set[str] = set()
+        # Names of one-shot iterators among their inputs.
         self.iterators: set[str] = set()
         self.runs_step = False
         # Not recursive: graphs can be deeper than Python's stack.
@@ -84,8 +79,8 @@ class Closure:
             and op.name != step_op_name
         ]
         late: set[str] = set()
-        self.before: list[Any] = []
-        self.after: list[Any] = []
+        self.before: list[Any] = []  # ops that depend on no tensor of the step
+        self.after: list[Any] = []  # ops that do, directly or through other ops
         for op in inner:
             late_input = any(
                 t.name not in fed and (t.op.name in step_ops or t.op.name in late)

@@ -9,11 +9,7 @@ import tensorflow as tf
 
 
 def dense(graph: Any, key: Any, value: Any) -> list[tuple[Any, Any]]:
-    """One entry of a `feed_dict` as `(tensor, value)`: several for a sparse tensor.
-
-    Raises:
-      TypeError: the key is neither a tensor of the graph nor the name of one.
-    """
+    """One entry of a `feed_dict` as `(tensor, value)`: several for a sparse tensor."""
     if isinstance(key, tf.SparseTensor):
         parts = [key.indices, key.values, key.dense_shape]
         return [p for p in zip(parts, value, strict=False) if p[0] is not None]
@@ -24,11 +20,7 @@ def dense(graph: Any, key: Any, value: Any) -> list[tuple[Any, Any]]:
 
 
 def array_of(graph: Any, tensor: Any, value: Any) -> Any:
-    """The array to feed for a tensor.
-
-    Raises:
-      TypeError, ValueError: as `Session.run`, for a value that it would refuse.
-    """
+    """The array to feed for a tensor."""
     if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
         raise TypeError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed "

@@ -27,10 +27,7 @@ _LAST: weakref.WeakKeyDictionary[Any, _Last] = weakref.WeakKeyDictionary()
 def note_restored(model: Any, value: int | None) -> None:
     """Lets the next run of `model` begin at the global step of a checkpoint.
 
-    Args:
-      model: the Keras model, with the optimizer's `iterations` restored too.
-      value: the global step; None if the checkpoint has none, and then `iterations`
-        is used.
+    `iterations` is used if the checkpoint has none.
     """
     _LAST.pop(model, None)
     if value is not None:
@@ -75,9 +72,6 @@ class GlobalStep:
     the data increments it too. The count starts from `iterations`, or from the count
     that an earlier run with hooks and this optimizer left. The variable is written
     only before something reads it, so that other steps pay nothing for it.
-
-    Args:
-      model: the Keras model.
     """
 
     def __init__(self, model: Any) -> None:

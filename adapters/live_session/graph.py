@@ -33,28 +33,6 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
     `learning_rate:0`, and the operation `train_step`, whose execution is one call of
     the model's step. A variable of the model and a step tensor get their ops when
     somebody first looks for them: by name, or in a collection.
-
-    Args:
-      names: the catalogue of the traced step.
-      variables: the model's variables.
-      global_step: the variable that counts completed steps.
-      learning_rate: the optimizer's learning-rate variable, or None if there is none
-        (a schedule, or no optimizer).
-
-    Attributes:
-      handles: `{placeholder of a handle: ModelVariable}`.
-      values: `{name of a handle's tensor: tensor of the variable's value}`, since the
-        name `<variable>:0` means the value.
-      self_assigns: `{initializer of a variable: the tensor that it assigns}`.
-      step_tensors: `{placeholder: StepTensor}`.
-      tapped: `{placeholder: key}` of the step tensors that each step has to return.
-      loop_fetches: `{name: tensor}`, what a session loop would fetch in each step.
-      saver: the saver of the run if it is the default one; otherwise None.
-      step_op: the operation that stands for the step.
-      global_step_name: the placeholder of the global step's handle.
-      global_step_tensors: names of the tensors whose value is the global step.
-      learning_rate_name: name of the tensor whose feed sets the learning rate,
-        or None.
     """
 
     def __init__(
@@ -67,11 +45,17 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         super().__init__()
         self.names = names
         self._variables = GraphVariables(self, [global_step, *variables])
+        # `{placeholder of a handle: ModelVariable}`.
         self.handles = self._variables.handles
+        # `{name of a handle's tensor: tensor of the variable's value}`, since the name
+        # `<variable>:0` means the value.
         self.values = self._variables.values
+        # `{initializer of a variable: the tensor that it assigns}`.
         self.self_assigns = self._variables.self_assigns
-        self.step_tensors: dict[str, StepTensor] = {}
+        self.step_tensors: dict[str, StepTensor] = {}  # `{placeholder: StepTensor}`
+        # `{placeholder: key}` of the step tensors that each step has to return.
         self.tapped: dict[str, str] = {}
+        # Name of the tensor whose feed sets the learning rate, or None.
         self.learning_rate_name: str | None = None
         self.saver: DefaultSaver | None = None
         self._hides_variables = True
@@ -84,9 +68,11 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 copy = step.read_value() + 0
             self.add_to_collection(compat.private("global_step_read_key"), copy)
             read = compat.private("global_step_read")()
+            # Names of the tensors whose value is the global step.
             self.global_step_tensors = frozenset(
                 t.name for t in (read, step._graph_element)
             )
+            # The placeholder of the global step's handle.
             self.global_step_name = step.handle.op.name
             for variable in variables:
                 if variable.eager is learning_rate:
@@ -95,6 +81,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                         rate.read_value(), [], name="learning_rate"
                     ).name
             self.step_op = tf.no_op(name="train_step")
+        # `{name: tensor}`, what a session loop would fetch in each step.
         self.loop_fetches = {
             name: self._add_placeholder(item, _LOOP + _NOT_IN_NAMES.sub("_", name))
             for name, item in names.loop_tensors()
@@ -189,9 +176,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
     ) -> Any:
         """As in `tf.Graph`; a step tensor gets a placeholder and is tapped.
 
-        Raises:
-          errors.UnknownTensorError: (a `KeyError`, as TF raises) neither the
-            graph nor the step has that name; the nearest names are listed.
+        An unknown name raises a `KeyError`, as in TF, that lists the nearest
+        names.
         """
         try:
             found = super().as_graph_element(obj, allow_tensor, allow_operation)

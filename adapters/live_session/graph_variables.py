@@ -33,16 +33,7 @@ _PARTS = ("", _READ, _VALUE, _ASSIGN, _INITIALIZED)
 
 
 class GraphVariables:
-    """The variables of one live graph.
-
-    Args:
-      graph: the live graph.
-      variables: the model's variables, in the order of the collections.
-
-    Attributes:
-      handles: see `LiveGraph`; so are `values` and `self_assigns`.
-      are_made: whether all of them are in the graph and in its collections.
-    """
+    """The variables of one live graph."""
 
     def __init__(self, graph: Any, variables: Sequence[ModelVariable]) -> None:
         self._graph = graph
@@ -52,6 +43,7 @@ class GraphVariables:
         self.handles: dict[str, ModelVariable] = {}
         self.values: dict[str, Any] = {}
         self.self_assigns: dict[str, str] = {}
+        # Whether all of them are in the graph and in its collections.
         self.are_made = False
 
     def saved(self) -> dict[str, ModelVariable]:

@@ -20,15 +20,10 @@ OUTPUTS = "outputs/"
 
 
 class StepTensor(NamedTuple):
-    """A tensor of the step that can be fetched.
+    """A tensor of the step that can be fetched."""
 
-    Attributes:
-      key: its identity: a short key such as `loss`, or the tensor's name in the graph
-        of the step.
-      dtype: its dtype.
-      shape: its static shape, possibly unknown.
-    """
-
+    # Its identity: a short key such as `loss`, or the tensor's name in the graph of the
+    # step.
     key: str
     dtype: Any
     shape: Any
@@ -42,22 +37,15 @@ class StepNames:
     without what Keras made up; the same without the number at its end. The first
     tensor in the order of the trace wins, so that a layer's forward output comes
     before tensors of the gradient computation.
-
-    Args:
-      model_name: the name of the Keras model.
-      layers: the names of its layers at every depth.
-
-    Attributes:
-      is_eager: whether the step runs eagerly, so that nothing is traced.
-      of_rows: keys of gradients that hold some rows only.
-      loop_keys: `{name: key}` of what a session loop would fetch in each step.
     """
 
     def __init__(self, model_name: str, layers: Iterable[str] = ()) -> None:
         self._model_name = model_name
         self._layers = frozenset([model_name, *layers])
+        # Whether the step runs eagerly, so that nothing is traced.
         self.is_eager = False
-        self.of_rows: set[str] = set()
+        self.of_rows: set[str] = set()  # keys of gradients that hold some rows only
+        # `{name: key}` of what a session loop would fetch in each step.
         self.loop_keys: dict[str, str] = {}
         self._short: dict[str, StepTensor] = {}
         self._traced: dict[str, StepTensor] = {}
@@ -128,11 +116,7 @@ class StepNames:
         return None if found is None else found.key
 
     def check_fed(self, keys: Iterable[str]) -> None:
-        """Refuses feeds of tensors that the step cannot use.
-
-        Raises:
-          errors.LiveSessionError: for such a feed.
-        """
+        """Refuses feeds of tensors that the step cannot use."""
         for key in keys:
             if key.startswith(OUTPUTS):
                 raise errors.LiveSessionError(

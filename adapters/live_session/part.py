@@ -25,11 +25,6 @@ def _graph_def(
     """The GraphDef of `ops` alone; inputs from other ops are left open.
 
     The flag says whether the ops have resources of this session.
-
-    Args:
-      graph: the graph of the ops.
-      ops: the ops to take from it.
-      resources: places variables, queues and tables of the ops.
     """
     result = v1.GraphDef()
     result.versions.CopyFrom(graph.graph_def_versions)
@@ -53,14 +48,7 @@ def _graph_def(
 
 
 class Part:
-    """Imports one part of a closure into the function being built.
-
-    Args:
-      graph: the live graph.
-      ops: the ops of this part.
-      outputs: names of tensors and ops; those in this part are returned.
-      resources: places resources of the ops.
-    """
+    """Imports one part of a closure into the function being built."""
 
     def __init__(
         self,
@@ -94,12 +82,7 @@ class Part:
     def build(self, values: Mapping[str, Any], fed: Iterable[str]) -> dict[str, Any]:
         """Adds the ops to the current function graph.
 
-        Args:
-          values: `{tensor name: tensor}` of all inputs from outside.
-          fed: names of fed tensors; a fed value also replaces a tensor of this part.
-
-        Returns:
-          `{name: tensor or op}` of its outputs.
+        A fed value also replaces a tensor of this part.
         """
         if self.is_empty:
             return {}

@@ -15,22 +15,7 @@ from hookbridge.adapters.live_session.resources import SessionResources
 
 
 class Plan:
-    """The program of one run, and how its values become the results of `run`.
-
-    Args:
-      graph: the live graph.
-      fetches: the fetches given to `run`.
-      feeds: the fed tensors.
-      resources: the variables, queues and so on of hooks in this session.
-
-    Attributes:
-      program: the program to execute.
-      reads_step: whether it reads the variable of the global step.
-      writes_step: whether it writes that variable.
-      written: the variables that it writes.
-      aggregated: those variables it uses whose replicas differ.
-      is_plain_step: whether it runs a step and needs no work on variables around it.
-    """
+    """The program of one run, and how its values become the results of `run`."""
 
     def __init__(
         self,
@@ -51,11 +36,16 @@ class Plan:
         self.program = SessionProgram(graph, needed, feeds, resources)
         closure = self.program.closure
         graph.tap(*closure.step_tensors)
+        # Whether it reads the variable of the global step.
         self.reads_step = graph.global_step_name in closure.handles
+        # Whether it writes that variable.
         self.writes_step = graph.global_step_name in closure.written
+        # The variables that it writes.
         self.written = [graph.handles[name] for name in sorted(closure.written)]
         used = [graph.handles[name] for name in sorted(closure.handles)]
+        # Those variables it uses whose replicas differ.
         self.aggregated = [variable for variable in used if variable.is_aggregated]
+        # Whether it runs a step and needs no work on variables around it.
         self.is_plain_step = (
             closure.runs_step
             and not feeds
@@ -67,13 +57,7 @@ class Plan:
     def build_results(
         self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
     ) -> Any:
-        """What `run` returns.
-
-        Args:
-          step: the global step before the run.
-          fed: `{tensor name: value}`.
-          values: the values of the program's tensors.
-        """
+        """What `run` returns."""
         by_name = {t.name: v for t, v in zip(self.program.tensors, values, strict=True)}
         flat: list[Any] = []
         for fetch in self._fetches:

@@ -24,21 +24,7 @@ v1 = tf.compat.v1
 
 
 class SessionProgram:
-    """The fetches of one run, ready to be built around a step or alone.
-
-    Args:
-      graph: the live graph.
-      fetches: unique tensors and operations to fetch.
-      feeds: fed tensors, in the order in which their values will come.
-      resources: the variables, queues and so on of hooks in this session.
-
-    Attributes:
-      tensors: the fetched tensors that are not fed.
-      closure: the ops that they need.
-      is_of_session: whether it uses variables, queues and so on of hooks, so that its
-        functions are of no use in another session.
-      own_functions: the functions traced for such a program.
-    """
+    """The fetches of one run, ready to be built around a step or alone."""
 
     def __init__(
         self,
@@ -52,8 +38,10 @@ class SessionProgram:
         self.feeds = list(feeds)
         self.fed = frozenset(t.name for t in feeds)
         fetched = [f for f in fetches if f.name not in self.fed]
+        # The fetched tensors that are not fed.
         self.tensors = [f for f in fetched if not isinstance(f, tf.Operation)]
         roots = [f if isinstance(f, tf.Operation) else f.op for f in fetched]
+        # The ops that they need.
         self.closure = Closure(
             roots,
             self.fed,
@@ -75,8 +63,10 @@ class SessionProgram:
             graph, self.closure.after, dict.fromkeys([*names, *targets]), resources
         )
         self._concrete: Any = None
-        self.own_functions = RecentlyUsed()
+        self.own_functions = RecentlyUsed()  # the functions traced for such a program
         # Resources of hooks end with the session.
+        # Whether it uses variables, queues and so on of hooks, so that its functions
+        # are of no use in another session.
         self.is_of_session = bool(
             self.closure.iterators
             or self._before.has_resources
@@ -141,16 +131,7 @@ class SessionProgram:
         step_values: Mapping[str, Any],
         functions: RecentlyUsed | None = None,
     ) -> list[Any]:
-        """Runs everything without a step.
-
-        Args:
-          feed_values: eager tensors, one for each of `feeds`.
-          step_values: `{placeholder: value}` of the step tensors, from the last step.
-          functions: the cache of the traced function.
-
-        Returns:
-          Eager tensors, one for each of `tensors`.
-        """
+        """Runs everything without a step."""
         names = sorted(self.closure.step_tensors)
         arguments = [*feed_values, *(step_values[name] for name in names)]
         if self._concrete is None:

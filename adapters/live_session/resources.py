@@ -22,22 +22,14 @@ ONE_SHOT = "OneShotIterator"
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
-    """A `tf.function` of a function that autograph need not convert.
-
-    Args:
-      function: the function.
-      options: further arguments of `tf.function`.
-    """
+    """A `tf.function` of a function that autograph need not convert."""
     return tf.function(tf.autograph.experimental.do_not_convert(function), **options)
 
 
 class SessionResources:
     """The resources of one live session.
 
-    Args:
-      graph: the live graph.
-      make: `(graph, op, resources) -> tensor`: builds one op of the graph in the
-        function being traced and returns its output.
+    `make(graph, op, resources)` builds one op in the function being traced.
     """
 
     def __init__(self, graph: Any, make: Callable[[Any, Any, SessionResources], Any]):
@@ -52,8 +44,7 @@ class SessionResources:
     def place(self, node: Any) -> bool:
         """Puts the resource of a node into this session's container, if it has one.
 
-        Returns:
-          Whether the node has a resource, and so belongs to this session.
+        Returns whether the node has one, and so belongs to this session.
         """
         if "container" not in node.attr or "shared_name" not in node.attr:
             return False

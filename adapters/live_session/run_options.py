@@ -22,11 +22,7 @@ from hookbridge import compat, errors
 
 
 def check(options: Any) -> None:
-    """Refuses options that only a session on a real graph supports.
-
-    Raises:
-      errors.LiveSessionError: for such options.
-    """
+    """Refuses options that only a session on a real graph supports."""
     if options is not None and options.debug_options.debug_tensor_watch_opts:
         raise errors.LiveSessionError(
             "`RunOptions.debug_options` asks for watches on tensors, which only a "
@@ -39,17 +35,10 @@ def check(options: Any) -> None:
 def applied(options: Any, metadata: Any) -> contextlib.AbstractContextManager[None]:
     """A context in which one function is called under merged `RunOptions`.
 
-    `timeout_in_ms` cancels the call, a `trace_level` fills
-    `metadata.step_stats`, `output_partition_graphs` fills
-    `metadata.partition_graphs`. `inter_op_thread_pool` and
-    `report_tensor_allocations_upon_oom` have no effect: the eager runtime has one
-    pool and always reports.
-
-    Args:
-      options: a `RunOptions`, or None.
-      metadata: the `RunMetadata` to fill, or None.
-
-    The context raises `tf.errors.DeadlineExceededError` after `timeout_in_ms`.
+    `timeout_in_ms` cancels the call, a `trace_level` fills `metadata.step_stats`,
+    `output_partition_graphs` fills `metadata.partition_graphs`. `inter_op_thread_pool`
+    and `report_tensor_allocations_upon_oom` have no effect: the eager runtime has one
+    pool and always reports. It raises `DeadlineExceededError` after `timeout_in_ms`.
     """
     if options is None or not (
         options.trace_level

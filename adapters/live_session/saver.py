@@ -18,9 +18,6 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
 
     There would be a few ops for each variable of the model. A live session saves
     without them; they are made when somebody looks for one, as `restore` does.
-
-    Args:
-      graph: the live graph.
     """
 
     def __init__(self, graph: Any) -> None:
@@ -65,12 +62,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
 
 
 def save(path: str, variables: Mapping[str, ModelVariable]) -> None:
-    """Writes a checkpoint.
-
-    Args:
-      path: the prefix of its files.
-      variables: `{name in the checkpoint: variable}`.
-    """
+    """Writes a checkpoint."""
     with tf.device("CPU:0"):
         tensors = [
             tf.raw_ops.ReadVariableOp(

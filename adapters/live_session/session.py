@@ -30,17 +30,6 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
     not depend on the step then see variables as they were before it. The loop of a
     `MonitoredSession` gives `graph.loop_fetches` in place of `graph.step_op`. In runs
     without a step, tapped step tensors have the values of the last step.
-
-    Args:
-      graph: the live graph.
-      global_step: the counter of completed steps.
-      run_step: runs one step with the fetches of a program.
-      last_values: `{placeholder: value}` of the tapped tensors of the last step.
-      functions: cached functions of programs that run without a step.
-
-    Attributes:
-      saves_directly: whether the default saver works without its ops.
-      read_last: keys of the step tensors that were fetched in runs without a step.
     """
 
     saves_directly = True
@@ -58,6 +47,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._global_step = global_step
         self._run_step = run_step
         self._last_values = last_values
+        # Keys of the step tensors that were fetched in runs without a step.
         self.read_last: set[str] = set()
         self._functions = structures.RecentlyUsed() if functions is None else functions
         self._plans = structures.RecentlyUsed()
@@ -84,15 +74,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """Runs ops of the live graph; see `tf.compat.v1.Session.run`.
-
-        Raises:
-          RuntimeError: the session is closed.
-          ValueError, TypeError, KeyError: as `Session.run`, for fetches and feeds
-            that it would refuse.
-          errors.LiveSessionError: a tensor of the step is fetched before any step
-            has run, a resource is fetched, or the options ask for watches on tensors.
-        """
+        """Runs ops of the live graph; see `tf.compat.v1.Session.run`."""
         if self._is_closed:
             raise RuntimeError("Attempted to use a closed Session.")
         if self.is_loop_step(fetches):
@@ -151,11 +133,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return call
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
-        """Refused.
-
-        Raises:
-          errors.LiveSessionError: always.
-        """
+        """Refused."""
         raise errors.LiveSessionError(
             "`partial_run` keeps a graph half executed between calls, which a "
             "training step of Keras cannot be. Call `run` for each part.",
@@ -163,11 +141,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         )
 
     def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
-        """Refused, as `partial_run_setup`.
-
-        Raises:
-          errors.LiveSessionError: always.
-        """
+        """Refused, as `partial_run_setup`."""
         self.partial_run_setup(fetches)
 
     def _save(self, path: str) -> bytes:

@@ -12,11 +12,7 @@ from hookbridge.adapters.live_session.resources import compiled
 
 
 class SplitProgram:
-    """The half of a program that runs before a step, and the half that runs after it.
-
-    Args:
-      program: the fetches of all hooks.
-    """
+    """The half of a program that runs before a step, and the half that runs after it."""
 
     def __init__(self, program: SessionProgram) -> None:
         self._program = program
@@ -56,12 +52,7 @@ class SplitProgram:
         return list(self._before(list(feeds)))
 
     def after(self, known: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-        """Runs the ops that depend on the step; returns the fetched values.
-
-        Args:
-          known: what `before` returned.
-          values: `{placeholder: value}` of the step tensors.
-        """
+        """Runs the ops that depend on the step; returns the fetched values."""
         of_step = [values[name] for name in self._step_tensors]
         return list(self._after(list(known), of_step))
 

@@ -10,21 +10,16 @@ from hookbridge import compat
 
 
 class ModelVariable:
-    """One variable of the model: its eager object and its name in the graph.
-
-    Attributes:
-      eager: the `tf.Variable` (or distributed variable) that holds the value.
-      name: the name wanted in the live graph, without `:0`.
-      trainable: whether it goes to `TRAINABLE_VARIABLES`.
-      local: whether it belongs to a metric, so that checkpoints leave it out.
-      is_aggregated: whether its replicas differ and its value is computed from them.
-    """
+    """One variable of the model: its eager object and its name in the graph."""
 
     def __init__(self, eager: Any, name: str, *, trainable: bool, local: bool) -> None:
+        # The `tf.Variable` (or distributed variable) that holds the value.
         self.eager = eager
-        self.name = name
-        self.trainable = trainable
+        self.name = name  # the name wanted in the live graph, without `:0`
+        self.trainable = trainable  # whether it goes to `TRAINABLE_VARIABLES`
+        # Whether it belongs to a metric, so that checkpoints leave it out.
         self.local = local
+        # Whether its replicas differ and its value is computed from them.
         self.is_aggregated = (
             len(components(eager)) > 1
             and eager.synchronization == tf.VariableSynchronization.ON_READ

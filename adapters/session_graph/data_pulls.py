@@ -30,11 +30,8 @@ _DEQUEUES = ("QueueDequeue", "ReaderRead", "Unstage", "OrderedMapUnstage")
 class DataPulls:
     """What the entries of `logs` take from iterators and queues.
 
-    Args:
-      sources: the entries.
-      trained: the ops that end a step: they move the counter or hand gradients over.
-      idle_steps: whether the entries may take data in a step that takes none, such as
-        an eval step that only counts.
+    `trained` are the ops that end a step. With `idle_steps`, an entry may take data
+    in a step that takes none, such as an eval step that only counts.
     """
 
     def __init__(
@@ -54,9 +51,6 @@ class DataPulls:
 
         If not, the entry belongs to another kind of step: for example, a step of the
         generator does not fetch an entry of the discriminator.
-
-        Raises:
-          errors.RefusedError: the entry belongs to no step at all.
         """
         extra = self._pulls[source.key] - step.ops
         if self._idle_steps and extra and not any(map(_pulls, step.ops)):

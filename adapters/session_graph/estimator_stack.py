@@ -17,15 +17,10 @@ from hookbridge import compat
 
 
 class Evaluation(NamedTuple):
-    """The metrics of an evaluation, and the op that updates them.
+    """The metrics of an evaluation, and the op that updates them."""
 
-    Attributes:
-      values: `{name: tensor}` of `eval_metric_ops`, `"loss"` included.
-      update: the op that updates all of them.
-    """
-
-    values: dict[str, Any]
-    update: Any
+    values: dict[str, Any]  # `{name: tensor}` of `eval_metric_ops`, `"loss"` included
+    update: Any  # the op that updates all of them
 
 
 def training_spec(graph: Any) -> Any:

@@ -17,10 +17,7 @@ from hookbridge.adapters.session_graph.logs import LogSource
 def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
     """The entries of an evaluation graph: its streaming metrics, the loss first.
 
-    Args:
-      logs: what the user named; entries that only the training graph has are left
-        out.
-      graph: the evaluation graph, not finalized.
+    Of `logs`, entries that only the training graph has are left out.
     """
     found: dict[str, LogSource] = {}
     for key, spec in logs.items():

@@ -16,17 +16,7 @@ from hookbridge.structures import RecentlyUsed
 
 
 class StepFetch:
-    """The fetches of one kind of step, and how their results are read.
-
-    Args:
-      numbers: the keys of the numbers.
-      vector: the tensor that holds all numbers, or the one number itself, or None.
-      counted: whether the global step comes last in `vector`.
-      others: the entries that are not in `vector`.
-
-    Attributes:
-      arguments: the `SessionRunArgs`.
-    """
+    """The fetches of one kind of step, and how their results are read."""
 
     def __init__(
         self,
@@ -88,11 +78,6 @@ class FetchPlan:
     every step below 2**53 exactly: it costs one fetch, however many callbacks share it.
     A single number is fetched as it is: most loops fetch their loss anyway, and a
     session fetches a tensor once.
-
-    Args:
-      counter: the global-step variable, or None.
-      sources: the entries of `logs`.
-      steps: the steps of the graph.
     """
 
     def __init__(
@@ -120,11 +105,7 @@ class FetchPlan:
     def fetch_of(
         self, step: Step, counter: StepCounter
     ) -> tuple[StepFetch, int | None]:
-        """What a step fetches, and how far it moves the counter (None if unknown).
-
-        Raises:
-          errors.RefusedError: an entry of `logs` would take data that no step takes.
-        """
+        """What a step fetches, and how far it moves the counter (None if unknown)."""
         known: tuple[StepFetch, int | None] | None = self._fetches.get(step)
         if known is None or (known[1] is not None and not counter.exact):
             adds = counter.adds(step)

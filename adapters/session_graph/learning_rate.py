@@ -19,42 +19,27 @@ _PASSES = ("Identity", "ReadVariableOp", "Cast", "Enter", "PlaceholderWithDefaul
 
 
 class LearningRate(NamedTuple):
-    """A learning rate in a graph.
+    """A learning rate in a graph."""
 
-    Attributes:
-      tensor: what is fetched to read it.
-      kind: "variable" is assigned through the session; "fed" (a constant or a
-        placeholder, with or without default) is overridden by a feed in each
-        training step; a "schedule" is computed and cannot be set.
-      variable: the variable, or None.
-      default: the value of a constant or of a placeholder's constant default, read
-        from the graph without a run. A run may need a batch: the constant may wait for
-        other ops under `control_dependencies` (the usual way to run UPDATE_OPS).
-      update: an update op of its optimizer, or None.
-      steps: what a schedule reads of the global step.
-    """
-
-    tensor: Any
+    tensor: Any  # what is fetched to read it
+    # "variable" is assigned through the session; "fed" (a constant or a placeholder,
+    # with or without default) is overridden by a feed in each training step; a
+    # "schedule" is computed and cannot be set.
     kind: Kind
     variable: Any = None
+    # The value of a constant or of a placeholder's constant default, read from the
+    # graph without a run. A run may need a batch: the constant may wait for other ops
+    # under `control_dependencies` (the usual way to run UPDATE_OPS).
     default: Any = None
-    update: Any = None
-    steps: tuple[Any, ...] = ()
+    update: Any = None  # an update op of its optimizer, or None
+    steps: tuple[Any, ...] = ()  # what a schedule reads of the global step
 
 
 def find(graph: Any, given: Any = None) -> list[LearningRate]:
     """The learning rates of a graph, one for each optimizer, empty if none is found.
 
-    They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back
-    to their origin.
-
-    Args:
-      graph: the graph.
-      given: the tensor, variable or name the user named instead.
-
-    Raises:
-      errors.UnknownTensorError: `given` names a tensor that does not exist.
-      errors.InvalidArgumentError: `given` is not in the graph.
+    They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
+    their origin. A user may name it (`given`).
     """
     found: dict[Any, LearningRate] = {}
     for op in graph.get_operations():

@@ -16,22 +16,16 @@ from hookbridge.names import nearest
 
 
 class LogSource(NamedTuple):
-    """One entry of `logs`.
-
-    Attributes:
-      key: its name.
-      tensor: what is fetched at each step.
-      streaming: whether the tensor is a mean over the steps already; otherwise the
-        mean over the epoch is computed from its values.
-      resets: ops that reset a streaming metric, run as an epoch begins.
-      value: reads a streaming metric without updating it.
-    """
+    """One entry of `logs`."""
 
     key: str
-    tensor: Any
+    tensor: Any  # what is fetched at each step
+    # Whether the tensor is a mean over the steps already; otherwise the mean over the
+    # epoch is computed from its values.
     streaming: bool = False
+    # Ops that reset a streaming metric, run as an epoch begins.
     resets: tuple[Any, ...] = ()
-    value: Any = None
+    value: Any = None  # reads a streaming metric without updating it
 
     @property
     def scalar(self) -> bool:
@@ -49,16 +43,7 @@ class LogSource(NamedTuple):
 def resolve(key: str, spec: Any, graph: Any) -> LogSource:
     """The source that one entry of `logs=` stands for.
 
-    Args:
-      key: the name in `logs`.
-      spec: tensor, variable, tensor name, `(value, update_op)`, Keras metric, or a
-        function without arguments that returns one of those. The function is called
-        on each graph: a model_fn makes new tensors each time.
-      graph: the graph, not finalized.
-
-    Raises:
-      errors.UnknownTensorError: a name that the graph does not have.
-      errors.InvalidArgumentError: `spec` is none of those.
+    A function is called on each graph: a model_fn makes new tensors each time.
     """
     if callable(spec) and not hasattr(spec, "result"):
         spec = without_arguments(f"logs[{key!r}]", spec)()
@@ -94,11 +79,7 @@ def _number(source: LogSource) -> LogSource:
 def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource:
     """The source of a metric that keeps its own mean.
 
-    Args:
-      key: the name in `logs`.
-      value: reads the metric.
-      update: op that updates the metric, or a tensor with the value after the update.
-      graph: the graph, not finalized.
+    `update` is an op, or a tensor with the value after the update.
     """
     update = graph.as_graph_element(update)
     if isinstance(update, tf.Operation) or update.shape.rank != 0:
@@ -116,11 +97,7 @@ def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource
 
 
 def tensor_of(given: Any, graph: Any, where: str, expected: str) -> Any:
-    """The tensor of a graph that a user gave.
-
-    Raises:
-      errors.InvalidArgumentError: it is no tensor of the graph.
-    """
+    """The tensor of a graph that a user gave."""
     try:
         return graph.as_graph_element(given, allow_operation=False)
     except (AttributeError, TypeError, ValueError) as e:
@@ -130,11 +107,7 @@ def tensor_of(given: Any, graph: Any, where: str, expected: str) -> Any:
 
 
 def tensor_named(name: str, graph: Any, where: str) -> Any:
-    """A tensor by name; `":0"` may be left out.
-
-    Raises:
-      errors.UnknownTensorError: there is no such tensor; lists the nearest names.
-    """
+    """A tensor by name; `":0"` may be left out."""
     try:
         return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
     except (KeyError, ValueError):
@@ -217,11 +190,8 @@ def find_sources(
 ) -> list[LogSource]:
     """All entries in Keras's order: the loss first, then the metrics as named.
 
-    Args:
-      logs: what the user named.
-      wanted: metrics that callbacks monitor; found by name where `logs` does not
-        have them.
-      graph: the graph, not finalized.
+    Metrics that callbacks monitor (`wanted`) are found by name where `logs` does
+    not have them.
     """
     sources = []
     loss = logs.get("loss")

@@ -12,8 +12,7 @@ import tensorflow as tf
 class MetricValues:
     """The variables of streaming metrics.
 
-    Args:
-      resets: their initializers; their graph must not be finalized yet.
+    Their graph must not be finalized yet.
     """
 
     def __init__(self, resets: Sequence[Any]) -> None:

@@ -84,12 +84,7 @@ def _function_uses(
 ) -> bool:
     """Whether an op calls a function in which a certain op takes the counter.
 
-    Args:
-      graph: the `tf.Graph`.
-      op: one of the types of `CALLS`.
-      own: the counter's handle.
-      counts: tells from an op's type whether it is such an op. It is given None for a
-        function that the graph does not have.
+    `counts` gets None for a function that the graph does not have.
     """
     library = graph.as_graph_def().library.function
     functions = {f.signature.name: f for f in library}

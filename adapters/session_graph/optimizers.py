@@ -33,17 +33,12 @@ _ARGUMENTS = {
 
 
 class Optimizer(NamedTuple):
-    """What the graph tells of one optimizer.
+    """What the graph tells of one optimizer."""
 
-    Attributes:
-      class_name: such as `"AdamOptimizer"`; `"Optimizer"` if the graph has no op of it.
-      name: the name that it was given or has by default.
-      hyperparameters: `{argument: where its value is read}`, without the learning
-        rate.
-    """
-
+    # Such as `"AdamOptimizer"`; `"Optimizer"` if the graph has no op of it.
     class_name: str = "Optimizer"
-    name: str = "Optimizer"
+    name: str = "Optimizer"  # the name that it was given or has by default
+    # `{argument: where its value is read}`, without the learning rate.
     hyperparameters: dict[str, LearningRate] = {}  # noqa: RUF012 - never changed
 
 

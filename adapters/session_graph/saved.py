@@ -18,17 +18,13 @@ class Entry(NamedTuple):
 
     A partitioned variable `w` is several variables in its graph (`w/part_0`,
     `w/part_1`) and one array `w` in its checkpoints.
-
-    Attributes:
-      name: the array's name in the checkpoint.
-      slice: which part of the array it is, as TensorFlow writes it: `"4 1 0,2:0,1"` is
-        rows 0 and 1 of 4 rows and 1 column. Empty for all of it.
-      variable: the name of the variable in its graph, without ":0".
     """
 
-    name: str
+    name: str  # the array's name in the checkpoint
+    # Which part of the array it is, as TensorFlow writes it: `"4 1 0,2:0,1"` is rows 0
+    # and 1 of 4 rows and 1 column. Empty for all of it.
     slice: str
-    variable: str
+    variable: str  # the name of the variable in its graph, without ":0"
 
     def of(self, array: Any) -> Any:
         """This entry's part of the whole array."""
@@ -78,15 +74,7 @@ def entries_of_saver(saver: Any, graph: Any) -> dict[Entry, Any]:
 
 
 def write(prefix: str, values: Mapping[Entry, Any]) -> str:
-    """Writes arrays as an ordinary TF1 checkpoint, which a `Saver` restores.
-
-    Args:
-      prefix: path without the `.index` and `.data` suffixes.
-      values: the arrays.
-
-    Returns:
-      The prefix.
-    """
+    """Writes arrays as an ordinary TF1 checkpoint, which a `Saver` restores."""
     entries = sorted(values)
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         tf.raw_ops.SaveV2(

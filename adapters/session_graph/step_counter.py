@@ -17,17 +17,6 @@ class StepCounter:
     process. Otherwise each step fetches it too: in a session on a server, which other
     workers share, with `SyncReplicasOptimizer`, with several train ops, or with a
     computed increment.
-
-    Args:
-      variable: the global step, or None.
-      steps: which runs are training steps.
-
-    Attributes:
-      variable: the global step, or None.
-      exact: whether it is counted.
-      stale: whether a run that is no step of the loop may have moved it: one through
-        the raw session (`MonitoredSession.run_step_fn` and hooks have it), which no
-        hook sees, or one that failed.
     """
 
     def __init__(self, variable: Any, steps: StepGraph) -> None:
@@ -35,15 +24,16 @@ class StepCounter:
         self._steps = steps
         self._session: Any = None
         self._member: Any = None
-        self.exact = False
+        self.exact = False  # whether it is counted
+        # Whether a run that is no step of the loop may have moved it: one through the
+        # raw session (`MonitoredSession.run_step_fn` and hooks have it), which no hook
+        # sees, or one that failed.
         self.stale = False
 
     def bind(self, session: Any, member: Any) -> None:
         """Follows a session.
 
-        Args:
-          session: the raw session.
-          member: a hook; it is a key in the fetches of every step of the loop.
+        `member` is a key in the fetches of every step of the loop.
         """
         self._member = member
         if session is not self._session:
@@ -63,11 +53,8 @@ class StepCounter:
     ) -> int:
         """The global step after a step of the loop.
 
-        Args:
-          before: the global step before it.
-          adds: what `adds` returned for the step.
-          count: the counter as it was read with the step, or None if it was not.
-          run_context: of the step.
+        `adds` is what `adds` returned for the step, `count` the counter as it
+        was read with the step.
         """
         if adds is not None and not self.stale:
             return before + adds
@@ -115,10 +102,8 @@ class StepCounter:
 def _watch_runs(session: Any, counter: StepCounter) -> bool:
     """Tells a counter of every `session.run`, hooked or not, on the thread of the run.
 
-    Session and counter do not keep each other alive.
-
-    Returns:
-      Whether the counter is told: an object without `__dict__` cannot be watched.
+    Session and counter do not keep each other alive. Returns False for an object
+    without `__dict__`, which cannot be watched.
     """
     counting = weakref.ref(counter)
     run_below, make_below = _below(session, "run"), _below(session, "make_callable")

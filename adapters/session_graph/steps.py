@@ -26,31 +26,24 @@ _PUSHES = ("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 
 
 class Step:
-    """The ops that a step reaches.
-
-    Attributes:
-      tail: the op after which the counter has its new value, or None if only a
-        read after the run can tell.
-      ops: every op that the fetches need.
-      adds: how far the run moves the counter, if the graph alone tells it; None if
-        only a read can tell.
-    """
+    """The ops that a step reaches."""
 
     __slots__ = ("adds", "ops", "tail")
 
     def __init__(self, tail: Any, ops: frozenset[Any], adds: int | None = None) -> None:
+        # The op after which the counter has its new value, or None if only a read after
+        # the run can tell.
         self.tail = tail
-        self.ops = ops
+        self.ops = ops  # every op that the fetches need
+        # How far the run moves the counter, if the graph alone tells it; None if only a
+        # read can tell.
         self.adds = adds
 
 
 class StepGraph:
     """Finds the steps among the runs on one graph.
 
-    Args:
-      graph: the `tf.Graph`.
-      counter: the variable that a step moves, or None if there is none; then a run
-        that applies gradients is a step.
+    Without a counter, a run that applies gradients is a step.
     """
 
     def __init__(self, graph: Any, counter: Any) -> None:
@@ -76,9 +69,7 @@ class StepGraph:
     def step_of(self, fetches: Any) -> Step | None:
         """The step that a run of `fetches` is, or None if it is none.
 
-        Args:
-          fetches: what was given to `Session.run`, of any structure. The answer is
-            remembered, so that asking again costs a dictionary look-up.
+        The answer is remembered: asking again costs a dictionary look-up.
         """
         key = _key(fetches)
         known: tuple[Step | None] | None = self._known.get(key)

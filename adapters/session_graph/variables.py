@@ -36,13 +36,6 @@ def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
 
     A worker leaves the variables of a parameter server to the chief: otherwise N
     workers would reduce a learning rate N times.
-
-    Args:
-      session: a raw session.
-      pairs: `(variable, value)`.
-
-    Raises:
-      errors.InvalidArgumentError: a value has the wrong shape.
     """
     rounds: list[tuple[list[Any], dict[Any, Any]]] = []
     shared_elsewhere = task_of() == "worker"

@@ -48,11 +48,6 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
     """Refuses a callback that no session can host, before any graph exists.
 
     It writes nothing to the disk; `check_paths` does.
-
-    Raises:
-      errors.RefusedError: for such a callback.
-      errors.UnwritableError: a directory that it writes to does not exist.
-      errors.MissingExtraError: `TensorBoard` without the package `tensorboard`.
     """
     callback, name = guest.item, guest.stock
     if name in _NEVER:
@@ -92,11 +87,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
 
 
 def check_paths(guest: Guest) -> None:
-    """Refuses a callback whose files cannot be written; tries this on the disk.
-
-    Raises:
-      errors.UnwritableError: for such a callback.
-    """
+    """Refuses a callback whose files cannot be written; tries this on the disk."""
     for path, is_folder in guest.writes:
         paths.check_writable(guest.item, path, is_folder=is_folder)
 
@@ -118,11 +109,7 @@ def _check_options(guest: Guest) -> None:
 
 
 def check_variables(callbacks: Sequence[Guest], variables: Iterable[Any]) -> None:
-    """Refuses callbacks on a graph whose variables `tf.distribute` mirrors.
-
-    Raises:
-      errors.RefusedError: there is such a variable; names the first callback.
-    """
+    """Refuses callbacks on a graph whose variables `tf.distribute` mirrors."""
     for variable in variables:
         if isinstance(variable, tf.distribute.DistributedValues):
             strategy = type(variable.distribute_strategy).__name__
@@ -179,19 +166,8 @@ def check_training(
 ) -> None:
     """Refuses a callback that this training graph cannot host.
 
-    Args:
-      guest: the callback.
-      config: what `as_hooks` was given.
-      produced: what the loop puts into `logs`.
-      rates: the learning rates of the graph.
-      not_cloned: returns why the graph's Keras model has no eager clone; empty if it
-        has one, or if there is no model.
-
-    Raises:
-      errors.EpochsUndefinedError: it needs epochs and there are none.
-      errors.UnknownMetricError: it monitors what the loop does not produce.
-      errors.RefusedError: it sets a learning rate that it cannot set in this graph, or
-        it saves a whole model that cannot be cloned.
+    `not_cloned` returns why the graph's Keras model has no eager clone, or an empty
+    text.
     """
     if config.steps_per_epoch is None and _needs_epochs(guest):
         raise epochs_undefined(guest)

@@ -17,18 +17,7 @@ from hookbridge.arguments import positive, string_mapping, without_arguments
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SessionConfig:
-    """What `as_hooks` was given. Its docstring explains the options.
-
-    Raises:
-      errors.InvalidArgumentError: an option has a bad value.
-      errors.EpochsUndefinedError: there are `epochs` but no `steps_per_epoch`.
-      errors.RefusedError: `model` is a Keras 3 model.
-
-    Attributes:
-      callbacks: the guests, in order.
-      logs: a dict; empty if None was given.
-      params: a dict; empty if None was given.
-    """
+    """What `as_hooks` was given. Its docstring explains the options."""
 
     callbacks: Sequence[Guest] = ()
     steps_per_epoch: int | None = None
@@ -89,12 +78,7 @@ class SessionConfig:
         return backup.paths(self.callbacks)
 
     def keras_model(self, graph: Any) -> Any:
-        """The Keras model of a graph, or None.
-
-        Raises:
-          errors.RefusedError: it is a Keras 3 model.
-          errors.InvalidArgumentError: it is no Keras model, or of another graph.
-        """
+        """The Keras model of a graph, or None."""
         model = self.model() if _is_provider(self.model) else self.model
         if model is None:
             return None
@@ -131,11 +115,7 @@ class SessionConfig:
 
 
 def _is_provider(model: Any) -> bool:
-    """Whether it is a function that returns the model.
-
-    Raises:
-      errors.InvalidArgumentError: the function takes arguments.
-    """
+    """Whether it is a function that returns the model."""
     is_function = callable(model) and not hasattr(model, "weights")
     if is_function and not inspect.isclass(model):
         without_arguments("model", model)

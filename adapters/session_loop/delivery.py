@@ -10,12 +10,7 @@ from hookbridge.lifecycle.overrides import called
 
 
 class Calls:
-    """The methods of one event of several callbacks, called in order.
-
-    Args:
-      callbacks: in the order in which they were given.
-      event: name of the method.
-    """
+    """The methods of one event of several callbacks, called in order."""
 
     __slots__ = ("_eager", "methods")
 

@@ -20,11 +20,7 @@ _MOST_PENDING = 1000
 class EpochLogs:
     """The running values of an epoch, in the order of `sources`.
 
-    Args:
-      sources: the entries of `logs`; their graph must not be finalized yet.
-
-    Attributes:
-      current: `{key: value}`; results since the last `catch_up` may be missing.
+    The graph of `sources` must not be finalized yet.
     """
 
     def __init__(self, sources: Sequence[LogSource]) -> None:
@@ -35,6 +31,7 @@ class EpochLogs:
             if s.maybe_scalar and not s.streaming
         }
         self._streaming = MetricValues([op for s in sources for op in s.resets])
+        # `{key: value}`; results since the last `catch_up` may be missing.
         self.current: dict[str, Any] = {}
         # Results of steps that are not in `current` yet: adding them up one by one
         # would cost more.
@@ -49,10 +46,7 @@ class EpochLogs:
     def begin_epoch(self, session: Any, kept: LoopState | None = None) -> None:
         """Forgets the last epoch.
 
-        Args:
-          session: the raw session, which holds the streaming metrics.
-          kept: the state of an interrupted epoch that goes on; entries that are not in
-            `logs` any more are left out.
+        `kept` is the state of an interrupted epoch that goes on.
         """
         self._pending.clear()
         for mean in self._means.values():

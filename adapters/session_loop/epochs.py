@@ -6,29 +6,19 @@ import math
 
 
 class EpochClock:
-    """Which epoch a step belongs to.
-
-    Args:
-      steps_per_epoch: training steps in an epoch; None means one endless epoch.
-
-    Attributes:
-      number: of the present epoch.
-      start: the global step at which the epoch begins, even if this run entered it
-        later.
-      stop: the global step at which it is over; infinity if it is endless.
-      is_open: whether it has begun and not ended.
-      batches: how many of its steps had events so far.
-      origin: an epoch and the step at which it began: epochs are counted from there.
-        It moves when the data ends within an epoch.
-    """
+    """Which epoch a step belongs to."""
 
     def __init__(self, steps_per_epoch: int | None) -> None:
         self._length = steps_per_epoch
-        self.number = 0
+        self.number = 0  # of the present epoch
+        # The global step at which the epoch begins, even if this run entered it later.
         self.start = 0
+        # The global step at which it is over; infinity if it is endless.
         self.stop: float = math.inf
-        self.is_open = False
-        self.batches = 0
+        self.is_open = False  # whether it has begun and not ended
+        self.batches = 0  # how many of its steps had events so far
+        # An epoch and the step at which it began: epochs are counted from there. It
+        # moves when the data ends within an epoch.
         self.origin = (0, 0)
 
     def number_of(self, step: int) -> int:
@@ -57,11 +47,8 @@ class EpochClock:
     def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
         """Goes on at a step, after a restart or a recovery.
 
-        An open epoch that contains the step stays open.
-
-        Args:
-          step: where the session is.
-          origin: the `origin` at that step, or None if it is not known.
+        An open epoch that contains the step stays open. `origin` is that of the step,
+        or None if it is not known.
         """
         if step < self.start:
             self.is_open = False

@@ -23,12 +23,6 @@ class CallbackGroup:
     """Makes the runs of its callbacks: one in each session's first `begin`.
 
     The same hooks may serve several `train` calls, with `evaluate` in between.
-
-    Args:
-      config: what `as_hooks` was given; the callbacks are added one by one.
-
-    Raises:
-      errors.InvalidArgumentError: `validation` has a bad value.
     """
 
     def __init__(self, config: SessionConfig) -> None:
@@ -38,13 +32,7 @@ class CallbackGroup:
         as_validation(config.validation)
 
     def add(self, guest: Guest) -> Guest:
-        """Takes a callback into the group; its record may name another to be called.
-
-        Raises:
-          errors.RefusedError: it cannot run in a session loop.
-          errors.EpochsUndefinedError: it needs epochs and there are none.
-          errors.UnwritableError: its files cannot be written.
-        """
+        """Takes a callback into the group; its record may name another to be called."""
         guest, config = v1_tensorboard.effective(guest), self.config
         checks.check_guest(guest, has_model=config.model is not None)
         checks.check_paths(guest)

@@ -17,12 +17,6 @@ class LastEpochHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     A run that begins at this step or after it makes no step, like a `fit` that begins
     after its last epoch.
-
-    Args:
-      last_step: the global step at the end of the last epoch.
-
-    Attributes:
-      last_step: the same.
     """
 
     def __init__(self, last_step: int) -> None:

@@ -19,17 +19,12 @@ _ADDED_KEYS = ("lr", "learning_rate")
 
 
 class Produced(NamedTuple):
-    """The names of what a training loop puts into `logs`.
+    """The names of what a training loop puts into `logs`."""
 
-    Attributes:
-      metrics: those of the training.
-      validates: whether there is a validation.
-      val_metrics: those of the validation, without `val_`; None if only the first
-        validation shows them.
-    """
-
-    metrics: Sequence[str]
-    validates: bool = False
+    metrics: Sequence[str]  # those of the training
+    validates: bool = False  # whether there is a validation
+    # Those of the validation, without `val_`; None if only the first validation shows
+    # them.
     val_metrics: Sequence[str] | None = None
 
 
@@ -40,11 +35,7 @@ def monitored(callbacks: Iterable[Guest]) -> list[str]:
 
 
 def check_monitor(guest: Guest, config: SessionConfig, produced: Produced) -> None:
-    """Refuses a callback that monitors what the loop does not produce.
-
-    Raises:
-      errors.UnknownMetricError: for such a callback, unless `missing_metric="warn"`.
-    """
+    """Refuses a callback that monitors what the loop does not produce."""
     monitor = guest.monitor
     if monitor is None or _may_be_added(guest, monitor, config):
         return
@@ -115,11 +106,7 @@ def warn_without_loss(config: SessionConfig) -> None:
 
 
 def check_val_monitors(config: SessionConfig, metrics: Sequence[str]) -> None:
-    """Refuses, after the first validation, a `val_*` monitor that it did not make.
-
-    Raises:
-      errors.UnknownMetricError: for such a callback, unless `missing_metric="warn"`.
-    """
+    """Refuses, after the first validation, a `val_*` monitor that it did not make."""
     known = [f"val_{m}" for m in metrics]
     for guest in config.callbacks:
         monitor = guest.monitor

@@ -29,12 +29,7 @@ class Steps:
 
 
 class HookOnSteps(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
-    """A proxy of a hook: a run that is no step does not call it.
-
-    Args:
-      record: the hook.
-      steps: tells which runs are steps.
-    """
+    """A proxy of a hook: a run that is no step does not call it."""
 
     acts_as = "hook"
 

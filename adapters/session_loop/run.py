@@ -29,21 +29,7 @@ _NOTHING = {}.get  # type: ignore[var-annotated]
 
 
 class SessionRun:
-    """The state of one run: made in the first `begin` on a graph, for one session.
-
-    Args:
-      config: what `as_hooks` was given.
-      graph: the graph of the session, not finalized.
-
-    Attributes:
-      members: the hooks that take part, in the order of the session's hooks.
-      called: the callbacks of the members whose role lets them run in this process.
-      session: the raw session, or None before there is one.
-      step: the global step as far as it is known.
-      started: whether training, evaluation or prediction has begun.
-      finished: whether its `end` was reached.
-      asked_to_stop: whether a callback has set `stop_training` in an evaluation.
-    """
+    """The state of one run: made in the first `begin` on a graph, for one session."""
 
     # Whether it may run within a training, with callbacks of that training.
     borrows = False
@@ -52,13 +38,16 @@ class SessionRun:
         self._borrowed: list[BorrowedCallback] = []
         self.config = config
         self.graph = graph
+        # The hooks that take part, in the order of the session's hooks.
         self.members: list[Any] = []
+        # The callbacks of the members whose role lets them run in this process.
         self.called: list[Any] = []
         self._active: list[Any] = []  # the members whose role lets them run here
-        self.session: Any = None
-        self.step = 0
+        self.session: Any = None  # the raw session, or None before there is one
+        self.step = 0  # the global step as far as it is known
         self.started = False
         self.finished = False
+        # Whether a callback has set `stop_training` in an evaluation.
         self.asked_to_stop = False
         self.calls: dict[str, Calls] = {}
         self.carry: Callable[[], None]  # see `Link.carry`
@@ -69,9 +58,7 @@ class SessionRun:
     def join(self, member: Any, *, is_called: bool) -> None:
         """`begin` of one member.
 
-        Args:
-          member: the hook.
-          is_called: whether its role lets its callback run in this process.
+        Its callback is called if its role lets it run in this process.
         """
         self.members.append(member)
         if not is_called:
@@ -219,13 +206,7 @@ class SessionRun:
         rates: list[LearningRate],
         evaluate: Callable[[], Mapping[str, float]] | None,
     ) -> None:
-        """Builds the model that the callbacks of this run are given.
-
-        Args:
-          metrics: names of the entries of `logs`.
-          rates: the learning rates of the graph.
-          evaluate: validates and returns `{metric: value}`, or None.
-        """
+        """Builds the model that the callbacks of this run are given."""
         source, flavours = self.config.keras_model(self.graph), self.config.flavours
 
         def session() -> Any:

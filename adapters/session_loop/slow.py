@@ -21,10 +21,6 @@ class BatchTimer:
 
     Like Keras, it ignores the first batch and does nothing if all callbacks are Keras's
     own.
-
-    Args:
-      calls: the calls of each event; those of batch events are replaced meanwhile.
-      left: is called when the timer has put the calls back.
     """
 
     def __init__(self, calls: dict[str, Calls], left: Callable[[], None]) -> None:

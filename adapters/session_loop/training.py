@@ -43,11 +43,7 @@ _LOOK, _FOLLOW, _OPEN, _WAIT = Phase
 
 
 class TrainRun(SessionRun):
-    """A run on a training graph.
-
-    Attributes:
-      metrics: the keys of `logs`.
-    """
+    """A run on a training graph."""
 
     def __init__(
         self, config: SessionConfig, graph: Any, counter: Any, steps: StepGraph

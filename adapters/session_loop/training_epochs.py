@@ -13,20 +13,7 @@ from hookbridge.adapters.session_state.loop_state import LoopState
 
 
 class TrainingEpochs:
-    """Begins and ends the epochs of a training run.
-
-    Args:
-      steps_per_epoch: training steps in an epoch; None means one endless epoch.
-      sources: the entries of `logs`.
-      rates: the learning rates of the session.
-      deliver: calls an event of all callbacks.
-      validate: returns the `val_*` logs at the end of an epoch.
-
-    Attributes:
-      clock: which epoch a step belongs to.
-      logs: the running values of the open epoch.
-      last_logs: what the last `on_epoch_end` reported.
-    """
+    """Begins and ends the epochs of a training run."""
 
     def __init__(
         self,
@@ -38,7 +25,7 @@ class TrainingEpochs:
     ) -> None:
         self.clock = EpochClock(steps_per_epoch)
         self.logs = EpochLogs(sources)
-        self.last_logs: dict[str, Any] = {}
+        self.last_logs: dict[str, Any] = {}  # what the last `on_epoch_end` reported
         self._length = steps_per_epoch
         self._rates = rates
         self._deliver = deliver
@@ -87,11 +74,8 @@ class TrainingEpochs:
     ) -> None:
         """Goes on where the session is, after a restart or a recovery.
 
-        Args:
-          state: the state that was saved there, or None if there is none.
-          step: the global step.
-          session: the raw session.
-          went_back: whether the session is at an earlier step than before.
+        `state` was saved there; `went_back` tells that the session was at a
+        later step before.
         """
         if state is not None:
             self._rates.restore(state.rates)

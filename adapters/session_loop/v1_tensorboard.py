@@ -17,9 +17,6 @@ def effective(guest: Guest) -> Guest:
     object of `tf.compat.v1.keras`. That object would build its ops in the finalized
     graph of the session. So it is replaced by an object of the present class with the
     same options. It profiles the same batch too: the second, if none was named.
-
-    Raises:
-      errors.RefusedError: it is of a subclass, whose methods cannot be moved.
     """
     callback = guest.item
     kind = type(callback)

@@ -45,8 +45,7 @@ class ValidationRun:
     def run(self) -> Mapping[str, float]:
         """Validates once, with all events from `on_test_begin` to `on_test_end`.
 
-        Returns:
-          `{metric: value}` without prefix.
+        The metrics are without prefix.
         """
         assert self._validation is not None
         run = self._run

@@ -20,15 +20,11 @@ from hookbridge.validation import Validation, ValidationReport
 
 
 class _BatchReporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Reports each run of an evaluation session as a batch.
-
-    Attributes:
-      metrics: what is fetched, in the order of `logs`.
-    """
+    """Reports each run of an evaluation session as a batch."""
 
     def __init__(self, report: ValidationReport) -> None:
         self._report = report
-        self.metrics: dict[str, Any] = {}
+        self.metrics: dict[str, Any] = {}  # what is fetched, in the order of `logs`
 
     def begin(self) -> None:
         self._batch = 0
@@ -51,10 +47,6 @@ class EstimatorValidation:
     `Estimator.evaluate` is given its path, so that the result belongs to the very
     step at which the epoch ended, whatever the interval of the loop's own
     checkpoints. The evaluation's hooks (`eval_spec.hooks`) run as always.
-
-    Args:
-      estimator: a `tf.estimator.Estimator`.
-      eval_spec: a `tf.estimator.EvalSpec`: `input_fn`, `steps`, `hooks`, `name`.
     """
 
     def __init__(self, estimator: Any, eval_spec: Any) -> None:
@@ -102,11 +94,7 @@ class EstimatorValidation:
 
 
 def checked(result: Any) -> Mapping[str, float]:
-    """What a user's validation has returned.
-
-    Raises:
-      errors.InvalidArgumentError: it is no dict of numbers with text as keys.
-    """
+    """What a user's validation has returned."""
     good = isinstance(result, Mapping) and all(
         isinstance(key, str) and np.asarray(value).dtype.kind in "fiub"
         for key, value in result.items()
@@ -173,17 +161,7 @@ def _takes_session(function: Any) -> bool:
 
 
 def as_validation(validation: Any) -> Validation | None:
-    """What a user gave as `validation=` as a `Validation`.
-
-    Args:
-      validation: None, a function of the session, or without arguments, that
-        returns `{metric: value}`, a pair `(estimator, eval_spec)`, or an object with
-        the method of `Validation`.
-
-    Raises:
-      errors.InvalidArgumentError: it is none of those, or its `run` takes other
-        arguments.
-    """
+    """What a user gave as `validation=` as a `Validation`."""
     if validation is None:
         return None
     if not inspect.isclass(validation) and isinstance(validation, Validation):

@@ -16,9 +16,6 @@ def as_log_value(value: Any) -> Any:
 
     Scalars become Python floats, as in Keras; arrays, strings and structures stay
     unchanged.
-
-    Args:
-      value: what `Session.run` returned for a log entry.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         if value.ndim == 0 and value.dtype.kind in "fiub":
@@ -30,12 +27,7 @@ def as_log_value(value: Any) -> Any:
 
 
 def as_val_logs(result: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of a validation as `val_*` entries.
-
-    Args:
-      result: `{metric: value}`. A key that has the prefix already does not get it
-        twice. The `global_step` that an Estimator adds is left out.
-    """
+    """The result of a validation as `val_*` entries."""
     return {f"val_{key}": value for key, value in as_test_logs(result).items()}
 
 
@@ -75,12 +67,7 @@ class RunningMean:
         return float(self._total / self._count) if self._count else 0.0
 
     def update_all(self, values: Any, weights: Any) -> float:
-        """Adds several values, with the same result as one after the other.
-
-        Args:
-          values: float array of shape `[N]`.
-          weights: float array of shape `[N]`, or one number for all.
-        """
+        """Adds several values, with the same result as one after the other."""
         values = np.asarray(values, np.float32)
         weights = np.broadcast_to(np.asarray(weights, np.float32), values.shape)
         # `cumsum` adds from left to right; `sum` would add in pairs.

@@ -31,36 +31,24 @@ class Kept(Protocol):
 
 @dataclasses.dataclass(eq=False)
 class Group:
-    """The callbacks of one training run.
-
-    Attributes:
-      run: the run.
-      part: the callbacks.
-      is_ready: whether they go on in the present session.
-      is_over: whether they had `on_train_end`.
-    """
+    """The callbacks of one training run."""
 
     run: Kept
     part: Part
-    is_ready: bool = False
-    is_over: bool = False
+    is_ready: bool = False  # whether they go on in the present session
+    is_over: bool = False  # whether they had `on_train_end`
 
 
 @dataclasses.dataclass
 class _Checkpoint:
-    """A checkpoint of the present step.
+    """A checkpoint of the present step."""
 
-    Attributes:
-      prefix: its path without suffix.
-      session: the raw session that it was saved in, if it was in this process.
-      again: writes it once more, with the session's present values.
-      writes: how many times callbacks had set variables until then.
-    """
-
-    prefix: str
+    prefix: str  # its path without suffix
+    # The raw session that it was saved in, if it was in this process.
     session: Any = None
+    # Writes it once more, with the session's present values.
     again: Callable[[], Any] = lambda: None
-    writes: int = 0
+    writes: int = 0  # how many times callbacks had set variables until then
 
     def follow(self, session: Any) -> None:
         """Writes it once more if callbacks have set variables since."""
@@ -82,12 +70,8 @@ class StateKeeper:
     `ReduceLROnPlateau`), the checkpoint itself is written again too.
 
     All groups of callbacks (calls of `as_hooks`) share one state. A worker writes its
-    own state beside each checkpoint of the chief.
-
-    Args:
-      graph: the graph.
-      checkpoint_dir: the directory of the job's checkpoints, or None if this process
-        cannot know it.
+    own state beside each checkpoint of the chief. `checkpoint_dir` is None if this
+    process cannot know it.
     """
 
     def __init__(self, graph: Any, checkpoint_dir: str | None) -> None:
@@ -237,13 +221,9 @@ class StateKeeper:
 
         A `CheckpointSaverHook` that comes after the callbacks saves in its own `end`:
         that checkpoint gets the state that the callbacks have then. The savers are
-        followed until the session closes.
-
-        Args:
-          group: the group.
-          cut_short: whether another run goes on from the last checkpoint. It must be
-            the same as in an uninterrupted run, so it stays without variables that
-            `on_train_end` set.
+        followed until the session closes. With `cut_short` another run goes on from the
+        last checkpoint. That must be the same as in an uninterrupted run, so it stays
+        without variables that `on_train_end` set.
         """
         group.is_over = True
         must_follow = bool(self._late)

@@ -7,25 +7,19 @@ from typing import Any, NamedTuple
 
 
 class LoopState(NamedTuple):
-    """Where a training run is.
+    """Where a training run is."""
 
-    Attributes:
-      step: the global step that it was taken at.
-      rates: the learning rates that are fed, by the names of their tensors.
-      sums: sum and weight of each mean of the open epoch; None if none is open.
-      metrics: the values of the streaming metrics in the open epoch, by the names of
-        their variables.
-      origin: an epoch and the global step at which it began: epochs are counted from
-        there.
-      steps_per_epoch: the length of an epoch, if there are epochs.
-    """
-
-    step: int
+    step: int  # the global step that it was taken at
+    # The learning rates that are fed, by the names of their tensors.
     rates: Mapping[str, float]
+    # Sum and weight of each mean of the open epoch; None if none is open.
     sums: Mapping[str, tuple[float, float]] | None
+    # The values of the streaming metrics in the open epoch, by the names of their
+    # variables.
     metrics: Mapping[str, Any]
+    # An epoch and the global step at which it began: epochs are counted from there.
     origin: tuple[int, int]
-    steps_per_epoch: int | None = None
+    steps_per_epoch: int | None = None  # the length of an epoch, if there are epochs
 
     def document(self) -> dict[str, Any]:
         """The form that is saved; `parse` reads it."""
@@ -43,12 +37,7 @@ class LoopState(NamedTuple):
 def parse(document: Any, step: int) -> LoopState:
     """The state that `LoopState.document` described.
 
-    Args:
-      document: as it was read; one of an older version or another loop lacks parts.
-      step: the global step of the whole state.
-
-    Raises:
-      TypeError, ValueError: it is damaged.
+    One of an older version or another loop lacks parts.
     """
     parts = _dict(document)
     step = int(parts.get("step", step))
@@ -72,13 +61,7 @@ def parse(document: Any, step: int) -> LoopState:
 def best_of(
     loops: Sequence[LoopState], steps_per_epoch: int | None, keys: Collection[str]
 ) -> LoopState | None:
-    """Which of the saved states a run goes on with; None if there is none.
-
-    Args:
-      loops: one for each group of callbacks, as they were.
-      steps_per_epoch: of the run.
-      keys: the means that the run keeps.
-    """
+    """Which of the saved states a run goes on with; None if there is none."""
 
     def likeness(loop: LoopState) -> tuple[bool, int]:
         shared = len((loop.sums or {}).keys() & set(keys))

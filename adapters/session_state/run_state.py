@@ -20,18 +20,7 @@ _OF_CALLBACKS: weakref.WeakValueDictionary[int, StateKeeper] = (
 
 
 class RunState:
-    """The state of the callbacks of one training run.
-
-    Args:
-      graph: the graph, not finalized; its savers are followed from now on.
-      checkpoint_dir: the directory of the job's checkpoints, or None if this process
-        cannot know it.
-      run: the training run.
-      callbacks: those that are called here; the run may add some until it begins.
-
-    Attributes:
-      step_is_over: called when the callbacks had their events of a step.
-    """
+    """The state of the callbacks of one training run."""
 
     def __init__(
         self,
@@ -45,6 +34,7 @@ class RunState:
         self._part = Part(callbacks, lambda: run.loop_state().document())
         self._group = Group(run, self._part)
         keeper.join(self._group)
+        # Called when the callbacks had their events of a step.
         self.step_is_over = keeper.step_is_over
 
     def begin(self) -> None:
@@ -58,13 +48,8 @@ class RunState:
     ) -> LoopState | None:
         """Gives the callbacks the state of the step that a new session is at.
 
-        Args:
-          session: the raw session.
-          keys: the means that the run keeps.
-          went_back: whether the session is at an earlier step than the one before.
-
-        Returns:
-          Where the run was, or None if there is no state. `ready` has to follow.
+        Returns where the run was, or None if there is no state. `ready` has to
+        follow.
         """
         saved = self._keeper.restore(session, went_back=went_back)
         if saved is None:
@@ -96,11 +81,7 @@ def _keeper_of(graph: Any, checkpoint_dir: str | None) -> StateKeeper:
 
 
 def events_came(callbacks: Sequence[Any]) -> None:
-    """Callbacks had the events of an evaluation: the state of their training has them.
-
-    Args:
-      callbacks: those of the evaluation; some may be of no training.
-    """
+    """Callbacks had the events of an evaluation: the state of their training has them."""
     found = (_OF_CALLBACKS.get(id(callback)) for callback in callbacks)
     for keeper in dict.fromkeys(filter(None, found)):
         keeper.events_came()

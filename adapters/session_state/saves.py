@@ -22,11 +22,8 @@ class Listener(Protocol):
     def saved(self, session: Any, prefix: str, again: Callable[[], Any]) -> None:
         """A checkpoint was written.
 
-        Args:
-          session: the raw session; after a recovery it is another one.
-          prefix: path of the checkpoint without suffix.
-          again: writes the same checkpoint once more, with the session's present
-            values, and tells nobody.
+        `again` writes the same checkpoint once more, with the session's present
+        values, and tells nobody.
         """
 
 
@@ -35,20 +32,13 @@ class Saves:
 
     These are the savers in the collection `SAVERS`. The first of them is used by the
     loop's `CheckpointSaverHook` and by whatever restores the session.
-
-    Args:
-      graph: the graph, not finalized.
-      listener: is told of each save.
-
-    Attributes:
-      is_closed: whether the savers are not followed any more.
     """
 
     def __init__(self, graph: Any, listener: Listener) -> None:
         self._key = tf.compat.v1.GraphKeys.SAVERS
         self._graph = weakref.ref(graph)
         self._listener = listener
-        self.is_closed = False
+        self.is_closed = False  # whether the savers are not followed any more
         self._savers: list[InstanceMethods] = []
         self._is_leaving = False
         self._last_restored: weakref.WeakKeyDictionary[Any, str] = (

@@ -22,15 +22,7 @@ def from_bytes(data: bytes, keys: Iterable[str]) -> dict[str, Any]:
     """Reads arrays of an `.npz` file that `to_bytes` made.
 
     A file from elsewhere may claim false sizes: together, the arrays that are read are
-    never larger than the file.
-
-    Args:
-      data: the file.
-      keys: the arrays to read.
-
-    Raises:
-      KeyError: one is missing.
-      ValueError: `to_bytes` does not make such a file.
+    never larger than the file. `ValueError`: `to_bytes` makes no such file.
     """
     found, left = {}, len(data)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -56,9 +56,6 @@ def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
 
     For a Keras class these are its counters. For a user's class these are all that are
     state (see `is_state`) and that `encode` takes.
-
-    Args:
-      callback: of any flavour.
     """
     found = {}
     for name, value in list(getattr(callback, "__dict__", {}).items()):
@@ -79,11 +76,6 @@ def is_state(callback: Any, name: str, value: Any) -> bool:
     text, a value of another kind, an attribute that does not exist yet) is state only
     if a method other than `__init__` assigns the attribute: paths, commands and other
     configuration are not state.
-
-    Args:
-      callback: of any flavour.
-      name: the attribute's name.
-      value: the present one, or one that was stored.
     """
     if is_stock(callback):
         return name in _STOCK.get(type(callback).__name__, ())
@@ -163,9 +155,6 @@ def put(callback: Any, name: str, value: Any) -> None:
 
     An existing list or dict is refilled, not replaced: other objects may hold it, and
     its type may be a subclass.
-
-    Raises:
-      TypeError: the attribute is no state, or the value is not of its kind.
     """
     if not is_state(callback, name, value):
         raise TypeError("it is configuration or a method, not state")

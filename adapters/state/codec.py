@@ -29,15 +29,8 @@ class NotStorableError(TypeError):
 def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
     """A value as JSON; its arrays go into `arrays`.
 
-    Args:
-      value: None, bool, number, string, numpy value, or lists, tuples and dicts of
-        those.
-      arrays: receives the arrays, under the keys that the JSON has for them.
-      nested: whether it is part of another value. Top-level containers are refilled
-        in place, so their exact type is not stored.
-
-    Raises:
-      NotStorableError: the value, or something in it, is of another kind.
+    Top-level containers (not `nested`) are refilled in place, so their exact type
+    is not stored.
     """
     if value is None or isinstance(value, (bool, str)):
         return value

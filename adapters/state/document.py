@@ -35,17 +35,13 @@ class Entry(NamedTuple):
 
 
 class Document(NamedTuple):
-    """The state of all callbacks of a process.
+    """The state of all callbacks of a process."""
 
-    Attributes:
-      step: the global step that it was taken at. It may differ from the step of the
-        checkpoint: other workers move the global step meanwhile.
-      entries: the callbacks.
-      loops: what the loops keep: a dict for each group of callbacks, or none.
-    """
-
+    # The global step that it was taken at. It may differ from the step of the
+    # checkpoint: other workers move the global step meanwhile.
     step: int
     entries: Sequence[Entry]
+    # What the loops keep: a dict for each group of callbacks, or none.
     loops: Sequence[Any]
 
 
@@ -103,12 +99,7 @@ def _leave_out_largest(entries: Sequence[Any]) -> None:
 def read(prefix: str, name: str) -> Document:
     """Reads the state of a process beside a checkpoint.
 
-    Args:
-      prefix: path of the checkpoint without suffix.
-      name: the part of the files' names that `storage.name_of` returned.
-
-    Raises:
-      Exception: of any kind, if a file is damaged.
+    A damaged file raises any kind of exception.
     """
     document = _json(storage.json_path(prefix, name))
     if document["version"] == VERSION:
@@ -150,11 +141,7 @@ def _entry(entry: Any, decode: Callable[[Any], Any]) -> Entry:
 
 
 def _arrays(document: Any, prefix: str, name: str, parts: Any) -> dict[str, Any]:
-    """The arrays that a document refers to.
-
-    Raises:
-      ValueError: the file of arrays does not belong to the document.
-    """
+    """The arrays that a document refers to."""
     keys = codec.array_keys(parts)
     if not keys:
         return {}

@@ -20,9 +20,7 @@ _ENDED: identity.OfObjects[tuple[str, int]] = identity.OfObjects()
 class Part:
     """Callbacks whose events come together, such as those of one `as_hooks` call.
 
-    Args:
-      callbacks: those that are called in this process; read when the state is.
-      loop: returns what their loop keeps, of types that `codec.encode` takes, or None.
+    `loop` returns what their loop keeps, or None.
     """
 
     def __init__(self, callbacks: Sequence[Any], loop: Callable[[], Any]) -> None:
@@ -74,24 +72,12 @@ class Part:
 
 
 class Saved:
-    """The state that was found beside a checkpoint.
-
-    Args:
-      found: the state.
-      callbacks: all that are called in this process.
-      path: the file.
-
-    Attributes:
-      step: see `Document`.
-      loops: see `Document`.
-      path: the file.
-      at: its directory and the step.
-    """
+    """The state that was found beside a checkpoint."""
 
     def __init__(self, found: Document, callbacks: Sequence[Any], path: str) -> None:
         self.step, self._entries, self.loops = found
         self.path = path
-        self.at = (os.path.dirname(path), found.step)
+        self.at = (os.path.dirname(path), found.step)  # its directory and the step
         self._callbacks = list(callbacks)
         self._matches: Matches = match(
             [identity.of(c) for c in callbacks], [e.identity for e in self._entries]
@@ -107,9 +93,8 @@ class Saved:
     def report(self, *, is_own: bool) -> None:
         """Logs which callbacks go on and which begin anew, and why.
 
-        Args:
-          is_own: whether it is of this process. Another one may call callbacks that
-            this one does not have.
+        Another process may call callbacks that this one does not have (not
+        `is_own`).
         """
         pairs, gone, lost = self._matches
         for reason, places in lost:
@@ -150,10 +135,7 @@ class CallbackState:
     `on_train_begin`. Numbers and texts are JSON. Arrays (such as the best weights of
     `EarlyStopping`) are in an `.npz` file whose name has the digest of its data. So a
     JSON file and its arrays always belong together, whenever the process is killed.
-
-    Args:
-      task: the name of this process in the files' names, such as "worker-1"; empty
-        for the process that writes the checkpoints.
+    `task`, such as "worker-1", is empty for the process that writes the checkpoints.
     """
 
     def __init__(self, task: str = "") -> None:
@@ -168,12 +150,7 @@ class CallbackState:
         return self.parts[-1]
 
     def save(self, prefix: str, step: int) -> None:
-        """Writes the present state beside a checkpoint, which may not exist yet.
-
-        Args:
-          prefix: path of the checkpoint without suffix.
-          step: the global step.
-        """
+        """Writes the present state beside a checkpoint, which may not exist yet."""
         states = [part.state() for part in self.parts]
         entries = [entry for of_part, _ in states for entry in of_part]
         loops = [loop for _, loop in states if loop is not None]
@@ -192,13 +169,8 @@ class CallbackState:
         """Reads the state beside a checkpoint, if there is one, for `Part.restore`.
 
         A file that cannot be used is reported and left alone. Training then goes on
-        from the checkpoint, and callbacks begin anew.
-
-        Args:
-          prefix: path of the checkpoint without suffix.
-          parse: called with each of `Document.loops` and the state's step. It raises
-            an exception if the file is damaged.
-          of_task: the process whose state is read, if not this one's.
+        from the checkpoint, and callbacks begin anew. `parse` is called with each of
+        `Document.loops` and the step; `of_task` is another process whose state is read.
         """
         name = self._name if of_task is None else storage.name_of(of_task)
         path = storage.json_path(prefix, name)
@@ -232,13 +204,7 @@ class CallbackState:
 
 
 def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
-    """Notes that callbacks already have the state that their run has saved.
-
-    Args:
-      callbacks: those of the run.
-      prefix: path of a checkpoint of the run.
-      step: the global step at which it ended.
-    """
+    """Notes that callbacks already have the state that their run has saved."""
     for callback in callbacks:
         _ENDED.put(callback, (os.path.dirname(prefix), step))
 

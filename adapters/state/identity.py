@@ -53,17 +53,13 @@ _SEEN: OfObjects[Mapping[str, Any]] = OfObjects()
 
 
 class Identity(NamedTuple):
-    """What tells a callback apart from others.
+    """What tells a callback apart from others."""
 
-    Attributes:
-      kind: the name of its class.
-      key: its `state_key`, which the user may set; it takes the place of `values`.
-      values: the values that it was constructed with, as JSON. A list holds the digest
-        of something that is neither a number nor a text.
-    """
-
-    kind: str
+    kind: str  # the name of its class
+    # Its `state_key`, which the user may set; it takes the place of `values`.
     key: str | None
+    # The values that it was constructed with, as JSON. A list holds the digest of
+    # something that is neither a number nor a text.
     values: Mapping[str, Any]
 
     def __str__(self) -> str:
@@ -85,11 +81,7 @@ class Identity(NamedTuple):
 
 
 def of(callback: Any) -> Identity:
-    """The identity of a callback, from the first time that it was seen.
-
-    Raises:
-      errors.InvalidArgumentError: its `state_key` is no text.
-    """
+    """The identity of a callback, from the first time that it was seen."""
     key = getattr(callback, "state_key", None)
     if key is not None and not isinstance(key, str):
         raise errors.InvalidArgumentError(

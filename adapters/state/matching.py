@@ -10,16 +10,11 @@ from hookbridge.adapters.state.identity import DECISIVE, Identity
 
 
 class Matches(NamedTuple):
-    """The states of a file that belong to callbacks, by their places in both lists.
+    """The states of a file that belong to callbacks, by their places in both lists."""
 
-    Attributes:
-      pairs: `{callback: state}`.
-      gone: states of callbacks that are not there any more.
-      lost: why callbacks begin anew though these states of their class are left.
-    """
-
-    pairs: dict[int, int]
-    gone: list[int]
+    pairs: dict[int, int]  # `{callback: state}`
+    gone: list[int]  # states of callbacks that are not there any more
+    # Why callbacks begin anew though these states of their class are left.
     lost: list[tuple[str, list[int]]]
 
 

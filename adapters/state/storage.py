@@ -12,8 +12,7 @@ import tensorflow as tf
 def name_of(task: str) -> str:
     """The part of the files' names that tells whose state it is.
 
-    Args:
-      task: the process; empty for the one that writes the checkpoints.
+    It is empty for the process that writes the checkpoints.
     """
     return f"hookbridge.{task}" if task else "hookbridge"
 
@@ -38,11 +37,7 @@ def exists(path: str) -> bool:
 
 
 def read(path: str, most: int) -> bytes:
-    """The contents of a file.
-
-    Raises:
-      ValueError: it has more than `most` bytes, or is no regular file.
-    """
+    """The contents of a file."""
     # To open a FIFO would wait for somebody who writes to it.
     if "://" not in path and not os.path.isfile(path):
         raise ValueError(f"{path} is no regular file")
@@ -100,12 +95,8 @@ def older_groups(prefix: str, name: str) -> list[str]:
 def remove_unused(prefix: str, name: str, keep: str) -> None:
     """Removes states whose checkpoints the saver has removed, and old arrays.
 
-    A file is removed only if its whole name is that of a state of this process.
-
-    Args:
-      prefix: path of the present checkpoint without suffix.
-      name: the part of the files' names that `name_of` returned.
-      keep: path of the arrays of the present state; empty if it has none.
+    A file is removed only if its whole name is that of a state of this process. `keep`
+    is the path of the present arrays, if there are some.
     """
     folder, stem = _stem(prefix)
     present = os.path.basename(prefix)
@@ -131,12 +122,7 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
 
 
 def carry_over(restored: str, saved: str) -> None:
-    """Copies the states of all processes from one checkpoint to another one.
-
-    Args:
-      restored: path of the checkpoint that has the states, without suffix.
-      saved: path of the checkpoint that is about to be written, without suffix.
-    """
+    """Copies the states of all processes from one checkpoint to another one."""
     folder, name = os.path.split(restored)
     names = [each for each in _names(folder) if each.startswith(f"{name}.hookbridge")]
     # Arrays first, so that no JSON file is there without its arrays.
