@@ -54,7 +54,7 @@ def unsupported(options: Any) -> str:
 
 
 def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
-    """Refuses options of `save_weights` and `load_weights` that would have no effect."""
+    """Refuses options of `save_weights` and `load_weights` without effect."""
     names = [name for name, value in others.items() if value is not None]
     if options is not None and (found := unsupported(options)):
         names.append(found)

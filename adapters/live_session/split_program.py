@@ -12,7 +12,7 @@ from hookbridge.adapters.live_session.resources import compiled
 
 
 class SplitProgram:
-    """The half of a program that runs before a step, and the half that runs after it."""
+    """The halves of a program that run before a step and after it."""
 
     def __init__(self, program: SessionProgram) -> None:
         self._program = program

@@ -81,7 +81,7 @@ def _keeper_of(graph: Any, checkpoint_dir: str | None) -> StateKeeper:
 
 
 def events_came(callbacks: Sequence[Any]) -> None:
-    """Callbacks had the events of an evaluation: the state of their training has them."""
+    """The state of a training has the events of its callbacks in an evaluation."""
     found = (_OF_CALLBACKS.get(id(callback)) for callback in callbacks)
     for keeper in dict.fromkeys(filter(None, found)):
         keeper.events_came()
