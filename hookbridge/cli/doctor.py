@@ -33,5 +33,5 @@ def run(values: Values) -> int:
     from hookbridge.run import doctor
 
     found = doctor.diagnose(values.paths, values.target)
-    print(doctor.as_json(found) if values.format == "json" else doctor.as_table(found))
+    print(doctor.as_json(found) if values.format == "json" else doctor.as_text(found))
     return int(found.left > 0)

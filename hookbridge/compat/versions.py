@@ -6,6 +6,7 @@ import functools
 import platform
 import re
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
@@ -24,6 +25,13 @@ _TENSORFLOWS = (
     *("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-intel"),
     *("tensorflow-macos", "tensorflow-rocm", "tf-nightly-cpu", "intel-tensorflow"),
 )
+# (TensorFlow, package, its first version that fails, what fails).
+_TROUBLES = (
+    (
+        *((2, 20), "protobuf", (7, 0)),
+        "`tf.io.write_graph`, and with it `CheckpointSaverHook`, ends in a TypeError",
+    ),
+)
 _PACKAGES = (
     *_TENSORFLOWS,
     "keras",
@@ -31,6 +39,7 @@ _PACKAGES = (
     "tensorflow-estimator",
     "tensorboard",
     "numpy",
+    "protobuf",
 )
 
 
@@ -72,6 +81,27 @@ def installed_versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def known_troubles(versions: Mapping[str, str]) -> list[str]:
+    """What is known to fail in TensorFlow itself with these packages.
+
+    Each text names the packages and the command that mends it. `versions` has the form
+    of `installed_versions`.
+    """
+    name = next((name for name in _TENSORFLOWS if name in versions), None)
+    troubles = []
+    for tensorflow, package, first, what in _TROUBLES:
+        version = versions.get(package)
+        if name is None or version is None or _major_minor(version) < first:
+            continue
+        if _major_minor(versions[name]) == tensorflow:
+            bound = f'"{package}<{first[0]}"'
+            troubles.append(
+                f"{name} {versions[name]} with {package} {version}: {what}; "
+                f"mend it with `pip install {bound}`."
+            )
+    return troubles
 
 
 def keras_flavours() -> tuple[Any, ...]:

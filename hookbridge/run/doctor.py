@@ -8,21 +8,21 @@ from __future__ import annotations
 import ast
 import json
 import os
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from hookbridge import compat
 from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.findings import Finding, Unread
 from hookbridge.migrate.reading.libraries import OldLibraries
 from hookbridge.migrate.reading.programs import Programs, read_programs
 from hookbridge.migrate.scanning import lacks
 from hookbridge.migrate.target import Target
-from hookbridge.text_table import aligned
 
-HEADER = ("place", "name", "hookbridge run", "hookbridge migrate", "a person")
-# The longest text in a cell of the table, in characters; JSON has the full text.
-WIDTH = 60
+TITLES = ("in", "run", "migrate", "you")
+COLUMNS = 100
 
 
 @dataclass(frozen=True)
@@ -138,15 +138,29 @@ def as_json(diagnoses: Diagnoses) -> str:
     return json.dumps({**fields, "left": diagnoses.left}, indent=2)
 
 
-def as_table(diagnoses: Diagnoses) -> str:
-    """The diagnoses as a table with one line for each."""
+def as_text(diagnoses: Diagnoses) -> str:
+    """The diagnoses by what is said of them, each with its places, in 100 columns."""
     lines = [f"{diagnoses.files} files read; target TensorFlow {diagnoses.target}."]
-    if diagnoses.found:
-        lines += aligned([HEADER, *map(_row, diagnoses.found)], left=len(HEADER))
+    troubles = compat.known_troubles(compat.installed_versions())
+    lines += [f"This machine: {trouble}" for trouble in troubles]
+    places: dict[tuple[str, ...], dict[str, list[int]]] = {}
+    for one in diagnoses.found:
+        file = f"{one.file}:cell {one.cell}" if one.cell else one.file
+        by_file = places.setdefault((one.name, one.run, one.migrate, one.person), {})
+        by_file.setdefault(file, []).append(one.line)
+    for (name, *texts), by_file in places.items():
+        lines.append(name)
+        where = "; ".join(
+            f"{file}:{', '.join(str(line) for line in sorted(set(numbers)))}"
+            for file, numbers in by_file.items()
+        )
+        for title, text in zip(TITLES, (where, *texts), strict=True):
+            if text:
+                lines += _paragraph(title, text)
     for unread in diagnoses.unread:
         lines.append(f"{unread.file}  could not be read: {unread.reason}")
     if diagnoses.left:
-        lines.append(f"{diagnoses.left} of them are left to a person.")
+        lines.append(f"{diagnoses.left} of the places are left to a person.")
     elif diagnoses.found:
         lines.append("Nothing is left to a person.")
     else:
@@ -154,13 +168,12 @@ def as_table(diagnoses: Diagnoses) -> str:
     return "\n".join(lines)
 
 
-def _row(one: Diagnosis) -> tuple[str, ...]:
-    cell = f"cell {one.cell}:" if one.cell else ""
-    place = f"{one.file}:{cell}{one.line}"
-    texts = (_short(text) for text in (one.run, one.migrate, one.person))
-    return place, one.name, *texts
-
-
-def _short(text: str) -> str:
-    plain = text.replace("`", "")
-    return plain if len(plain) <= WIDTH else f"{plain[: WIDTH - 3]}..."
+def _paragraph(title: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        COLUMNS,
+        initial_indent=f"    {title:9}",
+        subsequent_indent=" " * 13,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

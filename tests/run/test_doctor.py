@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from launching import PROGRAMS, ROOT
 
+from hookbridge import compat
 from hookbridge.cli import main
 from hookbridge.migrate import contrib_names
 from hookbridge.run import doctor
@@ -60,16 +61,29 @@ def test_each_name_has_its_line_and_who_mends_it(
     assert [bool(one["person"]) for one in found["found"][:3]] == [True, True, False]
 
 
-def test_the_table_ends_with_what_is_left(
+def test_the_text_fits_100_columns_and_cuts_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "old.py").write_text(SOURCE)
+    _, found = diagnosed(tmp_path, capsys)
     assert main(["doctor", str(tmp_path)]) == 1
-    first, header, *rows, last = capsys.readouterr().out.splitlines()
+    text = capsys.readouterr().out
+    first, name, *lines, last = text.splitlines()
     assert first == "1 files read; target TensorFlow 2.21."
-    assert header.split()[:2] == ["place", "name"]
-    assert rows[0].startswith(f"{tmp_path}/old.py:9")
-    assert last == "2 of them are left to a person."
+    assert (name, lines[0].split()[0]) == ("tf.contrib.opt.AdamWOptimizer", "in")
+    assert last == "2 of the places are left to a person."
+    assert max(map(len, lines)) <= 100
+    words = " ".join(text.split())
+    for one in found["found"]:
+        for advice in ("run", "migrate", "person"):
+            assert " ".join(one[advice].split()) in words
+
+
+def test_packages_that_fail_together_are_named_with_the_command() -> None:
+    versions = {"tf-nightly": "2.20.0", "protobuf": "7.34.2"}
+    (trouble,) = compat.known_troubles(versions)
+    assert 'pip install "protobuf<7"' in trouble
+    assert not compat.known_troubles({"tensorflow": "2.20.0", "protobuf": "6.33.6"})
+    assert not compat.known_troubles({"tensorflow": "2.21.0", "protobuf": "7.34.2"})
 
 
 def test_nothing_is_left_where_run_does_all(
