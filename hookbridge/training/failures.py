@@ -39,7 +39,9 @@ class Failures:
         if isinstance(error, tf.errors.OpError):
             row = self._bad_row(mode)
             if row is not None:
-                return f"{prefix}{row} --bad_rows=skip goes on without such rows."
+                header = row.number == 1 and not settings.header_lines
+                way = "If it is a header, --header_lines=1 leaves it out; " * header
+                return f"{prefix}{row} {way}--bad_rows=skip goes on without such rows."
             frames = user_file.told(settings.model_def, error, command)
             lines = frames.splitlines()
             at = next((i for i, x in enumerate(lines) if x.startswith(prefix)), 0)

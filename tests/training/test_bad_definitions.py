@@ -264,6 +264,9 @@ def test_rows_that_cannot_be_read(
         "train: rows.csv, line 5: Field 1 in record 0 is not a valid float: nine"
         in (last_line(done))
     )
+    done = train(fork_server, tmp_path, loop, rows="a,b,label\n" + ROWS)
+    assert done.returncode == 1, done.stderr
+    assert "header, --header_lines=1 leaves it out; --bad_rows" in last_line(done)
     done = train(fork_server, tmp_path, loop, "--bad_rows=skip", rows=broken)
     assert done.returncode == 0, done.stderr
     assert "skipped rows.csv, line 5" in last_line(done)
