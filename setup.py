@@ -90,6 +90,8 @@ EXTRAS = {
         # As in `cluster`.
         "PyYAML",
         "jsonschema",
+        # Keras makes pictures of models with it.
+        "pydot",
         # Code with tf.contrib is rewritten to use it.
         "tf_slim",
         # To execute the notebooks of the examples.

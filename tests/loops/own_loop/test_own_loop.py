@@ -13,6 +13,7 @@ from fork_server import ForkServer
 from own_training import batches, in_fit, in_own_loop, loss_of, train_step_of
 
 import hookbridge as hb
+from hookbridge.cluster import ClusterConfig
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 v1: Any = tf.compat.v1
@@ -286,8 +287,30 @@ def test_a_profile_has_rows_of_guests_and_bridge(keras: Any) -> None:
     assert "Fetching" in str(profile) and "hookbridge" in str(profile), rows
 
 
+def test_guests_go_by_the_roles_they_were_given(
+    keras: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = ClusterConfig({"chief": ("a:1",), "worker": ("b:1",)}, "worker", 0)
+    monkeypatch.setenv("TF_CONFIG", cluster.to_json())
+    log = EventLog()
+    guests = [
+        hb.set_role(kind(log, f"{kind.__name__} of the {role}"), role)
+        for kind in (RecordingHook, RecordingCallback)
+        for role in ("chief", "worker")
+    ]
+    in_own_loop(keras, guests)
+    assert {name.split()[-1] for name in log.guests()} == {"worker"}
+    counts = [log.counts(name) for name in log.guests()]
+    assert [c.get("after_run", c.get("on_train_batch_end")) for c in counts] == [
+        hosts.BATCHES
+    ] * 2
+    explained = hb.explain(guests, host="fit").guests
+    assert [g.role for g in explained] == ["chief", "worker"] * 2
+
+
 def test_an_orbit_controller_trains_with_guests(keras: Any, tmp_path: Path) -> None:
-    orbit = pytest.importorskip("orbit")
+    reason = "`pip install tf-models-official` brings orbit"
+    orbit = pytest.importorskip("orbit", reason=reason, exc_type=ImportError)
     model, hook = hosts.keras_model(keras), Fetching()
     step, data = train_step_of(keras, model), iter(batches().repeat())
     stop = train.StopAtStepHook(num_steps=10)

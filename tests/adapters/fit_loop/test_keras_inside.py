@@ -1,0 +1,119 @@
+"""What Keras does with a model besides training is the same in a `fit` with hooks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hook_fetching import Fetch, X, Y, sequential
+
+from hookbridge.adapters.hook_to_callback import HookToCallback
+
+
+def subclassed(keras: Any) -> Any:
+    """A subclassed model with a config, as a file of a user would have it."""
+
+    @keras.saving.register_keras_serializable("hookbridge_tests")
+    class Block(keras.Model):  # type: ignore[misc, name-defined]
+        def __init__(self, units: int = 5, **options: Any) -> None:
+            super().__init__(**options)
+            self.units = units
+            self.hidden = keras.layers.Dense(units, activation="relu", name="hidden")
+            self.out = keras.layers.Dense(1, name="out")
+
+        def call(self, inputs: Any) -> Any:
+            return self.out(self.hidden(inputs))
+
+        def get_config(self) -> dict[str, Any]:
+            return {"units": self.units, "name": self.name}
+
+    model = Block(name="block")
+    model.compile(keras.optimizers.SGD(0.05), "mse")
+    model(X[:1])
+    return model
+
+
+MODELS = pytest.mark.parametrize("make", [sequential, subclassed])
+
+
+def with_and_without_hooks(
+    keras: Any, make: Callable[[Any], Any], use: Callable[[Any], Any]
+) -> list[Any]:
+    """What `use` makes of a model while it trains: natively, and with a hook."""
+    found: list[Any] = []
+    for hooks in ([], [HookToCallback(Fetch("loss:0"))]):
+        keras.backend.clear_session()
+        model = make(keras)
+        uses = keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs, model=model: found.append(use(model))
+        )
+        model.fit(X, Y, batch_size=8, verbose=0, callbacks=[*hooks, uses])
+    return found
+
+
+@MODELS
+def test_a_picture_of_the_model(keras: Any, make: Callable[[Any], Any]) -> None:
+    pytest.importorskip("pydot")  # Graphviz itself would only draw the text
+
+    def picture(model: Any) -> str:
+        options = {"show_shapes": True, "show_layer_names": True}
+        dot = keras.utils.model_to_dot(model, expand_nested=True, **options)
+        return re.sub(r"\d{9,}", "<id>", dot.to_string())
+
+    native, hooked = with_and_without_hooks(keras, make, picture)
+    assert "hidden" in native or make is subclassed
+    assert hooked == native
+
+
+@MODELS
+def test_a_model_of_the_config(keras: Any, make: Callable[[Any], Any]) -> None:
+    def copied(model: Any) -> Any:
+        config = json.dumps(model.get_config(), sort_keys=True, default=str)
+        copy = type(model).from_config(model.get_config())
+        copy(X[:1])
+        copy.set_weights(model.get_weights())
+        np.testing.assert_allclose(copy(X), model(X), rtol=1e-6)
+        return config
+
+    native, hooked = with_and_without_hooks(keras, make, copied)
+    assert hooked == native
+
+
+def test_an_input_that_a_layer_does_not_take(keras: Any) -> None:
+    class Sequences(keras.layers.Layer):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__(name="sequences")
+            self.input_spec = keras.layers.InputSpec(ndim=3)
+
+        def call(self, inputs: Any) -> Any:
+            return inputs
+
+    said = []
+    for hooks in ([], [HookToCallback(Fetch("loss:0"))]):
+        model = keras.Sequential([Sequences(), keras.layers.Dense(1)], name="m")
+        model.compile("sgd", "mse")
+        with pytest.raises(ValueError, match="expected ndim=3, found ndim=2") as error:
+            model.fit(X, Y, batch_size=8, verbose=0, callbacks=hooks)
+        said.append(re.findall(r"Input .*found ndim.*", str(error.value))[0])
+    assert said[0] == said[1]
+
+
+@MODELS
+def test_a_saved_model_goes_on(
+    keras: Any, make: Callable[[Any], Any], tmp_path: Path
+) -> None:
+    path = str(tmp_path / "{epoch}.keras")
+    model, hook = make(keras), Fetch("loss:0")
+    guests = [HookToCallback(hook), keras.callbacks.ModelCheckpoint(path)]
+    model.fit(X, Y, batch_size=8, verbose=0, epochs=2, callbacks=guests)
+    loaded = keras.models.load_model(tmp_path / "2.keras")
+    np.testing.assert_allclose(loaded(X), model(X), rtol=1e-6)
+    again = Fetch("loss:0")
+    loaded.fit(X, Y, batch_size=8, verbose=0, callbacks=[HookToCallback(again)])
+    assert again.steps == [8, 9, 10, 11]
+    assert again.seen[0][0] < hook.seen[0][0]
