@@ -358,6 +358,7 @@ def test_index_lists_every_page() -> None:
     "page",
     [
         "docs/architecture.md",
+        "docs/foundations.md",
         "docs/graph-fit.md",
         "docs/reliability.md",
         "CONTRIBUTING.md",

@@ -141,7 +141,11 @@ def test_the_listing_runs_as_it_stands(
     file.write_text(LISTING.format(examples=str(ROOT / "examples")))
     rows = DIGITS.read_text().splitlines(keepends=True)
     data.write_text("".join(rows[: 1 + EPOCH * 32]))
-    common = (f"--model_def={file}", f"--model_dir={tmp_path}/model", "--header_lines=1")
+    common = (
+        f"--model_def={file}",
+        f"--model_dir={tmp_path}/model",
+        "--header_lines=1",
+    )
     told = {"NOTES": str(notes), "UPLOADS": str(uploads)}
     train = ("train", *common, *FLAGS[loop], "--epochs=12", "--seed=3")
     files = (f"--train_files={data}", f"--eval_files={data}")
