@@ -56,7 +56,11 @@ class ClusterConfig:
 
     @classmethod
     def of(cls, config: ClusterConfig | None) -> ClusterConfig:
-        """The argument `config=` of a public function; None takes `TF_CONFIG`."""
+        """The cluster for the argument `config=` of a public function.
+
+        Args:
+          config: a `ClusterConfig`; None takes `TF_CONFIG`.
+        """
         if config is None:
             return cls.from_environment()
         if not isinstance(config, cls):

@@ -146,10 +146,10 @@ def test_the_listing_runs_as_it_stands(
         f"--model_dir={tmp_path}/model",
         "--header_lines=1",
     )
-    told = {"NOTES": str(notes), "UPLOADS": str(uploads)}
+    environment = {"NOTES": str(notes), "UPLOADS": str(uploads)}
     train = ("train", *common, *FLAGS[loop], "--epochs=12", "--seed=3")
     files = (f"--train_files={data}", f"--eval_files={data}")
-    done = hookbridge(fork_server, *train, *files, **told)
+    done = hookbridge(fork_server, *train, *files, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     found = [json.loads(line) for line in notes.read_text().splitlines()]
 
@@ -171,7 +171,7 @@ def test_the_listing_runs_as_it_stands(
         assert rates == [0.01] * 12 + [0.001] * (steps - 12)
 
     predict = ("predict", *common, FLAGS[loop][0], f"--predict_files={data}")
-    done = hookbridge(fork_server, *predict, **told)
+    done = hookbridge(fork_server, *predict, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     found = [json.loads(line) for line in notes.read_text().splitlines()]
     assert sum(size for (size,) in values("predictions")) == EPOCH * 32
