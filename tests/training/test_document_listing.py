@@ -146,7 +146,7 @@ def test_the_listing_runs_as_it_stands(
         f"--model_dir={tmp_path}/model",
         "--header_lines=1",
     )
-    environment = {"NOTES": str(notes), "UPLOADS": str(uploads)}
+    environment: Any = {"NOTES": str(notes), "UPLOADS": str(uploads)}
     train = ("train", *common, *FLAGS[loop], "--epochs=12", "--seed=3")
     files = (f"--train_files={data}", f"--eval_files={data}")
     done = hookbridge(fork_server, *train, *files, **environment)
