@@ -204,13 +204,7 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
 
 
 def _as_callback(guest: Guest, max_lag: int | None, is_deferred: bool) -> Any:
-    """The callback that `fit` calls for a guest: the guest itself, or one wrapper.
-
-    Args:
-      guest: a hook or callback that was not converted yet.
-      max_lag: see `as_callbacks`.
-      is_deferred: whether steps may be scheduled on other processes.
-    """
+    """The callback that `fit` calls for a guest: the guest itself, or one wrapper."""
     if not roles.runs_here(guest.role_in_fit):
         return skipped.SkippedCallback(guest, guest.role_in_fit)
     if guest.kind == "hook":

@@ -16,7 +16,6 @@ from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.silence import Silence
-from hookbridge.adapters.multi_worker import host as multi_worker
 from hookbridge.adapters.multi_worker.callback import check_keras
 from hookbridge.adapters.multi_worker.host import MultiWorkerHost
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
@@ -69,11 +68,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self.states: Any = None
 
     def set_model(self, model: Any) -> None:
-        """Called by Keras before it makes its step function.
-
-        Raises:
-          errors.RefusedError: the model cannot be the host of hooks.
-        """
+        """Called by Keras before it makes its step function."""
         super().set_model(model)
         if model is None:
             return
@@ -93,12 +88,9 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
                 see="live session",
             )
         self._run = HookedLoop.join(model, self._host_of(model))
-        self._called = self.hook
-        if isinstance(self._run.host, MultiWorkerHost):
-            self._called = multi_worker.called_here(self.record, model)
+        self._called = self._run.host.hook_of(self.record)
         self._run.hooks += [h for h in (self._called, self.states) if h is not None]
-        if isinstance(self._run.host, ParameterServerHost):
-            self._run.host.add_member(self.max_lag)
+        self._run.host.add_member(self.max_lag)
 
     def _host_of(self, model: Any) -> Callable[[Any], Host]:
         if graph_refusals.is_graph_model(model):

@@ -3,5 +3,5 @@
 Read in this order: `host`, `placement` (how it gets called) and `own_place` (the same
 in a loop of the user's own), `live` (what hooks see),
 `step` (the model's step, able to return step tensors) with `tapped_function`, `taps`,
-`likely`, `spies`, `step_feeds`, `keras_function` and `eager_step`.
+`spies`, `step_feeds`, `keras_function` and `eager_step`.
 """

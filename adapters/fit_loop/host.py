@@ -7,14 +7,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.fit_loop import likely
 from hookbridge.adapters.fit_loop.live import Live
 from hookbridge.adapters.fit_loop.placement import Placement
 from hookbridge.adapters.fit_loop.step import KeptFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS
+from hookbridge.adapters.guests.record import record_of
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN, Mode
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
+from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
@@ -23,15 +24,7 @@ v1 = tf.compat.v1
 
 
 class FitHost(Host):
-    """One `fit`, `evaluate` or `predict` in one process, or a loop of the user's own.
-
-    Args:
-      model: the Keras model.
-      place: makes the place in the native loop, as `Placement`.
-
-    Attributes:
-      place: the place in the native loop.
-    """
+    """One `fit`, `evaluate` or `predict` in one process, or a user's own loop."""
 
     def __init__(self, model: Any, place: Callable[..., Any] = Placement) -> None:
         self._live = Live(model, self._make_session)
@@ -48,7 +41,6 @@ class FitHost(Host):
     def attach(self, loop: Any) -> None:
         super().attach(loop)
         self.place = self._place_of(self.model, loop, self._make_step)
-        self.place.install()
 
     @property
     def native_step(self) -> Any:  # type: ignore[override]
@@ -57,17 +49,18 @@ class FitHost(Host):
     def _make_step(
         self, mode: Mode, make: Callable[..., Any], owner: Any = None
     ) -> Any:
+        """The run's step; None to take no part in the loop."""
         earlier = getattr(self.model if owner is None else owner, mode.function)
         if isinstance(earlier, KeptFunction):
             return earlier.step
-        hooks = self.loop.hooks
-        names = likely.tensor_names(hooks)
-        if mode is not PREDICT and any(map(likely.may_fetch_loss, hooks)):
-            names |= {"loss:0"}
-        return StepFunction(self.model, mode, make, names, owner)
+        own = [hook for hook in self.loop.hooks if not isinstance(hook, FitStates)]
+        guests = [record_of(hook) for hook in own]
+        names = {name for guest in guests for name in guest.fetched_names}
+        if mode is not PREDICT and any(guest.may_fetch_loss for guest in guests):
+            names.add("loss:0")
+        return StepFunction(self.model, mode, make, frozenset(names), owner)
 
     def _make_session(self, live: Live) -> LiveSession:
-        assert live.global_step is not None
         return LiveSession(
             live.graph,
             live.global_step,
@@ -97,12 +90,14 @@ class FitHost(Host):
     def run(self, monitored: Any) -> Any:
         monitored.run(self._live.graph.loop_fetches)
         self._has_outputs = True
+        return self._take_outputs()
+
+    def _take_outputs(self) -> Any:
         outputs, self._outputs = self._outputs, None
         return outputs
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         live, step = self._live, self.place.step
-        assert live.global_step is not None
         into_step = live.into_step(program) if program.feeds else NO_FEEDS
         with live.outside.as_default(), live.eager_mode():
             before = step.steps_made if self._counts else 0
@@ -118,7 +113,7 @@ class FitHost(Host):
                 live.global_step.add(step.steps_made - before)
             elif self.place.mode is TRAIN:
                 live.global_step.add(1)
-        live.note(values)
+        live.last_values.update(values)
         self._outputs = outputs
         return fetched
 
@@ -132,7 +127,7 @@ class FitHost(Host):
         self._is_stopped = mode is not TRAIN
 
     def stopped_by(self, error: BaseException) -> Any:
-        outputs, self._outputs = self._outputs, None
+        outputs = self._take_outputs()
         if outputs is not None:
             return outputs  # `after_run` raised: the step has been made
         return self.place.without_step(error, is_first=not self._has_outputs)

@@ -18,9 +18,6 @@ class SameIterator:
 
     `tf.function` looks it up at each call, which takes as long as a small step. The
     same iterator object always has the same trace.
-
-    Args:
-      function: a `tf.function` whose argument is an iterator.
     """
 
     def __init__(self, function: Any) -> None:

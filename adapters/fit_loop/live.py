@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from absl import logging
 from hookbridge import compat
 from hookbridge.adapters.fit_loop.step_feeds import StepFeeds
 from hookbridge.adapters.guests.kinds import name_of
+from hookbridge.adapters.hooked_loop.host import Stage
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
@@ -28,39 +29,24 @@ _IN_END = (
 )
 
 
-class Live:
-    """What hooks see in a run whose model lives outside a graph.
-
-    Args:
-      model: the Keras model.
-      make_session: makes a session from this object; called again in recovery.
-
-    Attributes:
-      graph: the live graph, from `open` on.
-      global_step: the count of steps, from `open` on.
-      session: the last session made, or None.
-      last_values: `{placeholder: value}` of the last step.
-      outside: the graph of the native loop, which holds the strategy's scope. The
-        native step runs under it, in `eager_mode()`.
-    """
+class Live(Stage):
+    """What hooks see in a run whose model lives outside a graph."""
 
     def __init__(self, model: Any, make_session: Callable[[Live], LiveSession]) -> None:
         self._model = model
         self._make_session = make_session
         self.eager_mode = compat.private("eager_mode")
+        # The graph of the native loop, which holds the strategy's scope. The native
+        # step runs under it, in `eager_mode()`.
         self.outside: Any = None
         self._rate: Any = None
         self.graph: LiveGraph
-        self.global_step: GlobalStep | None = None
-        self.session: Any = None
+        self.global_step: Any = None  # a `GlobalStep`, from `open` on
+        # `{placeholder: value}` of the last step, for runs without a step.
         self.last_values: dict[str, Any] = {}
 
     def open(self, names: StepNames) -> int:
-        """Makes the graph on which hooks begin; returns the global step.
-
-        Args:
-          names: the catalogue of the traced step.
-        """
+        """Makes the graph on which hooks begin; returns the global step."""
         model = self._model
         self.global_step = GlobalStep(model)
         optimizer = getattr(model, "optimizer", None)
@@ -71,10 +57,10 @@ class Live:
             self.global_step.variable,
             self._rate,
         )
-        return self.global_step.value
+        return int(self.global_step.value)
 
     def create_session(self, scaffold: Any, is_first: bool) -> LiveSession:
-        """See `hooked_loop.host.Stage`; the order is TensorFlow's `SessionManager`'s.
+        """See `Stage`; the order is that of TensorFlow's `SessionManager`.
 
         Variables of the model keep their values; those that hooks made in `begin` are
         initialised.
@@ -113,10 +99,6 @@ class Live:
             elif tensor.op.name in self.graph.step_tensors:
                 tensors[self.graph.step_tensors[tensor.op.name].key] = index
         return StepFeeds(rate, tensors)
-
-    def note(self, values: Mapping[str, Any]) -> None:
-        """Keeps `{placeholder: value}` of a step for runs without a step."""
-        self.last_values.update(values)
 
     def before_end(self) -> None:
         self.session.read_last.clear()

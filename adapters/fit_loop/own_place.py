@@ -17,19 +17,7 @@ class EndOfLoop(Exception):
 
 
 class OwnStep:
-    """A step of the user's own, as a model has its step and the function of it.
-
-    Args:
-      step: a `tf.function`, or a plain function, which runs eagerly.
-      named: names the tensors that the step returns.
-      making: a context around a call of a plain function: what it does with the model
-        is the step.
-
-    Attributes:
-      named: names the tensors that the step returns.
-      train_step: what the function calls.
-      train_function: as on a model.
-    """
+    """A step of the user's own, as a model has its step and the function of it."""
 
     train_function: Any = None
 
@@ -54,13 +42,7 @@ class OwnStep:
 
 
 class OwnPlace:
-    """The place of a run whose steps `OwnLoop` makes; as `Placement`.
-
-    Args:
-      model: the model that the loop trains.
-      loop: the run.
-      make_step: makes the run's step.
-    """
+    """The place of a run whose steps `OwnLoop` makes; as `Placement`."""
 
     mode = TRAIN
 
@@ -71,11 +53,7 @@ class OwnPlace:
         self._own: OwnStep | None = None
 
     def call(self, step: Any, named: Named, args: tuple[Any, ...]) -> Any:
-        """Makes a step with the events of hooks around it.
-
-        Raises:
-          errors.RefusedError: the loop has made another step before.
-        """
+        """Makes a step with the events of hooks around it."""
         if self._own is None:
             self._own = OwnStep(step, named, self._loop.making_step)
             self.step = self._make_step(TRAIN, self._own.make, self._own)
@@ -88,9 +66,6 @@ class OwnPlace:
             )
         self._own.named = named
         return self._loop.call(*args)
-
-    def install(self) -> None:
-        """Nothing: `OwnLoop` calls `call`."""
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
         """Ends the loop before its step."""

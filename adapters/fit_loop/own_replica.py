@@ -35,11 +35,6 @@ def passing_by(model: Any, split: Any, join: Any) -> Iterator[None]:
 
     That sum would be one more collective operation, which a process without the hook
     does not take part in.
-
-    Args:
-      model: a Keras model.
-      split: takes a step's result apart, as `taps.split`.
-      join: puts it together again.
     """
     if not is_spread(model):
         yield

@@ -14,18 +14,7 @@ MakeStep = Callable[[Mode, Callable[..., Any]], Any]
 
 
 class Placement:
-    """Gives Keras the function that its loop calls, for as long as a run goes on.
-
-    Args:
-      model: the Keras model whose loop is the host.
-      loop: the run; Keras calls its `call`.
-      make_step: makes the run's step when the native loop begins.
-
-    Attributes:
-      mode: the kind of loop; None before it has begun.
-      step: what `make_step` has returned. Its `kept` function stays with the model
-        after the run; its `own` (by default `kept`) serves loops inside this one.
-    """
+    """Gives Keras the function that its loop calls, for as long as a run goes on."""
 
     def __init__(self, model: Any, loop: HookedLoop, make_step: MakeStep) -> None:
         self.mode: Mode | None = None
@@ -38,9 +27,6 @@ class Placement:
         self._methods = patching.InstanceMethods(
             model, {mode.make: self._maker(mode) for mode in MODES}
         )
-
-    def install(self) -> None:
-        """From now on Keras asks this object for its functions."""
         self._methods.install()
 
     def _maker(self, mode: Mode) -> Callable[..., Any]:
@@ -82,12 +68,7 @@ class Placement:
             setattr(self._model, mode.function, self._loop.call)
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
-        """What Keras gets where a hook's error has ended the loop before its step.
-
-        Args:
-          error: the hook's error; Keras would end the epoch only.
-          is_first: whether no step was made before.
-        """
+        """What Keras gets where a hook's error has ended the loop before its step."""
         if is_first and self.mode is not PREDICT:
             # Without logs, Keras 2 blames the input pipeline.
             return self._model.get_metrics_result()

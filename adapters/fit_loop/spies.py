@@ -27,15 +27,7 @@ SCHEDULED_RATE = "learning_rate"
 
 
 class Spies:
-    """Notes tensors of one model's step, by their keys.
-
-    Args:
-      model: the Keras model.
-      keys: the keys of the step tensors that the step has to return.
-
-    Attributes:
-      feeds: `{key: fed tensor}`; each takes the place of the step tensor of that key.
-    """
+    """Notes tensors of one model's step, by their keys."""
 
     def __init__(self, model: Any, keys: Collection[str]) -> None:
         self._model = model
@@ -70,11 +62,7 @@ class Spies:
 
     @contextlib.contextmanager
     def installed(self, is_eager: bool) -> Iterator[None]:
-        """Sets the spies on the model and its optimizer.
-
-        Args:
-          is_eager: whether the step runs eagerly, so that layers are spied on too.
-        """
+        """Sets the spies on the model and its optimizer."""
         model = self._model
         with contextlib.ExitStack() as stack:
             compute_loss = getattr(model, "compute_loss", None)

@@ -34,12 +34,7 @@ _BY_KEY = ("loss:", GRADIENTS)
 
 
 class KeptFunction:
-    """Keras's own function, as a model keeps it between two runs.
-
-    Args:
-      function: Keras's function.
-      step: the maker of the function, with its other variants.
-    """
+    """Keras's own function, as a model keeps it between two runs."""
 
     def __init__(self, function: Any, step: StepFunction) -> None:
         self._function = function
@@ -54,19 +49,6 @@ class StepFunction:
 
     They outlive a run: the model keeps them with its own function until `compile`, so
     that the next loop with equal fetches traces nothing.
-
-    Args:
-      model: the Keras model.
-      mode: which of its loops.
-      make: Keras's own bound `make_<mode>_function`.
-      likely: names of the step tensors that hooks are likely to fetch. The first trace
-        returns those that exist; it serves all variants that need no others.
-      owner: the object that has the step and its function: by default the model.
-
-    Attributes:
-      names: the catalogue of the step, which the first trace fills.
-      kept: Keras's own function, for the model to keep between two runs.
-      functions: cached functions of session programs that run without a step.
     """
 
     def __init__(
@@ -168,22 +150,7 @@ class StepFunction:
         tapped: Mapping[str, str],
         into_step: StepFeeds = NO_FEEDS,
     ) -> tuple[Any, list[Any], dict[str, Any]]:
-        """Runs one step with the fetches of `program`.
-
-        Args:
-          args: what Keras passes to its function.
-          program: fetches of hooks.
-          feeds: eager tensors for `program.feeds`.
-          tapped: `{placeholder: key}` of step tensors to return as well.
-          into_step: which feeds go into the step.
-
-        Returns:
-          What Keras expects, the fetched tensors, and `{placeholder: value}` of the
-          tapped tensors.
-
-        Raises:
-          errors.LiveSessionError: a hook feeds a step tensor that cannot be fed.
-        """
+        """Runs one step with the fetches of `program`."""
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._bare(*args), [], {}
         rate = into_step.rate and into_step.rate[0]

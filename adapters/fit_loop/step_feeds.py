@@ -10,14 +10,7 @@ import tensorflow as tf
 
 
 class StepFeeds(NamedTuple):
-    """Which of a run's feeds go into the step itself.
-
-    Attributes:
-      rate: `(learning-rate variable, index of the feed)`, or None: the variable has
-        that value for this step.
-      tensors: `{key of a step tensor: index of the feed}`: the step uses the fed
-        value in the tensor's place.
-    """
+    """Which of a run's feeds go into the step itself."""
 
     rate: tuple[Any, int] | None = None
     tensors: Mapping[str, int] = {}

@@ -35,16 +35,7 @@ def tapped_function(
     tap: StepTap,
     is_filed: bool = False,
 ) -> Any:
-    """A new Keras function whose step is `tap`.
-
-    Args:
-      owner: the object that has the step and its function: the Keras model.
-      mode: which of its loops.
-      make: Keras's own bound `make_<mode>_function`.
-      tap: what Keras calls as the step.
-      is_filed: whether the function stays on the model, where Keras files it for
-        its loop and TensorBoard.
-    """
+    """A new Keras function whose step is `tap`."""
     filed = {
         name: getattr(owner, name)
         for name in (mode.function, f"{mode.name}_tf_function")
@@ -59,18 +50,7 @@ def tapped_function(
 
 
 class TappedFunction:
-    """A Keras function whose step returns tensors of the step as well.
-
-    Args:
-      model: the Keras model.
-      function: Keras's function.
-      tap: what Keras calls as the step.
-
-    Attributes:
-      function: Keras's function.
-      tap: what Keras calls as the step.
-      inner: the `tf.function` in it; None where the step runs eagerly.
-    """
+    """A Keras function whose step returns tensors of the step as well."""
 
     def __init__(self, model: Any, function: Any, tap: StepTap) -> None:
         self._model = model
@@ -82,16 +62,7 @@ class TappedFunction:
     def variant(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Variant:
-        """A function that calls the step with the fetches of a program.
-
-        Args:
-          program: fetches of hooks.
-          tapped: `{placeholder: key}` of step tensors to return as well.
-          fed: which feeds go into the step.
-
-        Raises:
-          errors.LiveSessionError: a hook feeds a step tensor that cannot be fed.
-        """
+        """A function that calls the step with the fetches of a program."""
         model = self._model
         steps = getattr(model, "steps_per_execution", 1) if self._is_optional else 1
         if self.inner is None or steps > 1:

@@ -28,21 +28,7 @@ _OUTPUTS = "hookbridge_outputs"
 
 
 class StepTap:
-    """The replacement of one model's step method.
-
-    Args:
-      model: the Keras model.
-      mode: which of its steps.
-      step: the user's bound step method.
-      keys: the keys of the step tensors to take out.
-      names: a catalogue to fill while the step is traced.
-      hints: names of further tensors to take out if the step has them.
-
-    Attributes:
-      owner: the object whose step method this replaces: by default the model.
-      counter: a variable that counts the steps made, or None.
-      hinted: the keys of the hinted tensors that the traced step has.
-    """
+    """The replacement of one model's step method."""
 
     def __init__(
         self,
@@ -66,11 +52,7 @@ class StepTap:
         self.counter: Any = None
 
     def feed(self, feeds: Mapping[str, Any]) -> None:
-        """Replaces step tensors by fed tensors in the next trace.
-
-        Args:
-          feeds: `{key: tensor}`.
-        """
+        """Replaces step tensors by fed tensors in the next trace."""
         self._spies.feeds = feeds
 
     @contextlib.contextmanager
@@ -203,14 +185,7 @@ def values_of(
     taken: Mapping[str, Any],
     names: Sequence[str],
 ) -> dict[str, Any]:
-    """`{placeholder: value}` of the tapped tensors of one step.
-
-    Args:
-      tapped: `{placeholder: key}`.
-      outputs: what Keras gets from the step.
-      taken: `{key: value}` of the tapped tensors that the step returned.
-      names: the model's names of its outputs.
-    """
+    """`{placeholder: value}` of the tapped tensors of one step."""
     found = dict(taken)
     if any(key not in found for key in tapped.values()):
         for name, value in named_outputs(outputs, names).items():
@@ -228,12 +203,7 @@ def values_of(
 
 
 def named_outputs(outputs: Any, names: Sequence[str]) -> dict[str, Any]:
-    """What a step returns, as `{name: tensor}`.
-
-    Args:
-      outputs: a tensor or a structure of tensors.
-      names: the model's names of its outputs; not used if the step returns a dict.
-    """
+    """What a step returns, as `{name: tensor}`."""
     if isinstance(outputs, Mapping):
         return {str(k): v for k, v in outputs.items() if tf.is_tensor(v) and k}
     leaves = [leaf for leaf in tf.nest.flatten(outputs) if tf.is_tensor(leaf)]

@@ -16,11 +16,6 @@ class LoopFunction:
 
     In its first call Keras's function lets its session make a callable, and keeps it.
     Here another session makes the callable.
-
-    Args:
-      model: the model.
-      mode: `train`, `test` or `predict`.
-      session_of: gives the session that makes the function's callable.
     """
 
     def __init__(self, model: Any, mode: str, session_of: SessionOf) -> None:

@@ -22,11 +22,7 @@ v1 = tf.compat.v1
 
 
 class GraphHost(Host):
-    """One `fit`, `evaluate` or `predict` in a v1 graph.
-
-    Args:
-      model: the Keras model.
-    """
+    """One `fit`, `evaluate` or `predict` in a v1 graph."""
 
     def __init__(self, model: Any) -> None:
         self._graph = GraphStage(model)

@@ -22,11 +22,6 @@ class GraphNames:
     They are tried in this order: the names of the graph; `loss:0`, the metrics,
     `learning_rate:0`, `global_step:0` and, in training, the gradients; the names of the
     graph without what Keras made up.
-
-    Args:
-      model: the model.
-      graph: its graph.
-      aliases: `{name without ":0": tensor}`.
     """
 
     def __init__(self, model: Any, graph: Any, aliases: Mapping[str, Any]) -> None:
@@ -44,12 +39,7 @@ class GraphNames:
     def find(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
-        """As `tf.Graph.as_graph_element`.
-
-        Raises:
-          errors.UnknownTensorError: (a `KeyError`, as TF raises) there is no such
-            name; the nearest ones are listed.
-        """
+        """As `tf.Graph.as_graph_element`."""
         try:
             found = self._lookup(obj, allow_tensor, allow_operation)
         except KeyError as e:

@@ -18,11 +18,7 @@ def is_graph_model(model: Any) -> bool:
 
 
 def check_model(model: Any, hook: Any) -> None:
-    """Refuses a model whose steps are not runs of one session.
-
-    Raises:
-      errors.RefusedError: for such a model.
-    """
+    """Refuses a model whose steps are not runs of one session."""
     is_copy = type(model).__name__ == "DistributedCallbackModel"
     if is_copy or model._distribution_strategy:
         raise errors.RefusedError(

@@ -16,11 +16,6 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
     Keras lets it make callables, so that each step goes to the run with hooks. A hook's
     `run` is an ordinary run of the session. Only the step is not: `MonitoredSession`
     asks for it by `StepCall.fetches`.
-
-    Attributes:
-      native: Keras's session.
-      make_step: makes, from a `CallableOptions`, what Keras calls in each step.
-      step: the current `StepCall`.
     """
 
     def __init__(self, session: Any) -> None:

@@ -13,23 +13,16 @@ from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
 from hookbridge.adapters.graph_fit.names import GraphNames
 from hookbridge.adapters.graph_fit.session import KerasSession
+from hookbridge.adapters.hooked_loop.host import Stage
 
 v1 = tf.compat.v1
 
 
-class GraphStage:
-    """Keras's session, with what hooks need on its graph while a run goes on.
-
-    Args:
-      model: the Keras model.
-
-    Attributes:
-      session: Keras's session, as hooks get it; None before the first step.
-    """
+class GraphStage(Stage):
+    """Keras's session, with what hooks need on its graph while a run goes on."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self.session: Any = None
         self._is_begun = False
         self._collections: GraphCollections | None = None
         self._variables: HookVariables
@@ -43,12 +36,7 @@ class GraphStage:
         return mine
 
     def open(self, mode: str, fetches: Mapping[str, Any]) -> int:
-        """Prepares the graph for `begin`; returns the global step.
-
-        Args:
-          mode: `train`, `test` or `predict`.
-          fetches: what a session loop would fetch in each step.
-        """
+        """Prepares the graph for `begin`; returns the global step."""
         session, graph, model = self.session, self.session.graph, self._model
         with graph.as_default():
             self._collections = GraphCollections(graph)
@@ -69,7 +57,7 @@ class GraphStage:
         return int(session.run(counter))
 
     def create_session(self, scaffold: Any, is_first: bool) -> KerasSession:
-        """See `hooked_loop.host.Stage`.
+        """See `Stage`.
 
         Variables of the model keep their values; those that hooks made in `begin` get
         their initial values.
@@ -104,15 +92,6 @@ class GraphStage:
                 self._is_begun = True
                 if not was_final:  # Keras adds to it between steps
                     graph._unsafe_unfinalize()
-
-    def before_end(self) -> None:
-        """See `Stage`."""
-
-    def after_end(self, hook: Any) -> None:
-        """See `Stage`."""
-
-    def remember(self) -> None:
-        """See `Stage`: the graph keeps the step."""
 
     def step_aside(self) -> None:
         """Takes from the graph what hooks look for, until `come_back`."""

@@ -16,12 +16,6 @@ class StepCall:
     """What Keras calls in each step.
 
     There is one callable of the session per set of fetches, feeds and options of hooks.
-
-    Args:
-      session: Keras's session.
-      options: the `CallableOptions` by which Keras would make its callable.
-      fetches: what hooks get as `original_args.fetches`.
-      rate: the learning rate: a variable, a schedule or None.
     """
 
     def __init__(self, session: Any, options: Any, fetches: Any, rate: Any) -> None:
@@ -50,17 +44,7 @@ class StepCall:
     def run(
         self, fetches: Mapping[Any, Any], feed_dict: Any, options: Any, metadata: Any
     ) -> dict[Any, Any]:
-        """Runs the step for `MonitoredSession`.
-
-        Args:
-          fetches: `{"caller": ..., hook: its fetches}`.
-          feed_dict: the loop's feeds and the hooks'.
-          options: the merged `RunOptions` of loop and hooks.
-          metadata: the `RunMetadata` to fill.
-
-        Returns:
-          `{"caller": what Keras expects, hook: its results}`.
-        """
+        """Runs the step for `MonitoredSession`."""
         wanted = {k: f for k, f in fetches.items() if type(k) is not str}
         fed = self._feeds(feed_dict or {})
         asked = options.SerializeToString() if options is not None else b""
@@ -102,11 +86,7 @@ class StepCall:
         return feeds
 
     def _same(self, tensor: Any) -> list[Any]:
-        """The tensors to feed for `tensor`: for the learning rate, all reads of it.
-
-        Raises:
-          errors.LiveSessionError: it is the learning rate of a schedule.
-        """
+        """The tensors to feed for `tensor`: for the learning rate, all reads of it."""
         rate = self._rate
         name = getattr(getattr(rate, "_graph_element", None), "name", None)
         if tensor.name == name:

@@ -20,11 +20,7 @@ _REFUSED = {
 
 
 class ForeignCallback(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
-    """A proxy of the callback, with the methods that only Keras 2 calls.
-
-    Args:
-      record: the callback.
-    """
+    """A proxy of the callback, with the methods that only Keras 2 calls."""
 
     acts_as = "callback"
 
@@ -39,11 +35,7 @@ class ForeignCallback(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg
         return self._self_record
 
     def set_model(self, model: Any) -> None:
-        """Called by Keras before training.
-
-        Raises:
-          errors.RefusedError: the callback needs a Keras 3 model; this is another.
-        """
+        """Called by Keras before training."""
         reason = _REFUSED.get(self.record.stock)
         if reason is not None and hasattr(model, "_train_counter"):
             raise errors.RefusedError(

@@ -16,9 +16,6 @@ class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Makes a hook in `begin`, on the graph of the run, and passes on all events.
 
     Its attributes are those of the hook that it made last.
-
-    Args:
-      make: a function without arguments that returns a new hook.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -27,11 +24,7 @@ class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._is_new = False
 
     def make(self) -> Any:
-        """The hook for the run that begins, made on the default graph.
-
-        Raises:
-          errors.NotAGuestError: the function has returned something else.
-        """
+        """The hook for the run that begins, made on the default graph."""
         made = self._make()
         if not kinds.is_hook(made):
             raise errors.NotAGuestError(

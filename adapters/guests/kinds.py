@@ -96,14 +96,7 @@ def stock_name(callback: Any) -> str:
 
 
 def flatten(items: Any) -> list[Any]:
-    """One guest, a (nested) list of guests or a `CallbackList` as a flat list.
-
-    Args:
-      items: the guests; None means no guest, but is refused within a list.
-
-    Raises:
-      errors.NotAGuestError: something in `items` is neither hook nor callback.
-    """
+    """One guest, a (nested) list of guests or a `CallbackList` as a flat list."""
     return [] if items is None else _flatten(items, "", ())
 
 
@@ -147,11 +140,7 @@ def _complaint(item: Any) -> str:
 
 
 def hooks_only(hooks: Any) -> list[Any]:
-    """Hooks for a session as a list; None counts as no hook.
-
-    Raises:
-      errors.NotAGuestError: something is no hook.
-    """
+    """Hooks for a session as a list; None counts as no hook."""
     found = [] if hooks is None else hooks
     if not isinstance(found, Iterable):
         raise errors.NotAGuestError(

@@ -27,14 +27,7 @@ _OF_CHECKPOINT = "save_counter"
 
 
 class _Held(NamedTuple):
-    """An eager variable that looks like a trained variable of the graph.
-
-    Attributes:
-      callback: the guest that holds it.
-      place: its place in the guest, such as `".checkpoint.model"`.
-      variable: the variable.
-      before: a checksum of its value.
-    """
+    """An eager variable that looks like a trained variable of the graph."""
 
     callback: Any
     place: str
@@ -43,13 +36,7 @@ class _Held(NamedTuple):
 
 
 class OutsideVariables:
-    """Eager variables in callbacks, as training begins, that look like trained ones.
-
-    Args:
-      callbacks: the guests.
-      variables: the trained variables of the graph.
-      follows: tells whether an eager variable follows the session.
-    """
+    """Eager variables in callbacks, as training begins, that look like trained ones."""
 
     def __init__(
         self,

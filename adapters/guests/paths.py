@@ -13,15 +13,7 @@ SAVE_MODELS = ("ModelCheckpoint", "SidecarEvaluatorModelExport")
 
 
 def written_paths(callback: Any, name: str) -> list[tuple[str, bool]]:
-    """The paths that a stock callback will write: `(path, is a directory)`.
-
-    Args:
-      callback: of any flavour.
-      name: the Keras class that it is or derives from, see `kinds.stock_name`.
-
-    Raises:
-      errors.UnwritableError: a directory that the callback does not make is missing.
-    """
+    """The paths that a stock callback will write: `(path, is a directory)`."""
     if name in SAVE_MODELS:
         return [(str(callback.filepath), False)]
     if name == "TensorBoard":
@@ -41,11 +33,7 @@ def written_paths(callback: Any, name: str) -> list[tuple[str, bool]]:
 
 
 def check_writable(callback: Any, path: str, *, is_folder: bool) -> None:
-    """Refuses a path that cannot be written; leaves nothing behind.
-
-    Raises:
-      errors.UnwritableError: names the first directory that cannot be written.
-    """
+    """Refuses a path that cannot be written; leaves nothing behind."""
     folder = path if is_folder else os.path.dirname(path)
     if not is_folder and os.path.isdir(path) and kinds.name_of(callback) == "CSVLogger":
         raise errors.UnwritableError(

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, ClassVar, Literal
 
 from hookbridge import compat, errors
-from hookbridge.adapters.guests import kinds, paths, roles
+from hookbridge.adapters.guests import fetched, kinds, paths, roles
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
 
 Kind = Literal["hook", "callback"]
@@ -20,18 +20,7 @@ LOSS_ONLY = "TerminateOnNaN"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Guest:
-    """One hook or callback.
-
-    Attributes:
-      item: the user's object.
-      kind: what it is.
-      name: its class, for messages and reports.
-      flavour: which Keras a callback was written for; None for a hook, and for a
-        callback of every Keras.
-      stock: the Keras callback class that it is or derives from, or "".
-      called: the object whose methods a session calls for a callback. It is `item`,
-        unless that is a `TensorBoard` of `tf.compat.v1.keras`.
-    """
+    """One hook or callback."""
 
     item: Any
     kind: Kind
@@ -87,20 +76,21 @@ class Guest:
 
     @property
     def writes(self) -> list[tuple[str, bool]]:
-        """The paths that a stock callback will write: `(path, is a directory)`.
-
-        Raises:
-          errors.UnwritableError: a directory that the callback does not make is
-            missing.
-        """
+        """The paths that a stock callback will write: `(path, is a directory)`."""
         return paths.written_paths(self.item, self.stock)
 
-    def check_kind(self) -> None:
-        """Refuses a guest that is a hook and a callback at once.
+    @property
+    def fetched_names(self) -> frozenset[str]:
+        """The names of tensors that a hook may fetch from a step."""
+        return fetched.tensor_names(self.item)
 
-        Raises:
-          errors.RefusedError: it is both; each host would call only one half of it.
-        """
+    @property
+    def may_fetch_loss(self) -> bool:
+        """Whether a hook may fetch the loss of the batch, by whatever name."""
+        return fetched.may_fetch_loss(self.item)
+
+    def check_kind(self) -> None:
+        """Refuses a guest that is a hook and a callback at once."""
         if kinds.has_hook_methods(self.item) and kinds.is_callback(self.item):
             raise errors.RefusedError(
                 f"`{self.name}` is a `SessionRunHook` and a Keras `Callback` at once; "
@@ -112,12 +102,7 @@ class Guest:
 
 
 class Wrapper:
-    """Base class of the objects that take the place of a guest in a host.
-
-    Attributes:
-      acts_as: what the host sees.
-      record: the guest.
-    """
+    """Base class of the objects that take the place of a guest in a host."""
 
     acts_as: ClassVar[Kind]
     record: Guest
@@ -146,20 +131,12 @@ def record_of(item: Any) -> Guest:
 
 
 def records(items: Any) -> list[Guest]:
-    """The record of each guest in a (nested) list.
-
-    Raises:
-      errors.NotAGuestError: something in `items` is neither hook nor callback.
-    """
+    """The record of each guest in a (nested) list."""
     return [record_of(item) for item in kinds.flatten(items)]
 
 
 def expected(kind: Kind, item: Any) -> Guest:
-    """The record of an item that has to be of a kind.
-
-    Raises:
-      errors.NotAGuestError: it is not.
-    """
+    """The record of an item that has to be of a kind."""
     is_kind = kinds.is_hook if kind == "hook" else kinds.is_callback
     if not isinstance(item, (Guest, Wrapper)) and not is_kind(item):
         raise errors.NotAGuestError(

@@ -45,10 +45,6 @@ def default_role(guest: Any, *, is_hook: bool) -> Role:
     `_chief_worker_only`, and callbacks that monitor a `val_*` value, which only the
     chief has. All others are split as in ElasticDL's design: batch and epoch events on
     every worker, `on_test_*` and `on_train_end` on the chief.
-
-    Args:
-      guest: a hook, or a callback of any flavour.
-      is_hook: which of the two.
     """
     if is_hook:
         return "all"
@@ -99,11 +95,7 @@ def given_role(guest: Any) -> Role | None:
 
 
 def check_role(role: Any) -> Role:
-    """Returns `role` if it is a role.
-
-    Raises:
-      errors.InvalidArgumentError: it is not one.
-    """
+    """Returns `role` if it is a role."""
     for known in ROLES:
         if role == known:
             return known
@@ -113,11 +105,7 @@ def check_role(role: Any) -> Role:
 
 
 def runs_here(role: Role) -> bool:
-    """Whether this process calls a guest of this role.
-
-    Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is malformed.
-    """
+    """Whether this process calls a guest of this role."""
     task = task_of()
     if task == "local" or role in ("all", "split"):
         return True

@@ -11,15 +11,7 @@ from hookbridge.adapters.guests.record import Guest, Wrapper
 
 
 class _Skipped(Wrapper):
-    """Does not call its guest, and says so once.
-
-    Args:
-      record: the guest.
-      role: where it runs, see `hookbridge.set_role`.
-
-    Attributes:
-      role: the same.
-    """
+    """Does not call its guest, and says so once."""
 
     def __init__(self, record: Guest, role: roles.Role) -> None:
         self.record = record

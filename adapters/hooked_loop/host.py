@@ -5,38 +5,35 @@ from __future__ import annotations
 import abc
 import contextlib
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
 
 
-class Stage(Protocol):
-    """What hooks see: a graph and a session.
+class Stage(abc.ABC):
+    """What hooks see: a graph and a session."""
 
-    Attributes:
-      session: the session; None before there is one.
-    """
+    session: Any = None
 
-    session: Any
-
+    @abc.abstractmethod
     def create_session(self, scaffold: Any, is_first: bool) -> Any:
-        """Makes and prepares the session; called again in each recovery.
+        """Makes and prepares the session, with a hook's scaffold or None.
 
-        Args:
-          scaffold: the scaffold of a hook, or None.
-          is_first: whether no session was made before.
+        It is called again in each recovery; then `is_first` is False.
         """
 
+    @abc.abstractmethod
     def hooks_run(self) -> contextlib.AbstractContextManager[Any]:
         """A context in which methods of hooks are called."""
 
-    def before_end(self) -> None:
+    def before_end(self) -> None:  # noqa: B027
         """Called before the `end` of a hook."""
 
-    def after_end(self, hook: Any) -> None:
+    def after_end(self, hook: Any) -> None:  # noqa: B027
         """Called after the `end` of a hook that did not fail."""
 
-    def remember(self) -> None:
+    def remember(self) -> None:  # noqa: B027
         """Keeps what the model's next run needs, after a clean finish."""
 
 
@@ -45,33 +42,29 @@ class Host(abc.ABC):
 
     A `HookedLoop` calls these methods; the native loop calls `loop.call` in the place
     of each step. A host is made for one run and not used again.
-
-    Args:
-      model: the Keras model whose loop it is.
-      stage: what hooks see.
-
-    Attributes:
-      model: the Keras model whose loop it is.
-      stage: what hooks see.
-      loop: the hooked loop, from `attach` on.
-      mode: `"train"`, `"test"` or `"predict"`; None before the native loop begins.
-      data_ended: whether the step met the end of the data, so that its error is the
-        native loop's.
-      native_step: an object whose `run` is the native step, for profiles; or None.
     """
 
-    native_step: Any = None
+    native_step: Any = None  # its `run` is the native step, for profiles
 
     def __init__(self, model: Any, stage: Stage) -> None:
         self.model = model
         self.stage = stage
-        self.loop: Any = None
+        self.loop: Any = None  # from `attach` on
+        # "train", "test" or "predict"; None before the native loop begins.
         self.mode: str | None = None
+        # Whether the step met the end of the data: its error is the native loop's.
         self.data_ended = False
 
     def attach(self, loop: Any) -> None:
         """Takes the loop; the model may be prepared for it now."""
         self.loop = loop
+
+    def hook_of(self, guest: Guest) -> Any:
+        """The hook that this process calls for a guest."""
+        return guest.item
+
+    def add_member(self, max_lag: int | None) -> None:  # noqa: B027
+        """A callback takes part; it wants its events at most `max_lag` steps late."""
 
     def begin(self, mode: str) -> None:  # noqa: B027 - most hosts see the mode
         """Called in `on_<mode>_begin` of callbacks."""
@@ -104,8 +97,7 @@ class Host(abc.ABC):
     def stopped_by(self, error: BaseException) -> Any:
         """What the native loop gets from a step that a hook has ended by an error.
 
-        Raises:
-          BaseException: `error`, where nothing else ends the native loop.
+        Where nothing else ends the native loop, this raises `error`.
         """
 
     def flush(self) -> None:  # noqa: B027 - most hosts hold nothing back

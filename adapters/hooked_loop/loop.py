@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.hooked_loop import inner_loops, refusals
+from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
+    ClusterFailure,
     Creator,
     not_the_end_of_data,
     scaffold_of,
@@ -28,35 +31,26 @@ from hookbridge.patching import InstanceMethods
 
 v1 = tf.compat.v1
 
-_INNERMOST: inner_loops.Innermost[HookedLoop] = inner_loops.Innermost()
+# Model -> the run that holds its loops: the innermost one, pending or going on.
+_INNERMOST: weakref.WeakKeyDictionary[Any, HookedLoop] = weakref.WeakKeyDictionary()
 
 
 class HookedLoop:
-    """The state of one run; nothing of it outlives the run.
-
-    Args:
-      host: the native loop.
-
-    Attributes:
-      host: the native loop.
-      hooks: the hooks, in the order of the callback list.
-      is_over: whether the run has ended, cleanly or not.
-      is_aside: whether a loop inside this one has the model.
-    """
+    """The state of one run; nothing of it outlives the run."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
         self.hooks: list[Any] = []
         self.is_over = False
-        self.is_aside = False
-        self.is_in_loop = inner_loops.is_running(host.model)
+        self.is_aside = False  # whether a loop inside this one has the model
+        self.is_in_loop = is_running(host.model)
         self._monitored: Any = None
         self._ended = 0
         self._is_making = False
-        _INNERMOST.take(host.model, self)
-        names = inner_loops.STARTERS
+        _INNERMOST[host.model] = self
+        names = [name for name in STARTERS if hasattr(host.model, name)]
         self._starters = InstanceMethods(
-            host.model, {n: self._starter(n) for n in names if hasattr(host.model, n)}
+            host.model, {name: self._starter(name) for name in names}
         )
         self._starters.install()
         host.attach(self)
@@ -64,7 +58,7 @@ class HookedLoop:
     @classmethod
     def join(cls, model: Any, make_host: Callable[[Any], Host]) -> HookedLoop:
         """The run that waits for the model's next loop; a new one if there is none."""
-        loop = _INNERMOST.of(model)
+        loop = _INNERMOST.get(model)
         if loop is not None and loop.host.mode is not None:
             loop.leave()  # its native loop has ended, but nobody called `leave`
             loop = None
@@ -73,23 +67,26 @@ class HookedLoop:
     def note_begin(self, mode: str) -> None:
         """The native loop begins: `train`, `test` or `predict`."""
         self.host.mode = mode
-        self.is_in_loop = inner_loops.is_running(self.host.model)
-
-    @property
-    def waits(self) -> bool:
-        """Whether the run goes on and its hooks have had no event yet."""
-        return self._monitored is None and not self.is_over
+        self.is_in_loop = is_running(self.host.model)
 
     @property
     def has_begun(self) -> bool:
         """Whether the hooks have begun."""
         return self._monitored is not None
 
+    @property
+    def waits(self) -> bool:
+        """Whether the run goes on and its hooks have had no event yet."""
+        return not self.has_begun and not self.is_over
+
     # -- steps -----------------------------------------------------------------------
 
     def call(self, *args: Any) -> Any:
         """What the native loop calls for every step."""
-        return self.host.call(args)
+        try:
+            return self.host.call(args)
+        except ClusterFailure as e:
+            raise e.error from None
 
     def step(self, args: tuple[Any, ...]) -> Any:
         """Makes a native step as one run of the `MonitoredSession`."""
@@ -118,11 +115,7 @@ class HookedLoop:
             raise
 
     def replay(self) -> bool:
-        """Gives the hooks the events of a step that was made before.
-
-        Returns:
-          Whether a hook has asked for a stop.
-        """
+        """Gives the hooks the events of an earlier step; returns whether one stops."""
         with self.host.stage.hooks_run():
             self.host.run(self._monitored)
             return bool(self._monitored.should_stop())
@@ -194,7 +187,8 @@ class HookedLoop:
         self.is_over = True
         self._starters.remove()
         self.host.leave()
-        _INNERMOST.give_back(self.host.model, self)
+        if _INNERMOST.get(self.host.model) is self:
+            del _INNERMOST[self.host.model]
         for hook in self.hooks:
             if isinstance(hook, FitStates):
                 hook.leave()
@@ -206,14 +200,14 @@ class HookedLoop:
         model, original = self.host.model, getattr(self.host.model, name)
 
         def start(*args: Any, **kwargs: Any) -> Any:
-            is_running = inner_loops.is_running(model)
-            if self.is_in_loop and not is_running:
+            runs = is_running(model)
+            if self.is_in_loop and not runs:
                 # An exception from elsewhere ended the loop; nobody called `leave`.
                 self.leave()
             # In a v1 graph, a loop over a generator predicts by `predict_on_batch`.
-            is_own = (
-                self.host.mode is None and not is_running
-            ) or compat.is_called_from("graph_fit_generator")
+            is_own = (self.host.mode is None and not runs) or compat.is_called_from(
+                "graph_fit_generator"
+            )
             if self.is_over or self._is_making or is_own:
                 return original(*args, **kwargs)
             with self._aside():
@@ -233,12 +227,19 @@ class HookedLoop:
     @contextlib.contextmanager
     def _aside(self) -> Iterator[None]:
         """Leaves the model to a loop inside this one, which may have hooks too."""
+        model = self.host.model
         self.host.step_aside()
         self._starters.remove()
+        _INNERMOST.pop(model, None)
+        self.is_aside = True
         try:
-            with _INNERMOST.aside(self.host.model, self):
-                yield
+            yield
         finally:
+            inner = _INNERMOST.get(model)
+            if inner is not None:
+                inner.leave()
             if not self.is_over:
+                _INNERMOST[model] = self
+                self.is_aside = False
                 self._starters.install()
                 self.host.come_back()

@@ -1,26 +1,24 @@
-"""The three loops of a Keras model, and Keras's names for their parts."""
+"""The three loops of a Keras model: Keras's names for their parts, and which runs."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+import traceback
+from typing import Any, NamedTuple
+
+LOOPS = ("fit", "evaluate", "predict")
+# Methods that start a loop, or a single step with the function of a loop.
+STARTERS = (*LOOPS, "train_on_batch", "test_on_batch", "predict_on_batch")
 
 
 class Mode(NamedTuple):
-    """One kind of loop.
-
-    Attributes:
-      name: `"train"`, `"test"` or `"predict"`.
-      step: the model's method for one step.
-      make: the model's method that makes the function of a step.
-      function: the model's attribute with that function.
-      stop: the model's flag that ends the loop; Keras 2 has it for training only.
-    """
+    """One kind of loop: its name, and names of the model's methods and attributes."""
 
     name: str
     step: str
     make: str
     function: str
-    stop: str
+    stop: str  # the flag that ends the loop; Keras 2 has it for training only
 
 
 TRAIN = Mode(
@@ -37,3 +35,16 @@ PREDICT = Mode(
     "stop_predicting",
 )
 MODES = (TRAIN, TEST, PREDICT)
+
+
+def is_running(model: Any) -> bool:
+    """Whether the caller runs inside a loop of `model`.
+
+    The stack frames are searched, since a loop that ends by an exception tells nobody.
+    """
+    return any(
+        frame.f_code.co_name in LOOPS
+        and frame.f_code.co_argcount
+        and frame.f_locals.get(frame.f_code.co_varnames[0]) is model
+        for frame, _ in traceback.walk_stack(sys._getframe(1))
+    )

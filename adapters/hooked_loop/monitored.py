@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import compat, errors
 from hookbridge.adapters.guests.in_begin import InBegin
 from hookbridge.adapters.hooked_loop import refusals
 
@@ -50,6 +50,19 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         refusals.check_graph(hook, graph)
 
 
+class LaterStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """The last hook: while `is_early()`, a stop of the hooks calls `ask` instead."""
+
+    def __init__(self, is_early: Callable[[], Any], ask: Callable[[], None]) -> None:
+        self._is_early = is_early
+        self._ask = ask
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        if run_context.stop_requested and self._is_early():
+            compat.withdraw_stop(run_context)
+            self._ask()
+
+
 def scaffold_of(hooks: Sequence[Any]) -> Any:
     """The scaffold of the first hook that has one, or None."""
     given = (getattr(hook, "_scaffold", None) for hook in hooks)
@@ -57,12 +70,7 @@ def scaffold_of(hooks: Sequence[Any]) -> Any:
 
 
 class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
-    """Gives `MonitoredSession` its sessions; called again in recovery.
-
-    Args:
-      create: makes a session and prepares it: `(scaffold, is_first) -> session`.
-      scaffold: the scaffold of a hook, or None.
-    """
+    """Gives `MonitoredSession` its sessions; called again in recovery."""
 
     def __init__(self, create: Callable[[Any, bool], Any], scaffold: Any) -> None:
         self._create = create

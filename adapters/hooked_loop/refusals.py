@@ -58,31 +58,14 @@ REFUSED_HOOKS: dict[str, tuple[str, str]] = {
 
 
 def check_hook(hook: Any, graph: Any = None) -> None:
-    """Refuses a hook that `fit` can never host.
-
-    Args:
-      hook: the hook.
-      graph: see `check_graph`.
-
-    Raises:
-      errors.RefusedError: for such a hook.
-    """
+    """Refuses a hook that `fit` can never host."""
     check_class(hook, REFUSED_HOOKS, "in `Model.fit`")
     if graph is not None or tf.compat.v1.executing_eagerly_outside_functions():
         check_graph(hook, graph)
 
 
 def check_class(hook: Any, table: Mapping[str, tuple[str, str]], where: str) -> None:
-    """Refuses a hook whose class or base class is a TensorFlow class of a table.
-
-    Args:
-      hook: the hook.
-      table: `{class name: (reason, way out)}`.
-      where: the host, for the message.
-
-    Raises:
-      errors.RefusedError: for such a hook.
-    """
+    """Refuses a hook whose class or base class is a TensorFlow class of a table."""
     for cls in type(hook).__mro__:
         if cls.__name__ in table and cls.__module__.startswith("tensorflow"):
             reason, way_out = table[cls.__name__]
@@ -96,13 +79,8 @@ def check_class(hook: Any, table: Mapping[str, tuple[str, str]], where: str) -> 
 def check_graph(hook: Any, graph: Any = None) -> None:
     """Refuses a hook that holds tensors or ops of the user's own graph.
 
-    Args:
-      hook: the hook.
-      graph: the live graph, after `begin`. Without it, an element passes if its graph
-        has had a session: an earlier loop may have left it, and `begin` replaces it.
-
-    Raises:
-      errors.RefusedError: for such a hook.
+    `graph` is the live graph, after `begin`. Without it, an element passes if its graph
+    has had a session: an earlier loop may have left it, and `begin` replaces it.
     """
     for attribute, element, of in _elements(hook):
         if of is graph if graph is not None else _has_had_a_session(of):
@@ -126,10 +104,9 @@ def _has_had_a_session(graph: Any) -> bool:
 
 
 def _elements(hook: Any) -> Iterator[tuple[str, Any, Any]]:
-    """What can be fetched among a hook's attributes, and within containers there.
+    """What a hook's attributes, and containers there, have that can be fetched.
 
-    Yields:
-      The attribute, the element and its graph; None is the graph of a symbolic tensor.
+    Yields the attribute, the element and its graph, None for a symbolic tensor.
     """
     for attribute, value in vars(hook).items() if hasattr(hook, "__dict__") else ():
         stack = [value]
@@ -142,9 +119,9 @@ def _elements(hook: Any) -> Iterator[tuple[str, Any, Any]]:
             elif type(item).__name__ == "KerasTensor":
                 yield attribute, item, None
             elif not isinstance(item, (str, bytes, int, float, type(None))):
-                graphs = (_graph_of(part) for part in _fetched_parts(item))
-                of = next((found for found in graphs if found is not None), None)
-                yield from () if of is None else [(attribute, item, of)]
+                graphs = [_graph_of(part) for part in _fetched_parts(item)]
+                for of in [graph for graph in graphs if graph is not None][:1]:
+                    yield attribute, item, of
 
 
 def _graph_of(item: Any) -> Any:
@@ -179,12 +156,7 @@ class _Seen(tf.Graph):  # type: ignore[misc]
 
 
 def check_start(hook: Any, global_step: int) -> None:
-    """Refuses a hook that cannot do its work from the first step on.
-
-    Raises:
-      errors.RefusedError: it would never let the first step run.
-      errors.UnwritableError: it writes to a directory that cannot be written.
-    """
+    """Refuses a hook that cannot do its work from the first step on."""
     for attribute in ("_checkpoint_dir", "_output_dir"):
         directory = getattr(hook, attribute, None)
         if isinstance(directory, (str, os.PathLike)):

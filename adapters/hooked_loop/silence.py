@@ -10,33 +10,19 @@ from __future__ import annotations
 import atexit
 import sys
 import weakref
-from typing import Any, Protocol
+from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.patching import assign
 
 
-class Run(Protocol):
-    """What `Silence` needs from a run."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether the run goes on and its hooks have had no event yet."""
-
-
 class Silence:
-    """Watches one run of one hook.
+    """Watches one run of one hook."""
 
-    Args:
-      adapter: the callback that stands for the hook.
-      hook: the hook.
-      model: the model whose loop is the host.
-      run: the run that the hook takes part in.
-    """
-
-    def __init__(self, adapter: Any, hook: Any, model: Any, run: Run) -> None:
+    def __init__(self, adapter: Any, hook: Any, model: Any, loop: HookedLoop) -> None:
         self._complaint = (
             f"`{kinds.name_of(hook)}` was given to a loop of the model `{model.name}` "
             "and never called: the loop makes its steps without the function that "
@@ -46,7 +32,7 @@ class Silence:
         self._iterations = getattr(
             getattr(model, "optimizer", None), "iterations", None
         )
-        self._run = run
+        self._loop = loop
         self._before = self._steps()
         if not _watched:
             atexit.register(_at_exit)
@@ -56,13 +42,9 @@ class Silence:
         self._of_adapter.atexit = False
 
     def check(self, *, has_stepped: bool = False) -> None:
-        """Called at an event that follows a step.
+        """Refuses a hook that has not been called, at an event that follows a step.
 
-        Args:
-          has_stepped: whether the event itself proves that a step was made.
-
-        Raises:
-          errors.NeverCalledError: a step was made and the hook has not been called.
+        `has_stepped` says that the event itself proves that a step was made.
         """
         if self.is_broken(has_stepped=has_stepped):
             self.end()
@@ -70,7 +52,7 @@ class Silence:
 
     def is_broken(self, *, has_stepped: bool = False) -> bool:
         """Whether the hook should have been called and was not."""
-        if not self._run.waits:
+        if not self._loop.waits:
             return False
         return has_stepped or self._steps() != self._before
 

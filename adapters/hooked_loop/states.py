@@ -42,11 +42,6 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     before its checkpoint, so that no checkpoint is without state if the process is
     killed. It is written again when the callbacks have had all events of the
     checkpoint's step: at the begin of the next epoch or step, or in `end`.
-
-    Args:
-      hook: the `CheckpointSaverHook`.
-      before: the callbacks that come before it in the list.
-      after: those that come after it; they begin later.
     """
 
     def __init__(self, hook: Any, before: Sequence[Any], after: Sequence[Any]) -> None:
@@ -156,11 +151,7 @@ def _value_of(rate: Any) -> float:
 
 
 def _rates_of(loop: Any, step: int) -> list[float]:
-    """The learning rates that callbacks had set, in what a loop has kept.
-
-    Raises:
-      Exception: of any kind, if it is damaged.
-    """
+    """The rates that callbacks had set; raises anything if they are damaged."""
     return [float(rate) for rate in (loop.get("learning_rates") or {}).values()]
 
 

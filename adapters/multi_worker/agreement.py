@@ -23,13 +23,7 @@ _LEFT = "left"
 
 
 class Agreement:
-    """One process's part in the end of one `fit`.
-
-    Args:
-      board: the notes of this `fit`.
-      me: this process.
-      others: the other processes.
-    """
+    """One process's part in the end of one `fit`."""
 
     def __init__(self, board: Board, me: str, others: Sequence[str]) -> None:
         self._board = board
@@ -46,11 +40,7 @@ class Agreement:
         self._thread.start()
 
     def check_others(self) -> None:
-        """Called after the first step.
-
-        Raises:
-          errors.RefusedError: a process takes no part, so that it could not be ended.
-        """
+        """Called after the first step."""
         missing = [
             each
             for each in self._others
@@ -65,11 +55,7 @@ class Agreement:
             )
 
     def ends_here(self, wants_end: bool) -> bool:
-        """Passes the next point; returns whether all processes end there.
-
-        Args:
-          wants_end: whether this process wants to end.
-        """
+        """Passes the next point; returns whether all processes end there."""
         here = self._passed + 1
         if wants_end and self._last_point is None:
             self._ask(here)

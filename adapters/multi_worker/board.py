@@ -13,11 +13,7 @@ _LOOK_SECS = 1.0
 
 
 class Board:
-    """The coordination service's keys of one loop; each note is written once.
-
-    Args:
-      loop: the name of the loop, the same in all processes.
-    """
+    """The coordination service's keys of one loop; each note is written once."""
 
     def __init__(self, loop: str) -> None:
         self._context = compat.private("eager_context")()
@@ -32,11 +28,7 @@ class Board:
         return True
 
     def read(self, key: str, limit_secs: float | None = None) -> str | None:
-        """Waits for a note; None if there is none within the limit.
-
-        Raises:
-          tf.errors.OpError: the service, or a process of the job, is lost.
-        """
+        """Waits for a note; None if there is none within the limit."""
         end = None if limit_secs is None else time.monotonic() + limit_secs
         while True:
             try:

@@ -111,11 +111,7 @@ def in_several_processes() -> bool:
 
 
 def check_keras(model: Any, name: str) -> None:
-    """Refuses a model of Keras 3, which cannot train in several processes.
-
-    Raises:
-      errors.RefusedError: it is one.
-    """
+    """Refuses a model of Keras 3, which cannot train in several processes."""
     if not hasattr(model, "_train_counter"):
         raise errors.RefusedError(
             f"`{name}`: Keras 3 cannot train under `MultiWorkerMirroredStrategy`. Make "

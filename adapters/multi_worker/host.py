@@ -7,12 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.fit_loop.host import FitHost
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.guests.roles import given_role
 from hookbridge.adapters.guests.skipped import SkippedHook
-from hookbridge.adapters.hooked_loop.monitored import ClusterFailure
+from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, LaterStop
 from hookbridge.adapters.live_session.program import SessionProgram
 
 v1 = tf.compat.v1
@@ -30,17 +29,21 @@ class MultiWorkerHost(FitHost):
         self._has_failed_stop = False
 
     def members(self, hooks: Sequence[Any]) -> list[Any]:
-        """See `Host`."""
-        return [*super().members(hooks), _LaterStop(self)]
+        later = LaterStop(lambda: self.mode == "train", self.stop)
+        return [*super().members(hooks), later]
+
+    def hook_of(self, guest: Guest) -> Any:
+        """See `Host`; a hook that saves the model is called on the chief."""
+        extended = self.model.distribute_strategy.extended
+        if is_of_chief(guest) and not extended.should_checkpoint:
+            return SkippedHook(guest, "chief")
+        return guest.item
 
     def call(self, args: tuple[Any, ...]) -> Any:
         """See `Host`; after a stop by an error, steps are made without hooks."""
         if self._has_failed_stop:
             return self.native_step.kept(*args)
-        try:
-            return super().call(args)
-        except ClusterFailure as e:
-            raise e.error from None
+        return super().call(args)
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         try:
@@ -53,32 +56,8 @@ class MultiWorkerHost(FitHost):
         if self.mode != "train":
             return super().stopped_by(error)
         self._has_failed_stop = True
-        outputs, self._outputs = self._outputs, None
+        outputs = self._take_outputs()
         return self.native_step.kept(*self._args) if outputs is None else outputs
-
-
-class _LaterStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """The last hook: makes a stop of the hooks one of the `fit`."""
-
-    def __init__(self, host: MultiWorkerHost) -> None:
-        self._host = host
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        if run_context.stop_requested and self._host.mode == "train":
-            compat.withdraw_stop(run_context)
-            self._host.stop()
-
-
-def called_here(guest: Guest, model: Any) -> Any:
-    """The hook that this process calls: one that saves the model saves on the chief.
-
-    Args:
-      guest: a hook.
-      model: a model under a strategy of several processes.
-    """
-    if is_of_chief(guest) and not model.distribute_strategy.extended.should_checkpoint:
-        return SkippedHook(guest, "chief")
-    return guest.item
 
 
 def is_of_chief(guest: Guest) -> bool:

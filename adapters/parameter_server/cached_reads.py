@@ -12,11 +12,7 @@ from hookbridge import patching
 
 
 def of_model(model: Any) -> patching.InstanceMethods | None:
-    """Answers the reads of a model's `steps_per_execution` from memory.
-
-    Returns:
-      The methods to remove at the end; None if the reads cannot be cached.
-    """
+    """Answers the reads of a model's `steps_per_execution` from memory."""
     variable = getattr(model, "_steps_per_execution", None)
     if variable is None or getattr(model, "autotune_steps_per_execution", False):
         return None

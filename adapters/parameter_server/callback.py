@@ -34,10 +34,6 @@ class DeferredCallback(ForeignCallback):
     batch methods, because there are no logs yet. Here both events of a batch are
     delivered when its logs have arrived, after the events of the previous batch. Under
     other strategies every call is passed on unchanged.
-
-    Args:
-      record: the callback.
-      max_lag: see `as_callbacks`.
     """
 
     def __init__(self, record: Guest, *, max_lag: int | None = None) -> None:
@@ -53,16 +49,14 @@ class DeferredCallback(ForeignCallback):
         )
 
     def set_model(self, model: Any) -> None:
-        """Called by Keras before it asks which callbacks take logs as tensors.
-
-        Raises:
-          errors.RefusedError: the model is of Keras 3.
-        """
+        """Called by Keras before it asks which callbacks take logs as tensors."""
         if model is not None and refusals.uses_parameter_servers(model):
             refusals.check_member(model, self.guest)
             self._self_host = HookedLoop.join(model, ParameterServerHost).host
             self._self_host.add_member(self._self_max_lag)
         super().set_model(model)
+
+    # Keras calls these; the guest gets them when its turn and its logs have come.
 
     def _before_batch(self, method: str, batch: int, logs: Any) -> None:
         event = functools.partial(getattr(self.guest, method), batch, logs)
@@ -82,43 +76,34 @@ class DeferredCallback(ForeignCallback):
             event(batch, to_python(logs))
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Passed on in its turn, after the end of the previous batch."""
         self._before_batch("on_train_batch_begin", batch, logs)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Passed on when the step's logs have arrived."""
         self._after_batch("on_train_batch_end", batch, logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Passed on in its turn, after the end of the previous batch."""
         self._before_batch("on_test_batch_begin", batch, logs)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Passed on when the batch's logs have arrived."""
         self._after_batch("on_test_batch_end", batch, logs)
 
     def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Passed on; `predict` runs on the coordinator."""
         self._after_batch("on_predict_batch_end", batch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Passed on, after all batches of the epoch."""
         self.guest.on_epoch_end(epoch, self._settled(logs))
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Passed on, after everything else."""
         self.guest.on_train_end(self._settled(logs))
         self._leave()
 
     def on_test_end(self, logs: Any = None) -> None:
-        """Passed on, after all batches of the evaluation."""
         self.guest.on_test_end(self._settled(logs))
         host = self._self_host
         if host is not None and host.mode != "train":
             self._leave()
 
     def on_predict_end(self, logs: Any = None) -> None:
-        """Passed on, after everything else."""
         self.guest.on_predict_end(logs)
         self._leave()
 

@@ -45,19 +45,7 @@ class _Event(NamedTuple):
 
 
 class Delivery:
-    """Holds events back, first in first out, until their step is done.
-
-    Args:
-      guard: runs a delivery; an error of a guest ends the run.
-      load: gives the tensors of a step; None if the data ended before it.
-      workers: how many workers the cluster has.
-
-    Attributes:
-      max_lag: how many later steps may be scheduled before a step's events are
-        delivered; 0 delivers the events before the next step is scheduled.
-      stop_asked: whether a guest has asked for a stop.
-      last_logs: the logs of the step delivered last.
-    """
+    """Holds events back, first in first out, until their step is done."""
 
     def __init__(
         self,
@@ -94,19 +82,12 @@ class Delivery:
     def add(self, value: Waitable | None, event: Callable[[], None]) -> None:
         """Queues an event of the step scheduled last.
 
-        Args:
-          value: the values that the event waits for; None if it waits only for the
-            events before it.
-          event: tells the guest.
+        With the value None it waits only for the events before it.
         """
         self._events.append(_Event(self._scheduled, value, event))
 
     def deliver(self, max_lag: int | None = None) -> None:
-        """Delivers events that are ready, and waits for those that lag too far behind.
-
-        Args:
-          max_lag: replaces the run's own.
-        """
+        """Delivers events that are ready; waits for those that lag too far behind."""
         if self._events and not self._is_delivering:
             bound = self.max_lag if max_lag is None else max_lag
             self._guard(lambda: self._drain(bound))
@@ -143,12 +124,7 @@ class Delivery:
             event()
 
     def after_batch(self, logs: Any, event: Callable[[Any], None]) -> None:
-        """Delivers the end of a batch in its turn.
-
-        Args:
-          logs: what Keras gave: the logs of a scheduled step or batch.
-          event: takes the logs as a callback gets them.
-        """
+        """Delivers the end of a batch in its turn, with logs for a callback."""
         self.note_scheduled(logs)
         if isinstance(logs, StepLogs):
             value, known = logs.value, logs
@@ -164,10 +140,6 @@ class Delivery:
         self.deliver()
 
     def before_fetch(self, logs: StepLogs) -> Any:
-        """Called when Keras asks for an epoch's logs, before any `on_epoch_end`.
-
-        Returns:
-          The logs to give instead if the data ended before this step; else None.
-        """
+        """Called when Keras asks for an epoch's logs, before any `on_epoch_end`."""
         self.flush()
         return self.last_logs if self._load(logs.value) is None else None

@@ -14,15 +14,7 @@ from hookbridge import compat, patching
 
 
 def skipped(model: Any, delivered: Callable[[], int]) -> patching.InstanceMethods:
-    """Keeps `on_epoch_end` from the callbacks of a model after an epoch without steps.
-
-    Args:
-      model: the model.
-      delivered: gives the number of all steps delivered; delivers those due.
-
-    Returns:
-      The methods to remove at the end.
-    """
+    """Keeps `on_epoch_end` from a model's callbacks after an epoch without steps."""
     keras = next(k for k in compat.keras_flavours() if isinstance(model, k.Model))
     original = keras.callbacks.CallbackList.on_epoch_end
     before = 0

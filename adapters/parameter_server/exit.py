@@ -26,9 +26,6 @@ def end_with_threads(strategy: Any) -> None:
     TensorFlow leaves them running. A thread that still builds a worker's iterator
     returns to an interpreter that is ending, and aborts the process (`FATAL: exception
     not rethrown`). Then a successful job has exit code 134 (docs/decisions/0006).
-
-    Args:
-      strategy: a `ParameterServerStrategy`, which may have no coordinator yet.
     """
     if not _strategies:
         atexit.register(_end_all)

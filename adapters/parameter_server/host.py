@@ -14,12 +14,15 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.fit_loop.host import FitHost
 from hookbridge.adapters.fit_loop.live import Live
-from hookbridge.adapters.fit_loop.placement import Placement
 from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
-from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
-from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA, ClusterFailure
+from hookbridge.adapters.hooked_loop.monitored import (
+    END_OF_DATA,
+    ClusterFailure,
+    LaterStop,
+)
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.live_session.split_program import SplitProgram
@@ -31,7 +34,6 @@ from hookbridge.adapters.parameter_server.scheduled import ScheduledSteps
 from hookbridge.adapters.parameter_server.session import ClusterSession
 from hookbridge.adapters.parameter_server.step import ScheduledStep
 from hookbridge.adapters.parameter_server.stops import (
-    LateStop,
     ShieldedHook,
     saves_after,
 )
@@ -39,25 +41,14 @@ from hookbridge.adapters.parameter_server.values import StepLogs, StepValue
 from hookbridge.patching import assign
 from hookbridge.structures import RecentlyUsed
 
-v1 = tf.compat.v1
 
+class ParameterServerHost(FitHost):
+    """One `fit` under `ParameterServerStrategy`."""
 
-class ParameterServerHost(Host):
-    """One `fit` under `ParameterServerStrategy`.
-
-    Args:
-      model: the Keras model.
-
-    Attributes:
-      delivery: the events that guests have not got yet.
-    """
+    native_step = None
 
     def __init__(self, model: Any) -> None:
-        self._live = Live(model, self._make_session)
-        super().__init__(model, self._live)
-        self._args: tuple[Any, ...] = ()
-        self._outputs: Any = None
-        self._has_outputs = False
+        super().__init__(model)
         self._members = 0
         # A step scheduled earlier whose events are being delivered now, or None.
         self._present: StepValue | None = None
@@ -68,13 +59,7 @@ class ParameterServerHost(Host):
         self._epochs = empty_epochs.skipped(model, self._delivered)
         end_with_threads(model.distribute_strategy)
 
-    def attach(self, loop: Any) -> None:
-        super().attach(loop)
-        self._place = Placement(self.model, loop, self._make_step)
-        self._place.install()
-
     def add_member(self, max_lag: int | None) -> None:
-        """Counts a callback of this fit and notes its wish for `max_lag`."""
         self._members += 1
         self.delivery.wish_lag(max_lag)
 
@@ -84,7 +69,9 @@ class ParameterServerHost(Host):
         if self._members == 0 and not self.loop.hooks:
             self.loop.leave()
 
-    def _make_step(self, mode: Mode, make: Callable[..., Any]) -> Any:
+    def _make_step(
+        self, mode: Mode, make: Callable[..., Any], owner: Any = None
+    ) -> Any:
         if mode is TRAIN:
             return ScheduledStep(self.model, make)
         hooks = self.loop.hooks
@@ -101,7 +88,6 @@ class ParameterServerHost(Host):
 
     def _make_session(self, live: Live) -> LiveSession:
         step = live.global_step
-        assert step is not None
         ahead = 0 if live.session is None else self._ahead
         self._scheduled.count = step.value + ahead
         return ClusterSession(
@@ -112,41 +98,21 @@ class ParameterServerHost(Host):
 
     def call(self, args: tuple[Any, ...]) -> Any:
         loop = self.loop
-        try:
-            if loop.hooks and (not loop.has_begun or not self.delivery.max_lag):
-                # Hooks come first: the step is scheduled with what they fetch.
-                self.delivery.flush()
-                outputs = loop.step(args)
-            else:
-                outputs = self._call_ahead(args)
-        except ClusterFailure as e:
-            raise e.error from None
+        if loop.hooks and (not loop.has_begun or not self.delivery.max_lag):
+            # Hooks come first: the step is scheduled with what they fetch.
+            self.delivery.flush()
+            outputs = loop.step(args)
+        else:
+            outputs = self._call_ahead(args)
         if PREEMPTED.is_set():
             self.stop()
         return outputs
 
-    def prepare(self, args: tuple[Any, ...]) -> None:
-        self._live.outside = v1.get_default_graph()
-        self._args = args
-
-    def open(self) -> int:
-        self._place.step.discover(*self._args)
-        return self._live.open(self._place.step.names)
-
     def members(self, hooks: Sequence[Any]) -> list[Any]:
         return [
             *(ShieldedHook(hook, self._tell_lost) for hook in hooks),
-            LateStop(lambda: self._ahead, self._ask_stop),
+            LaterStop(lambda: self._ahead, self._ask_stop),
         ]
-
-    def run(self, monitored: Any) -> Any:
-        monitored.run(self._live.graph.loop_fetches)
-        self._has_outputs = True
-        return self._take_outputs()
-
-    def _take_outputs(self) -> Any:
-        outputs, self._outputs = self._outputs, None
-        return outputs
 
     def _call_ahead(self, args: tuple[Any, ...]) -> Any:
         """Schedules a step whose events are delivered later."""
@@ -174,7 +140,7 @@ class ParameterServerHost(Host):
         keys = tuple(sorted(set(tapped.values())))
         try:
             with live.outside.as_default(), live.eager_mode():
-                value: StepValue = self._place.step.schedule(
+                value: StepValue = self.place.step.schedule(
                     self._args, keys, into_step, feeds
                 )
         except Exception as e:
@@ -212,7 +178,6 @@ class ParameterServerHost(Host):
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         live = self._live
-        assert live.global_step is not None
         into_step = live.into_step(program) if program.feeds else NO_FEEDS
         split: SplitProgram | None = self._split.get(id(program))
         if split is None:
@@ -237,7 +202,7 @@ class ParameterServerHost(Host):
             value.is_counted = True
             live.global_step.add(value.steps)
         keys = live.graph.tapped
-        live.note({n: tapped[k] for n, k in keys.items() if k in tapped})
+        live.last_values.update({n: tapped[k] for n, k in keys.items() if k in tapped})
         try:
             of_step = {n: tapped[keys[n]] for n in program.closure.step_tensors}
         except KeyError as e:
@@ -253,12 +218,11 @@ class ParameterServerHost(Host):
     def _ahead(self) -> int:
         """The number of scheduled steps whose events hooks have not got yet."""
         step = self._live.global_step
-        return self._scheduled.count - (0 if step is None else step.value)
+        return self._scheduled.count - (0 if step is None else int(step.value))
 
     @contextlib.contextmanager
     def _consistent(self) -> Iterator[None]:
         step, ahead = self._live.global_step, self._ahead
-        assert step is not None
         try:
             self._scheduled.wait()
         except END_OF_DATA:
@@ -274,12 +238,6 @@ class ParameterServerHost(Host):
 
     def stop(self) -> None:
         assign(self.model, stop_training=True)
-
-    def stopped_by(self, error: BaseException) -> Any:
-        outputs = self._take_outputs()
-        if outputs is not None:
-            return outputs
-        return self._place.without_step(error, is_first=not self._has_outputs)
 
     def _tell_lost(self, error: BaseException) -> bool:
         """Notes an error that a hook raised; returns whether it is the cluster's."""
@@ -326,15 +284,14 @@ class ParameterServerHost(Host):
     # -- the model -------------------------------------------------------------
 
     def step_aside(self) -> None:
-        self._place.step_aside()
+        self.place.step_aside()
 
     def come_back(self) -> None:
-        self._place.come_back()
+        self.place.come_back()
 
     def leave(self) -> None:
-        self._place.leave()
+        super().leave()
         self._epochs.remove()
-        self._args = ()
         self._scheduled.leave()
         self.delivery.forget()
         self._present = None

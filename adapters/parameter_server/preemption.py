@@ -13,12 +13,7 @@ JOIN_POLL_SECS = 1e-3
 
 
 class Preemption:
-    """Set by the preemption signal: the running fit stops after the current step.
-
-    Attributes:
-      gave_up: whether a step was given up; then a call to a worker is still open.
-      lost: the error about workers that were gone for too long; it ends every wait.
-    """
+    """Set by the preemption signal: the running fit stops after the current step."""
 
     def __init__(self) -> None:
         self.gave_up = False
@@ -34,16 +29,7 @@ class Preemption:
         return self._since is not None
 
     def wait_until(self, is_done: Callable[[], bool], poll_secs: float) -> bool:
-        """Waits for something that workers do.
-
-        Returns:
-          Whether it is done. False only after `set`, if nothing was done for long: a
-          worker that no longer responds must not keep the process from saving and
-          ending.
-
-        Raises:
-          Exception: `lost`.
-        """
+        """Waits for something that workers do."""
         while not is_done():
             if self.lost is not None:
                 raise self.lost
@@ -60,10 +46,6 @@ PREEMPTED = Preemption()
 
 
 def wait_for_step(is_ready: Callable[[], bool], poll_secs: float) -> None:
-    """Waits for a step's values.
-
-    Raises:
-      tf.errors.OutOfRangeError: the step was given up, as at the end of the data.
-    """
+    """Waits for a step's values."""
     if not PREEMPTED.wait_until(is_ready, poll_secs):
         raise tf.errors.OutOfRangeError(None, None, "The step was given up.")

@@ -38,22 +38,13 @@ def uses_parameter_servers(model: Any) -> bool:
 
 
 def check_keras() -> None:
-    """Refuses Keras 3, which fails under this strategy before it asks its callbacks.
-
-    Raises:
-      errors.RefusedError: there is such a strategy, and only Keras 3 is imported.
-    """
+    """Refuses Keras 3, which fails under this strategy before it asks its callbacks."""
     if in_sight() and all(compat.is_keras3(k) for k in compat.keras_flavours()):
         raise errors.RefusedError(_KERAS_3, see="parameter servers")
 
 
 def check_member(model: Any, guest: Any) -> None:
-    """Refuses a model or a guest that does not work under `ParameterServerStrategy`.
-
-    Raises:
-      errors.RefusedError: the model is of Keras 3, or the guest needs the process in
-        which a step runs.
-    """
+    """Refuses a model or a guest that does not work under `ParameterServerStrategy`."""
     if not hasattr(model, "_cluster_coordinator"):
         raise errors.RefusedError(
             f"`{guests.name_of(guest)}`: {_KERAS_3}", see="parameter servers"
@@ -62,10 +53,6 @@ def check_member(model: Any, guest: Any) -> None:
 
 
 def check_hook(guest: Any) -> None:
-    """Refuses a hook that `fit` cannot host, or that needs the process of the step.
-
-    Raises:
-      errors.RefusedError: for such a hook.
-    """
+    """Refuses a hook that `fit` cannot host, or that needs the process of the step."""
     refusals.check_hook(guest)
     refusals.check_class(guest, _REFUSED_HOOKS, "under `ParameterServerStrategy`")

@@ -14,13 +14,7 @@ from hookbridge.patching import InstanceMethods
 
 
 class ScheduledSteps:
-    """The steps that the coordinator of one `fit` was given.
-
-    Attributes:
-      count: the global step when all of them are done.
-      delivered: how many calls of the step have delivered their values.
-      is_broken: whether a step failed because of the cluster.
-    """
+    """The steps that the coordinator of one `fit` was given."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -45,11 +39,7 @@ class ScheduledSteps:
             raise
 
     def wait(self) -> None:
-        """Waits until no step is in flight.
-
-        Raises:
-          Exception: what `failure` makes of the error of a step.
-        """
+        """Waits until no step is in flight."""
         try:
             self._coordinator.join()
         except Exception as e:
@@ -74,11 +64,7 @@ class ScheduledSteps:
         return ClusterFailure(error)
 
     def load(self, value: StepValue) -> tuple[Any, dict[str, Any]] | None:
-        """Logs and tensors of a step; None if the data ended before it.
-
-        Raises:
-          Exception: what `failure` makes of another error of the step.
-        """
+        """Logs and tensors of a step; None if the data ended before it."""
         if value.is_lost:
             return None
         is_new = not value.is_loaded

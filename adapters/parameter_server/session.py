@@ -21,17 +21,6 @@ class ClusterSession(LiveSession):
 
     Everything but the step is executed on the coordinator, on the variables of the
     parameter servers.
-
-    Args:
-      graph: the live graph.
-      global_step: the count of the steps whose events were delivered.
-      run_step: gives the values of a step.
-      last_values: `{placeholder: value}` of the step delivered last.
-      consistent: a context in which no step is in flight and the global step counts
-        all scheduled steps.
-
-    Attributes:
-      cluster_errors: the errors of runs that failed because of the cluster.
     """
 
     # The saver's ops must go through `_execute`, to read all variables of one moment.
@@ -56,12 +45,7 @@ class ClusterSession(LiveSession):
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """Runs ops of the live graph; see `LiveSession.run`.
-
-        Raises:
-          errors.LiveSessionError: options are given for a step, which runs in
-            another process.
-        """
+        """Runs ops of the live graph; see `LiveSession.run`."""
         if options is not None and options.ByteSize() and self.is_loop_step(fetches):
             raise errors.LiveSessionError(
                 "A hook gave `RunOptions` for a training step. Under "

@@ -24,15 +24,7 @@ from hookbridge.adapters.parameter_server.values import Layout, StepValue
 
 
 class ScheduledStep:
-    """Makes the variants of a model's training step and schedules them.
-
-    Args:
-      model: the Keras model.
-      make: Keras's own bound `make_train_function`.
-
-    Attributes:
-      names: the catalogue of the step, which the first trace fills.
-    """
+    """Makes the variants of a model's training step and schedules them."""
 
     def __init__(self, model: Any, make: Any) -> None:
         self._model = model
@@ -90,14 +82,7 @@ class ScheduledStep:
         fed: StepFeeds,
         feeds: Sequence[Any],
     ) -> StepValue:
-        """Schedules one step.
-
-        Args:
-          args: what Keras passes to its function.
-          keys: the keys of the step tensors to return as well.
-          fed: which feeds go into the step.
-          feeds: eager tensors of the run.
-        """
+        """Schedules one step."""
         indices = sorted({*fed.tensors.values(), *([fed.rate[1]] if fed.rate else [])})
         key = (keys, tuple(sorted(fed.tensors.items())), fed.rate is not None)
         variant = self._variants.get(key)

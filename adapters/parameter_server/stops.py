@@ -8,30 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, HookWithoutEnd
 
 v1 = tf.compat.v1
 
 _LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
-
-
-class LateStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """The last hook: a stop waits until the steps in flight have been delivered.
-
-    Args:
-      ahead: gives the number of scheduled steps whose events hooks have not got yet.
-      ask: asks for a stop after those steps.
-    """
-
-    def __init__(self, ahead: Callable[[], int], ask: Callable[[], None]) -> None:
-        self._ahead = ahead
-        self._ask = ask
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        if run_context.stop_requested and self._ahead():
-            self._ask()
-            compat.withdraw_stop(run_context)
 
 
 def saves_after(hook: Any, global_step: int) -> bool:
@@ -48,12 +29,7 @@ def saves_after(hook: Any, global_step: int) -> bool:
 
 
 class ShieldedHook(HookWithoutEnd):
-    """A hook whose methods raise errors of the cluster as `ClusterFailure`.
-
-    Args:
-      hook: the user's hook.
-      is_lost: tells whether an error is the cluster's; others are the hook's own.
-    """
+    """A hook whose methods raise errors of the cluster as `ClusterFailure`."""
 
     def __init__(self, hook: Any, is_lost: Callable[[BaseException], bool]) -> None:
         super().__init__(hook)

@@ -34,14 +34,10 @@ class Layout:
     def __init__(self) -> None:
         self._structure: Any = None
         self._slots: list[_Slot] = []
-        # The keys if the step returns two flat dicts, as most do: a faster way to
-        # rebuild the structure.
-        self._keys: tuple[list[str], list[str]] | None = None
 
     def pack(self, outputs: Any) -> list[Any]:
         """Joins a structure of tensors; called in the function being traced."""
         self._structure = outputs
-        self._keys = _plain_keys(outputs)
         self._slots = []
         vectors: list[list[Any]] = []
         lengths: list[int] = []
@@ -76,27 +72,7 @@ class Layout:
             elif shape is not None:
                 array = array.reshape(-1)[start:stop].reshape(shape)
             leaves.append(array)
-        if self._keys is None:
-            return tf.nest.pack_sequence_as(
-                self._structure, leaves, expand_composites=True
-            )
-        logs, taps = self._keys
-        values = iter(leaves)
-        return dict(zip(logs, values, strict=False)), dict(
-            zip(taps, values, strict=False)
-        )
-
-
-def _plain_keys(outputs: Any) -> tuple[list[str], list[str]] | None:
-    """The keys of two dicts of tensors, in the order of `tf.nest`; otherwise None."""
-    if not (
-        isinstance(outputs, tuple)
-        and all(type(part) is dict for part in outputs)
-        and all(isinstance(v, tf.Tensor) for part in outputs for v in part.values())
-    ):
-        return None
-    logs, taps = (sorted(part) for part in outputs)
-    return logs, taps
+        return tf.nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
 
 
 def _wait(remote: Any) -> None:
@@ -109,13 +85,7 @@ def _wait(remote: Any) -> None:
 
 
 class StepValue:
-    """One scheduled step and, as soon as they have arrived, its values.
-
-    Args:
-      remote: the `RemoteValue` that the coordinator returned.
-      layout: how to unpack it.
-      steps: the number of training steps in it.
-    """
+    """One scheduled step and, as soon as they have arrived, its values."""
 
     def __init__(self, remote: Any, layout: Layout, steps: int) -> None:
         self._remote = remote
@@ -138,11 +108,7 @@ class StepValue:
         )
 
     def load(self) -> tuple[Any, dict[str, Any]]:
-        """Waits for the step: `(logs, {key of a tensor of the step: value})`.
-
-        Raises:
-          Exception: the error of the step.
-        """
+        """Waits for the step: `(logs, {key of a tensor of the step: value})`."""
         if self._loaded is None:
             _wait(self._remote)
             logs, taps = self._layout.unpack(self._remote.get())
@@ -152,12 +118,7 @@ class StepValue:
 
 
 class StepLogs(tf.distribute.experimental.coordinator.RemoteValue):  # type: ignore[misc]
-    """The logs of a scheduled step, as Keras expects them from the coordinator.
-
-    Args:
-      value: the step.
-      before_fetch: called before somebody gets the logs.
-    """
+    """The logs of a scheduled step, as Keras expects them from the coordinator."""
 
     def __init__(self, value: StepValue, before_fetch: Callable[[StepLogs], Any]):
         self.value = value

@@ -1,4 +1,4 @@
-"""Guesses, before the step is traced, which tensors hooks will fetch.
+"""Guesses, before a step is traced, which of its tensors a hook will fetch.
 
 A tensor too many costs nothing: the step returns it and nobody takes it. A missing
 tensor costs a second trace of the step.
@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import re
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.lifecycle.overrides import overrides
 
 _NAME = re.compile(r"[A-Za-z0-9.][\w./>-]*:\d+")
@@ -22,16 +21,14 @@ _DEPTH = 3
 
 def may_fetch_loss(hook: Any) -> bool:
     """Whether a hook may fetch the loss of the batch."""
-    if _is_stock(type(hook)) or isinstance(hook, FitStates):
+    if _is_stock(type(hook)):
         return type(hook).__name__ in ("LoggingTensorHook", "NanTensorHook")
     return overrides(hook, "before_run")
 
 
-def tensor_names(hooks: Iterable[Any]) -> frozenset[str]:
-    """The tensor names found in the attributes and in the code of hooks."""
-    return frozenset(
-        text for hook in hooks for text in _texts(hook) if _NAME.fullmatch(text)
-    )
+def tensor_names(hook: Any) -> frozenset[str]:
+    """The tensor names in the attributes and in the code of a hook."""
+    return frozenset(text for text in _texts(hook) if _NAME.fullmatch(text))
 
 
 def _is_stock(cls: type) -> bool:
