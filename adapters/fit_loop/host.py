@@ -11,11 +11,9 @@ from hookbridge.adapters.fit_loop.live import Live
 from hookbridge.adapters.fit_loop.placement import Placement
 from hookbridge.adapters.fit_loop.step import KeptFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS
-from hookbridge.adapters.guests.record import record_of
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN, Mode
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
-from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
@@ -53,8 +51,7 @@ class FitHost(Host):
         earlier = getattr(self.model if owner is None else owner, mode.function)
         if isinstance(earlier, KeptFunction):
             return earlier.step
-        own = [hook for hook in self.loop.hooks if not isinstance(hook, FitStates)]
-        guests = [record_of(hook) for hook in own]
+        guests = self.loop.guests
         names = {name for guest in guests for name in guest.fetched_names}
         if mode is not PREDICT and any(guest.may_fetch_loss for guest in guests):
             names.add("loss:0")

@@ -29,7 +29,7 @@ _OWN = (
 _SAVERS: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
 
 # Graph -> the step of models that were never trained.
-_OF_NOBODY: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_UNTRAINED_STEPS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 class GraphCollections:
@@ -104,11 +104,11 @@ def step_of(model: Any, session: Any) -> Any:
     if made is None:
         made = v1.train.get_global_step(session.graph)
     if made is None:
-        made = _OF_NOBODY.get(session.graph)
+        made = _UNTRAINED_STEPS.get(session.graph)
     if made is None:
         made = v1.Variable(
             np.int64(0), trainable=False, collections=[], name="hookbridge/step"
         )
-        _OF_NOBODY[session.graph] = made
+        _UNTRAINED_STEPS[session.graph] = made
         session.run(made.initializer)
     return made

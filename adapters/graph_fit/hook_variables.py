@@ -12,7 +12,7 @@ import tensorflow as tf
 v1 = tf.compat.v1
 
 # Graph -> {name: (variable, its collections)} of runs that are over.
-_LEFT: weakref.WeakKeyDictionary[Any, dict[str, tuple[Any, list[str]]]] = (
+_EARLIER: weakref.WeakKeyDictionary[Any, dict[str, tuple[Any, list[str]]]] = (
     weakref.WeakKeyDictionary()
 )
 
@@ -49,9 +49,9 @@ class HookVariables:
         return {k: graph.get_collection(k) for k in graph.get_all_collection_keys()}
 
     def _get(self, getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-        left = _LEFT.setdefault(self._graph, {})
-        if name in left:
-            variable, keys = left.pop(name)
+        earlier = _EARLIER.setdefault(self._graph, {})
+        if name in earlier:
+            variable, keys = earlier.pop(name)
             for key in keys:
                 self._graph.add_to_collection(key, variable)
             self.again.append(variable)
@@ -65,10 +65,10 @@ class HookVariables:
 
     def leave(self) -> None:
         """Removes from the graph's collections what hooks have added."""
-        left = _LEFT.setdefault(self._graph, {})
+        earlier = _EARLIER.setdefault(self._graph, {})
         for name, variable in self._made.items():
             keys = [k for k, new in self._added.items() if _has(new, variable)]
-            left[name] = (variable, keys)
+            earlier[name] = (variable, keys)
         for key, added in self._added.items():
             values = self._graph.get_collection_ref(key)
             values[:] = [v for v in values if not _has(added, v)]

@@ -10,7 +10,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.graph_fit import averages, optimizer
+from hookbridge import compat
+from hookbridge.adapters.graph_fit import optimizer
 from hookbridge.adapters.graph_fit.functions import LoopFunction
 from hookbridge.adapters.graph_fit.session import KerasSession
 from hookbridge.adapters.graph_fit.stage import GraphStage
@@ -83,7 +84,7 @@ class GraphHost(Host):
 
     def stop(self) -> None:
         assign(self.model, stop_training=True)
-        averages.end_with_this_batch()
+        _end_with_this_batch()
 
     def stopped_by(self, error: BaseException) -> Any:
         outputs = self._step.take_outputs()
@@ -108,3 +109,23 @@ class GraphHost(Host):
         if not self.loop.is_aside:
             self.step_aside()
         self._graph.leave()
+
+
+def _end_with_this_batch() -> None:
+    """Lets the running loop average over the batches that have run.
+
+    Keras would divide the loss by the number of samples or steps that it expected, and
+    return an array with room for all predictions.
+    """
+    names = compat.running_locals("graph_fit_arrays", "graph_fit_generator")
+    if names is None:
+        return  # one step alone, as in `train_on_batch`
+    aggregator: Any = names["aggregator"]
+    if aggregator.use_steps:
+        assign(aggregator, steps=names["step"] + 1, num_samples=None)
+        return
+    seen = names["batch_end"]
+    assign(aggregator, num_samples=seen)
+    for part in aggregator.results or ():
+        if hasattr(part, "num_samples"):  # predictions of one output
+            assign(part, num_samples=seen, results=part.results[:seen])

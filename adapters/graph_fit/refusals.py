@@ -21,17 +21,16 @@ def check_model(model: Any, hook: Any) -> None:
     """Refuses a model whose steps are not runs of one session."""
     is_copy = type(model).__name__ == "DistributedCallbackModel"
     if is_copy or model._distribution_strategy:
-        raise errors.RefusedError(
-            f"`{guests.name_of(hook)}` cannot run in `Model.fit` of `{model.name}`: "
-            "the model is built in a v1 graph and trains under a `tf.distribute` "
-            "strategy, which makes copies of it. Leave the strategy out, leave v2 "
-            "behaviour on, or keep the session loop.",
-            see="v1 graph in fit",
+        why = (
+            "trains under a `tf.distribute` strategy, which makes copies of it. Leave "
+            "the strategy out, leave v2 behaviour on, or keep the session loop."
         )
-    if model.run_eagerly:
-        raise errors.RefusedError(
-            f"`{guests.name_of(hook)}` cannot run in `Model.fit` of `{model.name}`: "
-            "the model is built in a v1 graph and runs eagerly. Compile it with "
-            "`run_eagerly=False`.",
-            see="v1 graph in fit",
-        )
+    elif model.run_eagerly:
+        why = "runs eagerly. Compile it with `run_eagerly=False`."
+    else:
+        return
+    raise errors.RefusedError(
+        f"`{guests.name_of(hook)}` cannot run in `Model.fit` of `{model.name}`: the "
+        f"model is built in a v1 graph and {why}",
+        see="v1 graph in fit",
+    )

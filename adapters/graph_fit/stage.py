@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.graph_fit import optimizer, start
+from hookbridge.adapters.graph_fit import optimizer
 from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
 from hookbridge.adapters.graph_fit.names import GraphNames
@@ -65,10 +65,10 @@ class GraphStage(Stage):
         session: KerasSession = self.session
         if is_first:
             assert self._collections is not None
-            start.initialise(session, self._variables.again)
+            _initialise(session, self._variables.again)
             self._collections.add_saver(self._counter)
             if scaffold is not None:
-                start.run_scaffold(session, scaffold)
+                _run_scaffold(session, scaffold)
             session.graph.finalize()
         return session
 
@@ -107,3 +107,37 @@ class GraphStage(Stage):
         """Removes from the graph's collections what hooks added in `begin`."""
         if self._collections is not None:
             self._variables.leave()
+
+
+def _run_scaffold(session: Any, scaffold: Any) -> None:
+    """Finalizes the scaffold of hooks and runs the user's own ops in it.
+
+    The ops that `finalize` makes initialise everything: they would reset the model.
+    """
+    own = (scaffold.init_op, scaffold.local_init_op)
+    scaffold.finalize()
+    if own[0] is not None:
+        session.run(own[0], scaffold.init_feed_dict)
+    if scaffold.init_fn is not None:
+        scaffold.init_fn(session)
+    if own[1] is not None:
+        session.run(own[1])
+
+
+def _initialise(session: Any, again: Sequence[Any]) -> None:
+    """Initialises what has no value, and `again`; leaves Keras's variables to Keras."""
+    graph = session.graph
+    variables = [
+        v
+        for v in dict.fromkeys([*v1.global_variables(), *v1.local_variables()])
+        if not getattr(v, "_keras_initialized", False)
+    ]
+    if variables:
+        known = session.run([v1.is_variable_initialized(v) for v in variables])
+        new = [v for v, is_known in zip(variables, known, strict=True) if not is_known]
+        session.run([v.initializer for v in (*new, *again)])
+    for key in (v1.GraphKeys.RESOURCES, v1.GraphKeys.LOCAL_RESOURCES):
+        for resource in graph.get_collection(key):
+            if not session.run(resource.is_initialized):
+                session.run(resource.create)
+    session.run(graph.get_collection(v1.GraphKeys.TABLE_INITIALIZERS))

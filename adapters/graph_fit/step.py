@@ -54,12 +54,9 @@ class StepCall:
             key = None
         plan: _Plan | None = self._plans.get(key)
         if plan is None:
-            plan = _Plan(self._graph, self._options, wanted, fed)
+            plan = _Plan(self._session, self._options, wanted, fed, options)
             if key is not None:
                 self._plans.add(key, plan)
-            if asked:
-                plan.options.run_options.MergeFrom(options)
-            plan.make(self._session)
         try:
             values = plan.call(fed, metadata if asked else None)
         except tf.errors.OutOfRangeError:
@@ -106,28 +103,37 @@ class _Plan:
     """How a step is run for one structure of fetches and set of feeds."""
 
     def __init__(
-        self, graph: Any, options: Any, wanted: Any, fed: Mapping[str, Any]
+        self,
+        session: Any,
+        options: Any,
+        wanted: Any,
+        fed: Mapping[str, Any],
+        run_options: Any,
     ) -> None:
         # Keeps the fetched objects alive, since plans are found by their ids.
         self._wanted = wanted
         self._mapper = compat.private("FetchMapper").for_fetch(wanted)
         self.own = len(options.fetch)
         self._feeds = list(fed)
-        self.options = type(options)()
-        self.options.CopyFrom(options)
-        self.options.ClearField("feed")
-        self.options.feed.extend(self._feeds)
+        self._callable_options = type(options)()
+        self._callable_options.CopyFrom(options)
+        self._callable_options.ClearField("feed")
+        self._callable_options.feed.extend(self._feeds)
         # A fed tensor is disconnected from the dataset.
         sources = {c.to_tensor: c.from_tensor for c in options.tensor_connection}
-        del self.options.tensor_connection[:]
+        del self._callable_options.tensor_connection[:]
         for connection in options.tensor_connection:
             if connection.to_tensor not in fed:
-                self.options.tensor_connection.add().CopyFrom(connection)
+                self._callable_options.tensor_connection.add().CopyFrom(connection)
         # Where each unique fetch of the hooks is found: the index of a result, the
         # name of a feed, or None for an operation.
-        self._places: list[int | str | None] = []
-        for fetch in self._mapper.unique_fetches():
-            self._places.append(self._place(graph, fetch, fed, sources))
+        self._places: list[int | str | None] = [
+            self._place(session.graph, fetch, fed, sources)
+            for fetch in self._mapper.unique_fetches()
+        ]
+        if run_options is not None:
+            self._callable_options.run_options.MergeFrom(run_options)
+        self._call = session._make_callable_from_options(self._callable_options)
 
     def _place(
         self, graph: Any, fetch: Any, fed: Mapping[str, Any], sources: Any
@@ -135,7 +141,7 @@ class _Plan:
         if fetch.graph is not graph:
             raise ValueError(f"{fetch} is not an element of this graph.")
         if isinstance(fetch, tf.Operation):
-            self.options.target.append(fetch.name)
+            self._callable_options.target.append(fetch.name)
             return None
         name = fetch.name
         if name in fed:
@@ -147,15 +153,10 @@ class _Plan:
                 "runtime. Fetch what is read from it.",
                 see="v1 graph in fit",
             )
-        self.options.fetch.append(sources.get(name, name))
-        return len(self.options.fetch) - 1
-
-    def make(self, session: Any) -> None:
-        """Makes the callable."""
-        self._call = session._make_callable_from_options(self.options)
+        self._callable_options.fetch.append(sources.get(name, name))
+        return len(self._callable_options.fetch) - 1
 
     def call(self, fed: Mapping[str, Any], metadata: Any) -> list[Any]:
-        """Runs the step."""
         values = [fed[name] for name in self._feeds]
         return self._call(*values, run_metadata=metadata)  # type: ignore[no-any-return]
 

@@ -1,6 +1,6 @@
 """What is known about a guest: its kind, where it writes, which processes call it.
 
 Read `kinds` and `record`, which every other room reads; then `roles`, `skipped`,
-`foreign`, `in_begin`, `any_flavour`, `paths`, `outside` and `watchers`.
+`fetched`, `foreign`, `in_begin`, `any_flavour`, `paths`, `outside` and `watchers`.
 `hookbridge.lifecycle.overrides` tells which events a guest overrides.
 """

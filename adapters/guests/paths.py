@@ -8,34 +8,49 @@ from typing import Any
 from hookbridge import arguments, errors
 from hookbridge.adapters.guests import kinds
 
+# Stock callbacks that write -> (the attribute with the path, whether of a directory).
+_WRITERS = {
+    "ModelCheckpoint": ("filepath", False),
+    "SidecarEvaluatorModelExport": ("filepath", False),
+    "TensorBoard": ("log_dir", True),
+    "BackupAndRestore": ("backup_dir", True),
+    "BackupAndRestoreExperimental": ("backup_dir", True),
+    "CSVLogger": ("filename", False),
+}
+# Attributes of TensorFlow's hooks.
+_FOLDERS_OF_HOOKS = ("_checkpoint_dir", "_output_dir")
 # The callbacks that save models.
 SAVE_MODELS = ("ModelCheckpoint", "SidecarEvaluatorModelExport")
 
 
-def written_paths(callback: Any, name: str) -> list[tuple[str, bool]]:
-    """The paths that a stock callback will write: `(path, is a directory)`."""
-    if name in SAVE_MODELS:
-        return [(str(callback.filepath), False)]
-    if name == "TensorBoard":
-        return [(str(callback.log_dir), True)]
-    if name in ("BackupAndRestore", "BackupAndRestoreExperimental"):
-        return [(str(callback.backup_dir), True)]
-    if name == "CSVLogger":
-        path = str(callback.filename)
-        folder = os.path.dirname(path) or "."
-        if "://" not in path and not os.path.isdir(folder):
-            raise errors.UnwritableError(
-                f"`CSVLogger` will write `{path}`, but the directory `{folder}` "
-                "does not exist and the callback does not make it. Make it first."
-            )
-        return [(path, False)]
-    return []
+def written_by_callback(callback: Any, stock: str) -> list[tuple[str, bool]]:
+    """The paths that a callback of a stock class will write: `(path, is a directory)`.
+
+    A directory that the callback should make and does not make is refused.
+    """
+    if stock not in _WRITERS:
+        return []
+    attribute, is_folder = _WRITERS[stock]
+    path = str(getattr(callback, attribute))
+    folder = os.path.dirname(path) or "."
+    if stock == "CSVLogger" and "://" not in path and not os.path.isdir(folder):
+        raise errors.UnwritableError(
+            f"`CSVLogger` will write `{path}`, but the directory `{folder}` "
+            "does not exist and the callback does not make it. Make it first."
+        )
+    return [(path, is_folder)]
 
 
-def check_writable(callback: Any, path: str, *, is_folder: bool) -> None:
+def written_by_hook(hook: Any) -> list[tuple[str, bool]]:
+    """The directories to which a hook will write, as `written_by_callback`."""
+    folders = (getattr(hook, attribute, None) for attribute in _FOLDERS_OF_HOOKS)
+    return [(os.fspath(f), True) for f in folders if isinstance(f, (str, os.PathLike))]
+
+
+def check_writable(guest: Any, path: str, *, is_folder: bool) -> None:
     """Refuses a path that cannot be written; leaves nothing behind."""
     folder = path if is_folder else os.path.dirname(path)
-    if not is_folder and os.path.isdir(path) and kinds.name_of(callback) == "CSVLogger":
+    if not is_folder and os.path.isdir(path) and kinds.name_of(guest) == "CSVLogger":
         raise errors.UnwritableError(
             f"`CSVLogger` will write the file `{path}`, which is a directory. Give "
             "the path of a file."
@@ -43,7 +58,7 @@ def check_writable(callback: Any, path: str, *, is_folder: bool) -> None:
     problem = arguments.not_writable(folder.split("{")[0] or ".")
     if problem is not None:
         raise errors.UnwritableError(
-            f"`{kinds.name_of(callback)}` will write `{path}`, but `{problem[0]}` "
+            f"`{kinds.name_of(guest)}` will write `{path}`, but `{problem[0]}` "
             f"cannot be written: {problem[1]}. Give a path in a directory that can be "
             "written, or change its permissions."
         )

@@ -25,8 +25,11 @@ class Guest:
     item: Any
     kind: Kind
     name: str
+    # Which Keras a callback was written for; None for a hook and for every Keras.
     flavour: kinds.Flavour | None
-    stock: str
+    stock: str  # the Keras callback class that it is or derives from, or ""
+    # The object whose methods a session calls: `item`, unless that is a `TensorBoard`
+    # of `tf.compat.v1.keras`.
     called: Any
 
     @property
@@ -76,8 +79,10 @@ class Guest:
 
     @property
     def writes(self) -> list[tuple[str, bool]]:
-        """The paths that a stock callback will write: `(path, is a directory)`."""
-        return paths.written_paths(self.item, self.stock)
+        """The paths that a stock guest will write: `(path, is a directory)`."""
+        if self.kind == "hook":
+            return paths.written_by_hook(self.item)
+        return paths.written_by_callback(self.item, self.stock)
 
     @property
     def fetched_names(self) -> frozenset[str]:

@@ -16,6 +16,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
+from hookbridge.adapters.guests.record import Guest, record_of
+from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
@@ -68,6 +70,12 @@ class HookedLoop:
         """The native loop begins: `train`, `test` or `predict`."""
         self.host.mode = mode
         self.is_in_loop = is_running(self.host.model)
+
+    @property
+    def guests(self) -> list[Guest]:
+        """The records of the users' hooks that this process calls."""
+        own = (FitStates, SkippedHook)
+        return [record_of(hook) for hook in self.hooks if not isinstance(hook, own)]
 
     @property
     def has_begun(self) -> bool:
@@ -124,8 +132,8 @@ class HookedLoop:
         """Makes the step, then `begin` and `after_create_session`."""
         host = self.host
         global_step = host.open()
-        for hook in self.hooks:
-            refusals.check_start(hook, global_step)
+        for guest in self.guests:
+            refusals.check_start(guest, global_step)
         scaffold = scaffold_of(self.hooks)
         try:
             with host.stage.hooks_run():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,7 +10,8 @@ import tensorflow as tf
 
 from hookbridge import compat, errors
 from hookbridge.adapters.guests import kinds as guests
-from hookbridge.adapters.guests import paths as callback_paths
+from hookbridge.adapters.guests import paths
+from hookbridge.adapters.guests.record import Guest
 
 # Class name -> (reason, way out). Most of these classes are private, or exist in some
 # TensorFlow versions only.
@@ -155,14 +155,12 @@ class _Seen(tf.Graph):  # type: ignore[misc]
         return obj
 
 
-def check_start(hook: Any, global_step: int) -> None:
+def check_start(guest: Guest, global_step: int) -> None:
     """Refuses a hook that cannot do its work from the first step on."""
-    for attribute in ("_checkpoint_dir", "_output_dir"):
-        directory = getattr(hook, attribute, None)
-        if isinstance(directory, (str, os.PathLike)):
-            callback_paths.check_writable(hook, os.fspath(directory), is_folder=True)
-    wait = getattr(hook, "_wait_until_step", 0)
-    if guests.name_of(hook) == "GlobalStepWaiterHook" and wait > global_step:
+    for path, is_folder in guest.writes:
+        paths.check_writable(guest.item, path, is_folder=is_folder)
+    wait = getattr(guest.item, "_wait_until_step", 0)
+    if guest.name == "GlobalStepWaiterHook" and wait > global_step:
         raise errors.RefusedError(
             f"`GlobalStepWaiterHook(wait_until_step={wait})` would wait for ever in "
             f"`Model.fit`: the global step is {global_step} and no other worker moves "

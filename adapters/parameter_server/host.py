@@ -26,9 +26,12 @@ from hookbridge.adapters.hooked_loop.monitored import (
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.live_session.split_program import SplitProgram
-from hookbridge.adapters.parameter_server import cached_reads, empty_epochs
 from hookbridge.adapters.parameter_server.delivery import Delivery, connected_workers
 from hookbridge.adapters.parameter_server.exit import end_with_threads
+from hookbridge.adapters.parameter_server.keras_calls import (
+    cached_reads,
+    no_empty_epochs,
+)
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.adapters.parameter_server.scheduled import ScheduledSteps
 from hookbridge.adapters.parameter_server.session import ClusterSession
@@ -54,9 +57,10 @@ class ParameterServerHost(FitHost):
         self._present: StepValue | None = None
         self._scheduled = ScheduledSteps(model)
         self._split = RecentlyUsed()
-        self._cached = cached_reads.of_model(model)
         self.delivery = Delivery(self._guard, self._load, connected_workers())
-        self._epochs = empty_epochs.skipped(model, self._delivered)
+        self._patches = contextlib.ExitStack()
+        self._patches.enter_context(cached_reads(model))
+        self._patches.enter_context(no_empty_epochs(model, self._delivered))
         end_with_threads(model.distribute_strategy)
 
     def add_member(self, max_lag: int | None) -> None:
@@ -291,12 +295,10 @@ class ParameterServerHost(FitHost):
 
     def leave(self) -> None:
         super().leave()
-        self._epochs.remove()
+        self._patches.close()
         self._scheduled.leave()
         self.delivery.forget()
         self._present = None
-        if self._cached is not None:
-            self._cached.remove()
 
 
 _LATE_FEED = (

@@ -1,0 +1,64 @@
+"""What Keras does otherwise during a `fit` under `ParameterServerStrategy`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from hookbridge import compat
+from hookbridge.patching import MISSING, patched
+
+
+def cached_reads(model: Any) -> AbstractContextManager[None]:
+    """Answers the reads of a model's `steps_per_execution` from memory.
+
+    Keras reads it before each step. The variable is on a server, and the coordinator
+    would wait for it in every step.
+    """
+    variable = getattr(model, "_steps_per_execution", None)
+    if variable is None or getattr(model, "autotune_steps_per_execution", False):
+        return nullcontext()
+    if not callable(getattr(variable, "numpy", None)) or "numpy" in vars(variable):
+        return nullcontext()
+    read, assign = variable.numpy, variable.assign
+    value: Any = MISSING
+
+    def numpy() -> Any:
+        nonlocal value
+        if value is MISSING:
+            value = read()
+        return value
+
+    def assign_and_forget(*args: Any, **kwargs: Any) -> Any:
+        nonlocal value
+        value = MISSING
+        return assign(*args, **kwargs)
+
+    return patched(variable, numpy=numpy, assign=assign_and_forget)
+
+
+def no_empty_epochs(
+    model: Any, delivered: Callable[[], int]
+) -> AbstractContextManager[None]:
+    """Keeps `on_epoch_end` from a model's callbacks after an epoch without steps.
+
+    At the end of the data, or when a step is given up, Keras ends the epoch with the
+    results of metrics that nobody has updated: a loss of 0, which callbacks would take
+    for the best one. `delivered` gives the number of all steps delivered; it delivers
+    those due.
+    """
+    keras = next(k for k in compat.keras_flavours() if isinstance(model, k.Model))
+    original = keras.callbacks.CallbackList.on_epoch_end
+    before = 0
+
+    def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
+        nonlocal before
+        if self.model is model:
+            now = delivered()
+            if now == before:
+                return
+            before = now
+        original(self, epoch, logs)
+
+    return patched(keras.callbacks.CallbackList, on_epoch_end=on_epoch_end)
