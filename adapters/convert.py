@@ -8,7 +8,7 @@ from typing import Any, Literal
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.guests import kinds, roles, skipped, watchers
 from hookbridge.adapters.guests.foreign import ForeignCallback
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, record_of, unwrapped
+from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, record_of
 from hookbridge.adapters.hooked_loop import states as fit_states
 from hookbridge.adapters.multi_worker.callback import EndTogether, in_several_processes
 from hookbridge.adapters.parameter_server import callback as ps
@@ -160,7 +160,7 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     imported too, a Keras 3 callback is wrapped so that Keras 2 can call it.
 
     The state of the callbacks is saved beside each checkpoint of a
-    `CheckpointSaverHook` of the same call, as in a session loop. If
+    `CheckpointSaverHook` in the same `fit`, as in a session loop. If
     `hb.checkpoints.restore` has restored a model from that hook's directory, the next
     `fit` of the model goes on with this state.
 
@@ -199,7 +199,8 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     callbacks = _converted(
         plain, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)
     )
-    _keep_states(callbacks)
+    records = [record_of(each) for each in callbacks]
+    fit_states.note_guests([r.item for r in records if r.kind == "callback"])
     return [*callbacks, EndTogether()] if in_several_processes() else callbacks
 
 
@@ -212,18 +213,3 @@ def _as_callback(guest: Guest, max_lag: int | None, is_deferred: bool) -> Any:
     if is_deferred and ps.is_batch_level(guest):
         return ps.DeferredCallback(guest, max_lag=max_lag)
     return ForeignCallback(guest) if guest.is_foreign else guest.item
-
-
-def _keep_states(callbacks: list[Any]) -> None:
-    """Has each hook that writes checkpoints save the other callbacks' state."""
-    for place, saver in enumerate(callbacks):
-        if _runs_hook(saver):
-            before, after = (
-                [unwrapped(each) for each in part if not _runs_hook(each)]
-                for part in (callbacks[:place], callbacks[place + 1 :])
-            )
-            saver.states = fit_states.states_of(saver.hook, before, after)
-
-
-def _runs_hook(callback: Any) -> bool:
-    return isinstance(callback, hook_to_callback.HookToCallback)

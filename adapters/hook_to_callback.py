@@ -16,6 +16,7 @@ from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.silence import Silence
+from hookbridge.adapters.hooked_loop.states import states_of
 from hookbridge.adapters.multi_worker.callback import check_keras
 from hookbridge.adapters.multi_worker.host import MultiWorkerHost
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
@@ -64,8 +65,8 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self._called: Any = None
         self._run: Any = None
         self._silence: Any = None
-        # Saves the state of other callbacks with this hook's checkpoints, or None.
-        self.states: Any = None
+        # Saves the state of callbacks with this hook's checkpoints, or None.
+        self._states = states_of(self.hook)
 
     def set_model(self, model: Any) -> None:
         """Called by Keras before it makes its step function."""
@@ -89,7 +90,9 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
             )
         self._run = HookedLoop.join(model, self._host_of(model))
         self._called = self._run.host.hook_of(self.record)
-        self._run.hooks += [h for h in (self._called, self.states) if h is not None]
+        self._run.hooks.append(self._called)
+        if self._states is not None:
+            self._run.states.append(self._states)
         self._run.host.add_member(self.max_lag)
 
     def _host_of(self, model: Any) -> Callable[[Any], Host]:
@@ -115,8 +118,6 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         run, self._run = self._run, None
         if run is not None:
             run.end(self._called)
-            if self.states is not None:
-                run.end(self.states)
 
     def _begin(self, mode: str) -> None:
         if self._run is not None:
@@ -136,13 +137,8 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
     def on_train_begin(self, logs: Any = None) -> None:
         """Keras begins `fit`; callbacks before this one have begun."""
         self._begin("train")
-        if self.states is not None:
-            self.states.on_train_begin(self._model)
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Keras begins an epoch; all callbacks had their `on_train_begin`."""
-        if self.states is not None:
-            self.states.on_epoch_begin()
+        if self._states is not None:
+            self._states.on_train_begin(self._model)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """An epoch with logs had steps; the hook must have been called for them."""

@@ -19,7 +19,7 @@ HAS_KERAS_3 = importlib.util.find_spec("tf_keras") is not None
 def is_here(row: PrivateFrame) -> bool:
     """Whether the installed versions should have the module of a row."""
     package = row.module.split(".")[0]
-    if package == "keras":
+    if package == "keras" and row.module != "keras.src.callbacks":
         return (".backend." in row.module) is HAS_KERAS_3
     return importlib.util.find_spec(package) is not None
 

@@ -43,6 +43,7 @@ class HookedLoop:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.hooks: list[Any] = []
+        self.states: list[FitStates] = []
         self.is_over = False
         self.is_aside = False  # whether a loop inside this one has the model
         self.is_in_loop = is_running(host.model)
@@ -74,8 +75,8 @@ class HookedLoop:
     @property
     def guests(self) -> list[Guest]:
         """The records of the users' hooks that this process calls."""
-        own = (FitStates, SkippedHook)
-        return [record_of(hook) for hook in self.hooks if not isinstance(hook, own)]
+        called = [each for each in self.hooks if not isinstance(each, SkippedHook)]
+        return [record_of(hook) for hook in called]
 
     @property
     def has_begun(self) -> bool:
@@ -105,6 +106,8 @@ class HookedLoop:
             if self._monitored is None:
                 self._start()
             with host.stage.hooks_run():
+                for each in self.states:
+                    each.before_step()
                 outputs = host.run(self._monitored)
                 if self._monitored.should_stop():
                     host.stop()
@@ -125,6 +128,8 @@ class HookedLoop:
     def replay(self) -> bool:
         """Gives the hooks the events of an earlier step; returns whether one stops."""
         with self.host.stage.hooks_run():
+            for each in self.states:
+                each.before_step()
             self.host.run(self._monitored)
             return bool(self._monitored.should_stop())
 
@@ -197,9 +202,8 @@ class HookedLoop:
         self.host.leave()
         if _INNERMOST.get(self.host.model) is self:
             del _INNERMOST[self.host.model]
-        for hook in self.hooks:
-            if isinstance(hook, FitStates):
-                hook.leave()
+        for each in self.states:
+            each.leave()
 
     # -- loops inside this one -------------------------------------------------------
 

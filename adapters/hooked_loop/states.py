@@ -10,18 +10,23 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
+from hookbridge.adapters.guests.any_flavour import AnyFlavour
+from hookbridge.adapters.guests.record import unwrapped
 from hookbridge.adapters.live_session.variables import (
     as_int,
     components,
     learning_rate_variable,
 )
+from hookbridge.adapters.state import identity
 from hookbridge.adapters.state.files import CallbackState, Part, Saved
 from hookbridge.patching import assign
 
-v1 = tf.compat.v1
-
 # Model -> the checkpoint it was restored from, and its step.
 _RESTORED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+# The callbacks that `as_callbacks` was given.
+_GUESTS: identity.OfObjects[bool] = identity.OfObjects()
+# Directory -> what belongs to the last `fit` that began to save there.
+_NEWEST: weakref.WeakValueDictionary[str, FitStates] = weakref.WeakValueDictionary()
 
 
 def note_restored(model: Any, prefix: str) -> None:
@@ -29,67 +34,79 @@ def note_restored(model: Any, prefix: str) -> None:
     _RESTORED[model] = (prefix, _iterations(model))
 
 
+def note_guests(callbacks: Sequence[Any]) -> None:
+    """From now on these callbacks have a state, in each `fit` that saves it."""
+    identity.note(callbacks)
+    for callback in callbacks:
+        _GUESTS.put(callback, True)
+
+
 def _iterations(model: Any) -> int:
     iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
     return -1 if iterations is None else as_int(iterations)
 
 
-class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Saves and restores the state of the callbacks of one `as_callbacks` call.
+class FitStates:
+    """Saves and restores the state of all guests among the callbacks of a `fit`.
 
     It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored if the
     model was restored from that hook's directory, as in a session loop. It is written
     before its checkpoint, so that no checkpoint is without state if the process is
     killed. It is written again when the callbacks have had all events of the
-    checkpoint's step: at the begin of the next epoch or step, or in `end`.
+    checkpoint's step: at the end of an epoch or of `fit`, before the next step, or when
+    an error has ended the loop.
     """
 
-    def __init__(self, hook: Any, before: Sequence[Any], after: Sequence[Any]) -> None:
+    def __init__(self, hook: Any) -> None:
         self._hook = hook
+        self._folder = ""
+        self._model: Any = None
+        self._guests: list[Any] = []
         self._listener = _Listener(self)
         self._state = CallbackState()
-        self._before = self._state.add(before, self._loop)
-        self._after = self._state.add(after)
+        self._part: Part | None = None
         # The learning rate, and its value if no callback has set it.
         self._rate: Any = None
         self._rate_unset: float | None = None
-        self._found: Saved | None = None
-        self._waits = False
         self._saved: tuple[str, int] | None = None
+        self._at_error: Any = None
 
     def on_train_begin(self, model: Any) -> None:
-        """Called in the hook's place: the callbacks before it have begun."""
-        self._saved, self._waits = None, True
-        prefix = self._checkpoint(model)
-        self._found = None if prefix is None else self._state.read(prefix, _rates_of)
-        self._begin(self._before)
-        self._begin_rate(model)
+        """Called in the hook's place, from Keras's `CallbackList`."""
+        found = compat.running_locals("callback_list")
+        if found is None:
+            return  # somebody calls the hook's callback alone
+        everyone = found["self"]
+        self._saved, self._part, self._state = None, None, CallbackState()
+        self._folder = os.path.abspath(os.fspath(self._hook._checkpoint_dir))
+        _NEWEST[self._folder] = self
+        items = [unwrapped(each) for each in everyone.callbacks]
+        self._model, self._guests = model, [i for i in items if _GUESTS.get(i)]
+        if not any(isinstance(i, _Last) and i.states is self for i in items):
+            everyone.callbacks.append(_Last(self))
+        # An error drops the list; nobody calls its members then.
+        self._at_error = weakref.finalize(everyone, self._failed)
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
         assign(self._hook, _listeners=[*self._hook._listeners, self._listener])
 
-    def on_epoch_begin(self) -> None:
-        """Called in the hook's place: the callbacks after it have begun too.
+    def begin(self) -> None:
+        """All callbacks have begun: those with a state go on with it."""
+        if self._guests:
+            self._part = self._state.add(self._guests, self._loop)
+            prefix = self._checkpoint()
+            found = None if prefix is None else self._state.read(prefix, _rates_of)
+            self._part.begin()
+            if found is not None:
+                self._part.restore(found)
+            self._begin_rate(found)
 
-        Later, all callbacks have had the end of an epoch, maybe of a checkpoint's step.
-        """
-        if self._waits:
-            self._waits = False
-            self._begin(self._after)
-        else:
-            self.rewrite()
-
-    def _begin(self, part: Part) -> None:
-        part.begin()
-        if self._found is not None:
-            part.restore(self._found)
-
-    def _begin_rate(self, model: Any) -> None:
+    def _begin_rate(self, found: Saved | None) -> None:
         """Goes on with the rate that a callback set, in whichever loop."""
-        rate = learning_rate_variable(getattr(model, "optimizer", None))
+        rate = learning_rate_variable(getattr(self._model, "optimizer", None))
         self._rate = rate if tf.executing_eagerly() else None
         if self._rate is not None:
-            loops = self._found.loops if self._found is not None else ()
+            loops = found.loops if found is not None else ()
             rates = {rate for each in loops for rate in each}
             self._rate_unset = None if rates else _value_of(self._rate)
             if len(rates) == 1:
@@ -104,23 +121,18 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             return None
         return {"learning_rates": {"learning_rate": rate}}
 
-    def _checkpoint(self, model: Any) -> str | None:
+    def _checkpoint(self) -> str | None:
         """The checkpoint the model was restored from, if this hook wrote it."""
-        prefix, step = _RESTORED.get(model, ("", -1))
-        folder = getattr(self._hook, "_checkpoint_dir", None)
-        if not prefix or folder is None or _iterations(model) != step:
+        prefix, step = _RESTORED.get(self._model, ("", -1))
+        if not prefix or _iterations(self._model) != step:
             return None
-        same = os.path.abspath(os.path.dirname(prefix)) == os.path.abspath(folder)
+        same = os.path.abspath(os.path.dirname(prefix)) == self._folder
         return prefix if same else None
 
-    def before_run(self, run_context: Any) -> None:
-        """Writes again: the callbacks have had all events of the checkpoint's step."""
+    def before_step(self) -> None:
+        """The callbacks have had all events of the last step."""
         self.rewrite()
         self._saved = None
-
-    def end(self, session: Any) -> None:
-        """Writes again: there is no further step."""
-        self.rewrite()
 
     def saving(self, step: int) -> None:
         """Called before the hook writes a checkpoint."""
@@ -136,8 +148,17 @@ class FitStates(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def rewrite(self) -> None:
         """Writes the present state beside the checkpoint of the last step, if any."""
-        if self._saved is not None and not self._waits:
+        if self._saved is not None and self._part is not None:
             self._state.save(*self._saved)
+
+    def _failed(self) -> None:
+        if _NEWEST.get(self._folder) is self:
+            self.rewrite()
+
+    def end(self) -> None:
+        """All callbacks have ended."""
+        self.rewrite()
+        self._at_error.detach()
 
     def leave(self) -> None:
         """Takes the listener off the hook."""
@@ -155,6 +176,25 @@ def _rates_of(loop: Any, step: int) -> list[float]:
     return [float(rate) for rate in (loop.get("learning_rates") or {}).values()]
 
 
+class _Last(AnyFlavour):
+    """The last callback of a `fit`: all others have had the events that it gets."""
+
+    _supports_tf_logs = True
+    _chief_worker_only = False
+
+    def __init__(self, states: FitStates) -> None:
+        self.states = states
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.states.begin()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.states.rewrite()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self.states.end()
+
+
 class _Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
     """Tells when the hook is about to save, and when it has saved."""
 
@@ -168,10 +208,7 @@ class _Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._states.saved(int(global_step_value))
 
 
-def states_of(
-    hook: Any, before: Sequence[Any], after: Sequence[Any]
-) -> FitStates | None:
+def states_of(hook: Any) -> FitStates | None:
     """The keeper of the callbacks' state; None if the hook writes no checkpoints."""
-    if not isinstance(hook, v1.train.CheckpointSaverHook) or not (before or after):
-        return None
-    return FitStates(hook, before, after)
+    is_saver = isinstance(hook, tf.compat.v1.train.CheckpointSaverHook)
+    return FitStates(hook) if is_saver else None

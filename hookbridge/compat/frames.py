@@ -96,6 +96,14 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
         )
         for loop in ("fit", "evaluate", "predict")
     },
+    "callback_list": tuple(
+        PrivateFrame(
+            f"{keras}.src.callbacks:CallbackList.on_train_begin",
+            ("self",),
+            "all callbacks of a loop, to save and restore their states",
+        )
+        for keras in ("keras", "tf_keras")
+    ),
     "keras3_step": (
         PrivateFrame(
             "keras.src.backend.tensorflow.trainer"

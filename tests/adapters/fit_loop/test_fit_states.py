@@ -124,6 +124,76 @@ def test_a_fit_that_ends_at_a_checkpoint_has_all_its_events(
     assert len(entry["state"]["losses"]) == 1
 
 
+def states_in(folder: Path, step: int) -> dict[str, Any]:
+    """`{state_key: state}` beside a checkpoint."""
+    path = folder / f"model.ckpt-{step}.hookbridge.json"
+    callbacks = json.loads(path.read_text())["callbacks"]
+    return {each["key"]: each["state"] for each in callbacks}
+
+
+def counting_ends(keras: Any, key: str) -> Any:
+    """Counts batches, and ends of training as a batch more."""
+    count = counting(keras)
+    count.state_key = key
+
+    def on_train_end(logs: Any = None) -> None:
+        count.batches += 1
+
+    count.on_train_end = on_train_end
+    return count
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_all_lists_of_a_fit_have_one_state_with_their_last_events(
+    keras: Any, order: int, tmp_path: Path
+) -> None:
+    def run(epochs: int) -> list[Any]:
+        model = built(keras)
+        if tf.train.latest_checkpoint(str(tmp_path)):
+            hb.checkpoints.restore(model, str(tmp_path))
+        counts = [counting_ends(keras, key) for key in ("one", "two")]
+        lists = [hb.as_callbacks([each]) for each in counts]
+        saver = train.CheckpointSaverHook(str(tmp_path), save_steps=STEPS)
+        lists.insert(order, hb.as_callbacks(saver))
+        fit = {"batch_size": 8, "epochs": epochs, "verbose": 0}
+        model.fit(X, Y, callbacks=[each for part in lists for each in part], **fit)
+        return counts
+
+    run(1)
+    found = states_in(tmp_path, STEPS)
+    assert {key: state["batches"] for key, state in found.items()} == {
+        "one": STEPS + 1,
+        "two": STEPS + 1,
+    }
+    assert [each.batches for each in run(1)] == [2 * STEPS + 2] * 2
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("event", ["on_train_batch_end", "on_epoch_end"])
+def test_an_error_between_two_lists_loses_no_event_before_it(
+    keras: Any, event: str, order: int, tmp_path: Path
+) -> None:
+    class Fails(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+        pass
+
+    def fail(self: Any, index: int, logs: Any = None) -> None:
+        if index == {"on_train_batch_end": STEPS - 1, "on_epoch_end": 0}[event]:
+            raise ZeroDivisionError
+
+    setattr(Fails, event, fail)
+    first, second = (counting_ends(keras, key) for key in ("one", "two"))
+    lists = [hb.as_callbacks([first]), [Fails()], hb.as_callbacks([second])]
+    saver = train.CheckpointSaverHook(str(tmp_path), save_steps=STEPS)
+    lists.insert(order, hb.as_callbacks(saver))
+    callbacks = [each for part in lists for each in part]
+    with pytest.raises(ZeroDivisionError):
+        built(keras).fit(X, Y, batch_size=8, verbose=0, callbacks=callbacks)
+    found = states_in(tmp_path, STEPS)
+    assert found["one"]["batches"] == first.batches == STEPS
+    assert found["two"].get("batches") == second.batches
+    assert second.batches == STEPS - (event == "on_train_batch_end")
+
+
 def test_a_second_fit_begins_anew_as_without_hooks(keras: Any, tmp_path: Path) -> None:
     model, count = built(keras), counting(keras)
     guests = hb.as_callbacks(
