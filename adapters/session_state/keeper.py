@@ -209,6 +209,10 @@ class StateKeeper:
                 late, self._late = self._late, []
                 self._save(late)
                 self._follow()
+            else:
+                # An error may end the step before the other groups have its events.
+                for each in self._late:
+                    self._files.save(each.prefix, self._step)
 
     def events_came(self) -> None:
         """Callbacks had events beside the steps: the last checkpoint gets them too."""

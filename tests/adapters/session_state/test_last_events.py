@@ -48,14 +48,17 @@ class Fails(v1.train.SessionRunHook):  # type: ignore[misc]
             raise RuntimeError("a hook's own")
 
 
-def train(folder: Path, guests: list[Any], **options: Any) -> None:
-    """Saves at each second step; a guest "saver" is the hook that does so."""
+def train(folder: Path, guests: list[Any], *more: Any, **options: Any) -> None:
+    """Saves at each second step; a guest "saver" is the hook that does so.
+
+    `more` are hooks behind those of the guests.
+    """
     with tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
         train_op = v1.assign_add(step, 1)
         saver = v1.train.CheckpointSaverHook(str(folder), save_steps=2)
         listed = [saver if each == "saver" else each for each in guests]
-        hooks = hb.as_hooks(listed, steps_per_epoch=STEPS, **options)
+        hooks = hb.as_hooks(listed, steps_per_epoch=STEPS, **options) + list(more)
         with v1.train.MonitoredTrainingSession(
             checkpoint_dir=str(folder),
             save_checkpoint_steps=None,
@@ -99,6 +102,22 @@ def test_an_error_of_another_guest(
     step, events = newest(tmp_path)
     assert step == STEPS and events == counts.events
     assert [events.count(name) for name in EVENTS] == [STEPS, 1, 0, 0]
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_an_error_between_two_groups(keras: Any, tmp_path: Path, place: str) -> None:
+    first, second = counting(keras), counting(keras)
+    first.state_key, second.state_key = "first", "second"
+    guests = ["saver", first] if place == "before" else [first, "saver"]
+    behind = hb.as_hooks([second], steps_per_epoch=STEPS)
+    with pytest.raises(RuntimeError, match="a hook's own"):
+        train(tmp_path, guests, Fails("after_run", STEPS), *behind)
+    prefix = tf.train.latest_checkpoint(str(tmp_path))
+    entries = document(Path(f"{prefix}.hookbridge.json"))["callbacks"]
+    found = {each["key"]: each["state"]["events"] for each in entries}
+    assert found == {"first": first.events, "second": second.events}
+    counts = [each.events.count("on_train_batch_end") for each in (first, second)]
+    assert counts == [STEPS, STEPS - 1]
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
