@@ -8,7 +8,7 @@ import itertools
 import weakref
 from typing import Any
 
-from hookbridge import compat, errors
+from hookbridge import compat, errors, exit_codes
 from hookbridge.adapters.fit_loop.own_replica import is_spread
 from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.multi_worker.agreement import Agreement
@@ -41,6 +41,7 @@ class EndTogether(any_flavour.AnyFlavour):
         self._leave()
         if not is_spread(self._model):
             return
+        exit_codes.use_for_errors()
         resolver = self._model.distribute_strategy.cluster_resolver
         tasks = [
             f"{job}/{index}"

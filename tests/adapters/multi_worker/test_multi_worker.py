@@ -15,6 +15,7 @@ import pytest
 from fork_server import ForkServer
 from idle_clock import idle_secs
 
+from hookbridge import exit_codes
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.slow
@@ -208,7 +209,7 @@ def test_a_killed_worker_ends_the_others(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
     job = Job(tmp_path, fork_server, 2, "killed:1")
-    assert job.codes == [0, -signal.SIGKILL], job.logs
+    assert job.codes == [exit_codes.LOST, -signal.SIGKILL], job.logs
     (lost,) = (n for n in job.notes[0] if n["event"] == "lost")
     assert lost["error"] == "UnavailableError"
 

@@ -291,6 +291,7 @@ def killed(task: int) -> None:
         fit(made(), [Watch(at(3, task, kill)), Log()])
     except tf.errors.OpError as e:
         note("lost", error=type(e).__name__, at=time.time())
+        raise
 
 
 def refused() -> None:
@@ -303,6 +304,7 @@ def refused() -> None:
             made().fit(batches(), **options)
     except hb.errors.RefusedError as e:
         note("refused", error=str(e))
+        os._exit(1)  # TensorFlow would wait for the other process, which waits for it
     except tf.errors.OpError:
         note("lost")
 
