@@ -66,7 +66,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self._run: Any = None
         self._silence: Any = None
         # Saves the state of callbacks with this hook's checkpoints, or None.
-        self._states = states_of(self.hook)
+        self._states = states_of(self.record)
 
     def set_model(self, model: Any) -> None:
         """Called by Keras before it makes its step function."""

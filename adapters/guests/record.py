@@ -85,6 +85,13 @@ class Guest:
         return paths.written_by_callback(self.item, self.stock)
 
     @property
+    def saves_checkpoints(self) -> bool:
+        """Whether it is TensorFlow's hook that saves checkpoints."""
+        import tensorflow as tf
+
+        return isinstance(self.item, tf.compat.v1.train.CheckpointSaverHook)
+
+    @property
     def fetched_names(self) -> frozenset[str]:
         """The names of tensors that a hook may fetch from a step."""
         return fetched.tensor_names(self.item)

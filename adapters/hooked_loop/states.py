@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from hookbridge import compat
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
-from hookbridge.adapters.guests.record import unwrapped
+from hookbridge.adapters.guests.record import Guest, unwrapped
 from hookbridge.adapters.live_session.variables import (
     as_int,
     components,
@@ -208,7 +208,6 @@ class _Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._states.saved(int(global_step_value))
 
 
-def states_of(hook: Any) -> FitStates | None:
+def states_of(guest: Guest) -> FitStates | None:
     """The keeper of the callbacks' state; None if the hook writes no checkpoints."""
-    is_saver = isinstance(hook, tf.compat.v1.train.CheckpointSaverHook)
-    return FitStates(hook) if is_saver else None
+    return FitStates(guest.item) if guest.saves_checkpoints else None

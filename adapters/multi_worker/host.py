@@ -14,8 +14,6 @@ from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, LaterStop
 from hookbridge.adapters.live_session.program import SessionProgram
 
-v1 = tf.compat.v1
-
 
 class MultiWorkerHost(FitHost):
     """`fit`, `evaluate` and `predict` of one process under several.
@@ -62,5 +60,4 @@ class MultiWorkerHost(FitHost):
 
 def is_of_chief(guest: Guest) -> bool:
     """Whether a hook runs on the chief although nobody has set its role."""
-    is_saver = isinstance(guest.item, v1.train.CheckpointSaverHook)
-    return is_saver and given_role(guest.item) is None
+    return guest.saves_checkpoints and given_role(guest.item) is None

@@ -79,6 +79,30 @@ def test_tensorboard_made_inside_the_graph(
     assert list(tmp_path.rglob("*.xplane.pb"))
 
 
+def test_a_subclass_of_tensorboard_made_inside_the_graph(
+    keras2: Any, tmp_path: Path
+) -> None:
+    class Own(keras2.callbacks.TensorBoard):  # type: ignore[misc, name-defined]
+        def __init__(self, folder: Path, name: str) -> None:
+            options = {"write_graph": False, "profile_batch": 0}
+            super().__init__(str(folder), histogram_freq=1, **options)
+            self.name = name
+            self.losses: list[float] = []
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.losses.append(logs["loss"])
+            super().on_epoch_end(epoch, {**logs, self.name: epoch})
+
+    with tf.Graph().as_default():
+        inside = Own(tmp_path / "inside", "mine")
+    session_loop([inside])
+    outside = Own(tmp_path / "outside", "mine")
+    session_loop([outside])
+    assert inside.losses == outside.losses and len(inside.losses)
+    found, expected = events(tmp_path / "inside"), events(tmp_path / "outside")
+    assert "train:epoch_mine" in found and set(found) == set(expected)
+
+
 def test_tensorboard_without_its_package_says_so(
     keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
