@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import sys
 import time
@@ -15,6 +16,8 @@ from hookbridge.callbacks.ready_made import ReadyMade
 
 TERMINAL_SECS, FILE_SECS = 0.2, 10.0
 _CLEAR = "\r\x1b[K"
+# Set by `hookbridge cluster` on a terminal, which shows the lines that tasks rewrite.
+_LIVE_LINES = "HOOKBRIDGE_LIVE_LINES"
 
 
 class Progress(ReadyMade):
@@ -128,18 +131,22 @@ class Progress(ReadyMade):
     def _show_if_due(self, run: _Run) -> None:
         if self._clock() < run.next_line:
             return
-        terminal = self._output.isatty()
+        terminal = self._rewrites()
         every = TERMINAL_SECS if terminal else FILE_SECS
         run.next_line = self._clock() + (self._every_secs or every)
         self._print(run.line(), "" if terminal else "\n")
 
     def _print(self, line: str, end: str) -> None:
         stream = self._output
-        if stream.isatty():
-            width = shutil.get_terminal_size().columns
+        if self._rewrites():
+            width = shutil.get_terminal_size().columns or 80  # some have no size
             line = f"{_CLEAR}{line[: width - 1]}"
         stream.write(line + end)
         stream.flush()
+
+    def _rewrites(self) -> bool:
+        is_shown = self._output is sys.stderr and _LIVE_LINES in os.environ
+        return is_shown or self._output.isatty()
 
     @property
     def _output(self) -> TextIO:

@@ -121,7 +121,7 @@ def _machines(values: Values) -> JobConfig:
 
 
 def _print(values: Values, config: JobConfig) -> int:
-    from hookbridge.cluster_config import jobset, slurm, tfjob
+    from hookbridge.cluster_config import kubernetes, slurm
     from hookbridge.cluster_config.job_order import JobOrder
 
     if values.to != "slurm" and not values.image:
@@ -141,7 +141,7 @@ def _print(values: Values, config: JobConfig) -> int:
         print(slurm.script(order), end="")
         return 0
     yaml = extras.load("yaml", f"--to={values.to}")
-    made = (tfjob if values.to == "tfjob" else jobset).manifest(order)
+    made = (kubernetes.tfjob if values.to == "tfjob" else kubernetes.jobset)(order)
     # Each leaf and each value is in one line.
     form = {"sort_keys": False, "width": 10**6, "default_flow_style": None}
     print(yaml.safe_dump(made, **form), end="")

@@ -1,4 +1,4 @@
 """A job's machines, from a `config.yaml` or numbers, as input of an orchestrator.
 
-Reading order: `job_config`, `machines`, `job_order`, then `tfjob`, `jobset`, `slurm`.
+Reading order: `job_config`, `machines`, `job_order`, then `kubernetes`, `slurm`.
 """

@@ -10,25 +10,6 @@ from typing import Any
 from hookbridge import errors, extras
 from hookbridge.names import nearest
 
-# The machines of every tier but CUSTOM.
-_TIERS: dict[str, dict[str, Any]] = {
-    "BASIC": {"masterType": "n1-standard-4"},
-    "BASIC_GPU": {"masterType": "standard_gpu"},
-    "STANDARD_1": {
-        "masterType": "n1-highcpu-8",
-        "workerType": "n1-highcpu-8",
-        "parameterServerType": "n1-standard-4",
-        "workerCount": 4,
-        "parameterServerCount": 3,
-    },
-    "PREMIUM_1": {
-        "masterType": "n1-highcpu-16",
-        "workerType": "n1-highcpu-16",
-        "parameterServerType": "n1-highmem-8",
-        "workerCount": 19,
-        "parameterServerCount": 11,
-    },
-}
 _TYPES = ("masterType", "workerType", "parameterServerType", "evaluatorType")
 _COUNTS = ("workerCount", "parameterServerCount", "evaluatorCount")
 # Known keys that are ignored: they describe the cloud, or how it starts the program.
@@ -86,24 +67,12 @@ def _job(path: str, value: Any) -> JobConfig:
             raise errors.InvalidArgumentError(
                 f"{path}: the key `{key}` is not known; the nearest: {near}."
             )
-    tier = value.get("scaleTier", "BASIC")
-    tiers = (*_TIERS, "CUSTOM")
-    if tier not in tiers:
-        raise errors.InvalidArgumentError(
-            f"{path}: `scaleTier` is {tier!r}; expected one of {', '.join(tiers)}."
-        )
+    tier = value.get("scaleTier", "CUSTOM")
     if tier != "CUSTOM":
-        for key in (*_TYPES, *_COUNTS):
-            if key in value:
-                raise errors.InvalidArgumentError(
-                    f"{path}: `{key}` stands beside `scaleTier: {tier}`; expected it "
-                    "with `scaleTier: CUSTOM` only."
-                )
-        value = _TIERS[tier]
-    return _checked(path, value)
-
-
-def _checked(path: str, value: Mapping[str, Any]) -> JobConfig:
+        raise errors.InvalidArgumentError(
+            f"{path}: `scaleTier` is {tier!r}; expected CUSTOM, with `masterType` and "
+            "the number and type of the other machines."
+        )
     counts = [_count(path, key, value.get(key, 0)) for key in _COUNTS]
     types = [value.get(key, "") for key in _TYPES]
     needed = (True, *(count > 0 for count in counts))

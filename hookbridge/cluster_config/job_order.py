@@ -1,23 +1,18 @@
-"""What an orchestrator is asked for, and the pods of Kubernetes for it."""
+"""What an orchestrator is asked for."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hookbridge import errors
 from hookbridge.cluster_config.job_config import JobConfig
-from hookbridge.cluster_config.machines import machine
 
 PORT = 2222
-# A TFJob's controller knows the container by this name.
-CONTAINER = "tensorflow"
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 # Of a service's name, which has the task behind it, such as `-evaluator-0`.
 _LONGEST_NAME = 63 - len("-evaluator-0-0")
-_MIB = 1024
-_MODEL_VOLUME = "model"
 
 
 class Replicas(NamedTuple):
@@ -68,38 +63,3 @@ class JobOrder:
             ),
         ]
         return [each for each in kinds if each.number]
-
-    def pod(self, replicas: Replicas) -> dict[str, Any]:
-        """The `spec` of the pods of some tasks."""
-        container: dict[str, Any] = {
-            "name": CONTAINER,
-            "image": self.image,
-            "command": list(self.command),
-        }
-        if replicas.machine:
-            # Two objects: YAML would show the second use of one as a reference.
-            container["resources"] = {
-                "requests": _quantities(replicas),
-                "limits": _quantities(replicas),
-            }
-        pod: dict[str, Any] = {
-            "terminationGracePeriodSeconds": int(self.grace_secs),
-            "containers": [container],
-        }
-        if self.volume:
-            claim, _, folder = self.volume.partition(":")
-            container["volumeMounts"] = [{"name": _MODEL_VOLUME, "mountPath": folder}]
-            source = {"persistentVolumeClaim": {"claimName": claim}}
-            pod["volumes"] = [{"name": _MODEL_VOLUME, **source}]
-        return pod
-
-
-def _quantities(replicas: Replicas) -> dict[str, Any]:
-    has = machine(replicas.machine, replicas.key)
-    quantities: dict[str, Any] = {
-        "cpu": str(has.cpus),
-        "memory": f"{round(has.memory_gib * _MIB)}Mi",
-    }
-    if has.gpus:
-        quantities["nvidia.com/gpu"] = has.gpus
-    return quantities

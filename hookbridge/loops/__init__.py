@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hookbridge.loops.tower_loop import TowerLoop as TowerLoop
     from hookbridge.loops.towers.devices import session_config as session_config
     from hookbridge.loops.towers.devices import tower_devices as tower_devices
-    from hookbridge.loops.towers.results import TrainingResult as TrainingResult
     from hookbridge.loops.towers.spec import TowerSpec as TowerSpec
+    from hookbridge.loops.towers.spec import TrainingResult as TrainingResult
 
 __all__, __getattr__ = attach(globals())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,7 @@ from hookbridge.loops.towers import devices as devices_lib
 from hookbridge.loops.towers.evaluation import Evaluation
 from hookbridge.loops.towers.graph import TowerGraph, build_training
 from hookbridge.loops.towers.inputs import InputFn, check_first_batch
-from hookbridge.loops.towers.results import FinalValuesHook, TrainingResult
-from hookbridge.loops.towers.spec import ModelFn
+from hookbridge.loops.towers.spec import FinalValuesHook, ModelFn, TrainingResult
 
 if TYPE_CHECKING:
     from hookbridge.loops.clusters.session_cluster import SessionCluster
@@ -59,17 +59,14 @@ class TowerLoop:
         Args:
           model_fn: called as `model_fn(features, labels, mode)` with the tensors
             `[N / num_towers, ...]` of one tower and the mode `"train"` or `"eval"`;
-            returns a `TowerSpec`. Its variables come from
-            `tf.compat.v1.get_variable`, so that the towers share them. It is called
-            once for each tower and once for a validation, on the thread that calls
-            `train` or `evaluate`.
-          optimizer: called with the learning-rate tensor `[]`; returns a
-            `tf.compat.v1.train.Optimizer`. It can be the class itself if the learning
-            rate is its first argument. It is called once in each `train`, on the
-            thread that calls `train`.
-          learning_rate: initial value, or a function of the global step, an integer
-            tensor `[]`. The function is called once in each `train`, on the thread
-            that calls `train`. Callbacks can set a value; they cannot set a function.
+            returns a `TowerSpec`. It is called once for each tower and once for a
+            validation, on the thread that calls `train` or `evaluate`.
+          optimizer: called with the learning-rate tensor `[]`, once in each `train`, on
+            the thread that calls it; returns a `tf.compat.v1.train.Optimizer`. It can
+            be the class itself if the learning rate is its first argument.
+          learning_rate: initial value, which callbacks can set, or a function of the
+            global step, an integer tensor `[]`. The function is called once in each
+            `train`, on the thread that calls it.
           num_towers: number of towers.
           devices: one device for each tower; None takes the GPUs if there are
             any, or else logical CPU devices, which the session makes.
@@ -94,7 +91,9 @@ class TowerLoop:
                 raise errors.InvalidArgumentError(
                     f"Received {name}={function!r}; expected a function."
                 )
-        if not callable(learning_rate) and not _is_above_0(learning_rate):
+        if not callable(learning_rate) and not (
+            isinstance(learning_rate, numbers.Real) and 0 < learning_rate < math.inf
+        ):
             raise errors.InvalidArgumentError(
                 f"Received learning_rate={learning_rate!r}; expected a number above 0 "
                 "or a function of the global step."
@@ -163,7 +162,7 @@ class TowerLoop:
                 steps_per_epoch=steps_per_epoch,
                 epochs=epochs,
                 logs={"loss": graph.loss, **graph.metrics},
-                validation=self._validation(validation_fn),
+                validation=validation_fn and Evaluation(self._model_fn, validation_fn),
                 learning_rate=graph.learning_rate,
                 params=params,
             )
@@ -198,7 +197,7 @@ class TowerLoop:
     def evaluate(
         self, input_fn: InputFn, *, variables: Mapping[str, Any]
     ) -> dict[str, float]:
-        """Evaluates given variables on one pass over a dataset.
+        """Evaluates variables on one pass over a dataset.
 
         Args:
           input_fn: as in `train`, a dataset that ends.
@@ -229,29 +228,26 @@ class TowerLoop:
     def _build(self, batch: Any) -> tuple[TowerGraph, list[Any]]:
         """The graph, and the hooks that `SyncReplicasOptimizer` needs on a worker."""
         check_first_batch(batch, len(self.devices))
+        cluster, replicas = self._cluster, self._replicas
+
+        def make_optimizer(learning_rate: Any) -> Any:
+            optimizer = self._optimizer(learning_rate)
+            if cluster is None or replicas is None:
+                return optimizer
+            return tf.compat.v1.train.SyncReplicasOptimizer(
+                optimizer, replicas, total_num_replicas=cluster.num_workers
+            )
+
         graph = build_training(
             self._model_fn,
             batch,
-            optimizer=self._make_optimizer,
+            optimizer=make_optimizer,
             learning_rate=self._learning_rate,
             devices=self.devices,
         )
-        if self._replicas is None or self._cluster is None:
+        if cluster is None or replicas is None:
             return graph, []
-        return graph, [graph.optimizer.make_session_run_hook(self._cluster.is_chief)]
-
-    def _make_optimizer(self, learning_rate: Any) -> Any:
-        optimizer = self._optimizer(learning_rate)
-        if self._replicas is None or self._cluster is None:
-            return optimizer
-        return tf.compat.v1.train.SyncReplicasOptimizer(
-            optimizer, self._replicas, total_num_replicas=self._cluster.num_workers
-        )
-
-    def _validation(self, validation_fn: InputFn | None) -> Any:
-        if validation_fn is None:
-            return None
-        return Evaluation(self._model_fn, validation_fn)
+        return graph, [graph.optimizer.make_session_run_hook(cluster.is_chief)]
 
 
 def _resolve_last_step(
@@ -270,10 +266,3 @@ def _resolve_last_step(
         )
     by_epochs = steps_per_epoch * epochs
     return by_epochs if max_steps is None else min(by_epochs, max_steps)
-
-
-def _is_above_0(value: Any) -> bool:
-    try:
-        return not isinstance(value, str) and 0 < float(value) < math.inf
-    except (TypeError, ValueError):
-        return False

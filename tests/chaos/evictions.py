@@ -10,7 +10,6 @@ evaluator too. The command's exit code is 1 if anything was wrong.
 
 from __future__ import annotations
 
-import argparse
 import collections
 import contextlib
 import functools
@@ -20,7 +19,6 @@ import os
 import random
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
+import rounds
 import yaml
 from idle_clock import idle_secs
 from rounds import JOB, TOLERANCE, Start, started
@@ -91,11 +90,7 @@ class Controller:
         (container,) = spec["containers"]
         task = {"type": kind.lower(), "index": index}
         config = {"cluster": self._cluster, "task": task, "environment": "cloud"}
-        environment = {
-            "TF_CONFIG": json.dumps(config),
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "CUDA_VISIBLE_DEVICES": "-1",
-        }
+        environment = rounds.environment(json.dumps(config))
         log = self._folder / f"{kind}_{index}.log"
         return self._start(container["command"][1:], environment, log)
 
@@ -239,21 +234,5 @@ def survive(
     return wrong
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--kind", choices=WORKERS, default="one")
-    parser.add_argument("--evictions", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", help="kept for inspection; else temporary")
-    options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(options.folder or temporary)
-        wrong = survive(options.kind, options.evictions, options.seed, folder)
-    for line in wrong:
-        print(f"WRONG: {line}")
-    print(f"{options.kind}: {options.evictions} evictions, {len(wrong)} faults")
-    return 1 if wrong else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(rounds.main(survive, tuple(WORKERS), "evictions", __doc__))

@@ -58,6 +58,12 @@ def started(arguments: Sequence[str], environment: Mapping[str, str], log: Path)
         )
 
 
+def environment(tf_config: str) -> dict[str, str]:
+    """The environment variables of a task."""
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+    return {"TF_CONFIG": tf_config, **quiet}
+
+
 class Job:
     """A job in a folder, which can be started several times.
 
@@ -111,14 +117,9 @@ class Job:
         for i, config in enumerate(configs):
             name = f"{config.task_type}_{config.task_index}"
             arguments = [self.kind, str(self.folder), str(self._steps)]
-            environment = {
-                "TF_CONFIG": config.to_json(),
-                "TF_CPP_MIN_LOG_LEVEL": "3",
-                "CUDA_VISIBLE_DEVICES": "-1",
-            }
             log = self.folder / f"{name}.{self._started}.log"
             words = [str(JOB), *arguments, death * (i == victim)]
-            processes.append(self._start(words, environment, log))
+            processes.append(self._start(words, environment(config.to_json()), log))
         try:
             if not disturbed:
                 return self._finish(processes) + self._check(expected, lines)
@@ -272,20 +273,27 @@ def _compare(calm: Job, job: Job) -> list[str]:
     return found
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--kind", choices=KINDS, default="one")
-    parser.add_argument("--rounds", type=int, default=10)
+def main(
+    survive: Callable[[str, int, int, Path], list[str]],
+    kinds: Sequence[str],
+    what: str,
+    doc: str,
+) -> int:
+    """The command line of this file and of `evictions.py`."""
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument("--kind", choices=kinds, default="one")
+    parser.add_argument(f"--{what}", dest="number", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", help="kept for inspection; else temporary")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(options.folder or temporary)
-        wrong = survive(options.kind, options.rounds, options.seed, folder)
+        wrong = survive(options.kind, options.number, options.seed, folder)
     for line in wrong:
         print(f"WRONG: {line}")
+    print(f"{options.kind}: {options.number} {what}, {len(wrong)} faults")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(survive, KINDS, "rounds", __doc__))

@@ -159,7 +159,8 @@ time.sleep(600)
 
 def wait_for(folder: Path, pattern: str, count: int) -> None:
     began = idle_secs()
-    while len(list(folder.glob(pattern))) < count:
+    # A file may be there before what is written into it.
+    while sum(file.stat().st_size > 0 for file in folder.glob(pattern)) < count:
         assert idle_secs() - began < TIMEOUT_IDLE_SECS, list(folder.iterdir())
         time.sleep(0.05)
 
@@ -230,7 +231,7 @@ time.sleep(1)
 def test_a_signal_during_the_clean_up(name: str, tmp_path: Path) -> None:
     code = """
 import signal
-def note(number, frame): (folder / f"{task}.told").touch()
+def note(number, frame): (folder / f"{task}.told").write_text("x")
 if task == "chief 0":
     while not list(folder.glob("*.ready")): time.sleep(0.02)
     sys.exit(3)
@@ -342,22 +343,3 @@ def test_commands_end_well_without_their_streams(command: str, closed: str) -> N
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(["bash", "-c", line], cwd=root, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_the_whole_output_is_in_files_and_noise_is_not_shown(tmp_path: Path) -> None:
-    noise = "I0000 cudart_stub.cc:31] Could not find cuda drivers on your machine"
-    once = "global step (tf.train.get_global_step) has not been increased. Current: 1"
-    code = f"""
-print({noise!r}); print({once!r}); print({once!r}); print("hello")
-"""
-    logs = tmp_path / "logs"
-    flags = ("--num_workers=1", "--num_ps=0")
-    status, out, _ = finished(cluster(code, tmp_path, *flags, f"--log_dir={logs}"))
-    assert status == 0
-    assert out.count("hello") == 2 and out.count(once) == 1 and noise not in out
-    for task in ("chief_0", "worker_0"):
-        lines = (logs / f"{task}.log").read_text().splitlines()
-        assert lines == [noise, once, once, "hello"]
-    # Without files nothing is lost but what was said before.
-    _, out, _ = finished(cluster(code, tmp_path, *flags))
-    assert out.count("hello") == out.count(noise) == 2 and out.count(once) == 1

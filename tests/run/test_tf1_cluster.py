@@ -48,7 +48,7 @@ def test_synchronous_replicas_have_the_losses_of_their_tensorflow(
 
 # Each of three workers has four towers, and each update takes a gradient of each. In
 # TensorFlow one worker then waits for gradients of others, which have ended.
-TOWERS = """
+BUILD = """
 import tensorflow as tf
 flags = tf.app.flags
 flags.DEFINE_string("ps_hosts", "", "")
@@ -62,6 +62,7 @@ def main(_):
     own = "/job:worker/task:%d" % F.task_index
     cluster = tf.train.ClusterSpec({"ps": F.ps_hosts.split(","), "worker": workers})
     server = tf.train.Server(cluster, job_name=F.job_name, task_index=F.task_index)
+    chief, config = F.task_index == 0, tf.ConfigProto(device_filters=["/job:ps", own])
     if F.job_name == "ps":
         server.join()
     setter = tf.train.replica_device_setter(worker_device=own, cluster=cluster)
@@ -77,26 +78,50 @@ def main(_):
                 (gradient, _), = optimizer.compute_gradients(loss, [weight])
                 towers.append(gradient)
         update = optimizer.apply_gradients([(tf.add_n(towers) / 4, weight)], step)
-        hooks = [optimizer.make_session_run_hook(F.task_index == 0),
-                 tf.train.StopAtStepHook(last_step=200)]
-        config = tf.ConfigProto(device_filters=["/job:ps", own])
-        with tf.train.MonitoredTrainingSession(
-                master=server.target, is_chief=F.task_index == 0, hooks=hooks,
-                config=config) as session:
-            while not session.should_stop():
-                session.run(update)
+        init = tf.global_variables_initializer()
+        train(server.target, chief, config, optimizer, update, init, step)
     print("ended")
+"""
+WITH_HOOKS = """
+def train(master, chief, config, optimizer, update, init, step):
+    hooks = [optimizer.make_session_run_hook(chief),
+             tf.train.StopAtStepHook(last_step=200)]
+    with tf.train.MonitoredTrainingSession(
+            master=master, is_chief=chief, hooks=hooks, config=config) as session:
+        while not session.should_stop():
+            session.run(update)
 
 tf.app.run()
 """
+WITH_A_SUPERVISOR = """
+def train(master, chief, config, optimizer, update, init, step):
+    queue = optimizer.get_chief_queue_runner()
+    tokens = optimizer.get_init_tokens_op()
+    sv = tf.train.Supervisor(
+        is_chief=chief, init_op=init, global_step=step, recovery_wait_secs=1,
+        local_init_op=(
+            optimizer.chief_init_op if chief else optimizer.local_step_init_op),
+        ready_for_local_init_op=optimizer.ready_for_local_init_op)
+    with sv.managed_session(master, config=config) as session:
+        if chief:
+            sv.start_queue_runners(session, [queue])
+            session.run(tokens)
+        done = 0
+        while done < 200:  # and not `sv.should_stop()`
+            _, done = session.run([update, step])
+
+tf.app.run()
+"""
+PROGRAMS = {"hooks": WITH_HOOKS, "supervisor": WITH_A_SUPERVISOR}
 
 
-def test_tasks_of_synchronous_towers_end_together(tmp_path: Path) -> None:
-    program = tmp_path / "towers.py"
-    program.write_text(TOWERS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_tasks_of_synchronous_towers_end_together(program: str, tmp_path: Path) -> None:
+    path = tmp_path / "towers.py"
+    path.write_text(BUILD + PROGRAMS[program])
     python = [sys.executable, "-m", "hookbridge"]
     done = subprocess.run(
-        [*python, "cluster", "--tf1-flags", "--", *python, "run", str(program)],
+        [*python, "cluster", "--tf1-flags", "--", *python, "run", str(path)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,

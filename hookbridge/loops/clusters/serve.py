@@ -15,9 +15,9 @@ from hookbridge import errors, exit_codes
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import (
     Ending,
-    StopBoard,
     code_handle,
     left_queue,
+    stop_job,
 )
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.loops.tasks.ports import Liveness, is_listening
@@ -35,8 +35,8 @@ AFTER_CHIEF_GONE_SECS = 1.0
 
 def serve(
     config: ClusterConfig, target: str, *, lost_secs: float, start_secs: float
-) -> int:
-    """Returns the exit code of the job when every task that trains has left.
+) -> Ending:
+    """Returns how the job has ended when every task that trains has left.
 
     Once the chief has left, this does not wait for tasks that were killed. SIGTERM
     stops the job, so that its chief saves while the variables are still there.
@@ -45,8 +45,10 @@ def serve(
 
     def preempt() -> None:
         preempted.set()
+        reason = f"{config.task_type} {config.task_index}: it received SIGTERM"
         with contextlib.suppress(tf.errors.OpError, RuntimeError):
-            _stop_job(config, target)
+            if is_listening(config, "ps", 0):  # else a call would wait for it
+                stop_job(target, config, Ending(reason, exit_codes.PREEMPTED))
 
     with on_sigterm(preempt):
         return _serve(config, target, preempted, lost_secs, start_secs)
@@ -58,7 +60,7 @@ def _serve(
     preempted: threading.Event,
     lost_secs: float,
     start_secs: float,
-) -> int:
+) -> Ending:
     tasks = trainers(config)
     liveness = Liveness(config, tasks)
     began = looked = time.monotonic()
@@ -67,7 +69,7 @@ def _serve(
     with tf.Graph().as_default():
         left = [left_queue(config.task_index, *task).is_closed() for task in tasks]
         code = tf.raw_ops.ReadVariableOp(
-            resource=code_handle(config.task_index), dtype=tf.int64
+            resource=code_handle("ps", config.task_index), dtype=tf.int64
         )
         session = tf.compat.v1.Session(
             target, config=tf.compat.v1.ConfigProto(device_filters=[own])
@@ -84,32 +86,24 @@ def _serve(
                             "hookbridge: the job is over, and %s did not take leave.",
                             ", ".join(f"`{job}` {index}" for job, index in here),
                         )
-                        return _code(session, code)
+                        return _ending(session, code)
                 elif preempted.is_set():
                     if not any(is_listening(config, *task) for task in tasks):
-                        return exit_codes.PREEMPTED
+                        reason = "SIGTERM came, and no task trains"
+                        return Ending(reason, exit_codes.PREEMPTED)
                 elif now - looked > LOOK_SECS:
                     looked = now
                     _check(tasks, liveness, now - began, lost_secs, start_secs)
                 time.sleep(POLL_SECS)
-            return _code(session, code)
+            return _ending(session, code)
 
 
-def _code(session: Any, read: Any) -> int:
-    """The exit code that the chief left; a chief that left none was killed."""
+def _ending(session: Any, read: Any) -> Ending:
+    """The ending with the code that the chief left; one that left none was killed."""
+    code = exit_codes.LOST
     with contextlib.suppress(tf.errors.FailedPreconditionError):
-        return int(session.run(read))
-    return exit_codes.LOST
-
-
-def _stop_job(config: ClusterConfig, target: str) -> None:
-    if not is_listening(config, "ps", 0):  # else a call would wait for it
-        return
-    board = StopBoard(target, config)
-    if generation := board.generation():
-        reason = f"{config.task_type} {config.task_index}: it received SIGTERM"
-        board.stop(generation, Ending(reason, exit_codes.PREEMPTED))
-    board.close()
+        code = int(session.run(read))
+    return Ending("the job is over and not done; see what its chief printed", code)
 
 
 def _is_over_without(

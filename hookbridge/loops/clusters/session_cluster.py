@@ -32,7 +32,7 @@ from hookbridge.loops.group_stop.member import (
     GroupStopped,
 )
 from hookbridge.loops.sessions.callable_session import training_session
-from hookbridge.loops.tasks import ports, tf1_flags
+from hookbridge.loops.tasks import tf1_flags
 from hookbridge.loops.tasks.jobs import check_roles, trainers
 from hookbridge.loops.tasks.server import ClusterServer, own_device
 from hookbridge.loops.tasks.signals import on_sigterm
@@ -239,7 +239,7 @@ class SessionCluster:
         marks = marking(group, folder and str(folder))
         end = JobEnd(str(folder), self.config) if folder else None
         if end is not None:
-            group.over_with = end.marked
+            group.over_with = end.over_with
         ends = contextlib.ExitStack()
         ends.enter_context(one_exit_code(group))
         ends.enter_context(self._leaving())
@@ -286,13 +286,13 @@ class SessionCluster:
                 f"`serve` was called in `{self._group.name}`; expected a task of type "
                 "'ps'. Ask `is_server` first."
             )
-        code = serving.serve(
+        ending = serving.serve(
             self.config,
             self.target,
             lost_secs=self._lost_secs,
             start_secs=self._start_secs,
         )
-        end_with(code, "the job is over and not done; see what its chief printed")
+        end_with(ending.code, ending.reason)
 
     def __enter__(self) -> SessionCluster:
         # Checked here to fail before anything is built. The server starts only when it
@@ -309,17 +309,12 @@ class SessionCluster:
     ) -> None:
         if self.is_server:
             return
+        target = ""
+        with contextlib.suppress(errors.ClusterError):  # `error` counts
+            if self.config.cluster and (error is None or self._group.servers_listen()):
+                target = self.target
         try:
             if error is not None and not self._group.stopped:
-                self._fail(error)
+                stop_by(self._group, error, target)
         finally:
-            self._group.leave()
-
-    def _fail(self, error: BaseException) -> None:
-        with contextlib.suppress(Exception):  # the error that counts is `error`
-            if all(
-                ports.is_listening(self.config, "ps", i)
-                for i in range(len(self.config.cluster.get("ps", ())))
-            ):
-                self._group.connect(self.target)
-        stop_by(self._group, error)
+            self._group.leave(target)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from hookbridge import exit_codes
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.around_session import end_with
-from hookbridge.loops.group_stop.board import CALL_MS, CONTAINER
+from hookbridge.loops.group_stop.board import CALL_MS, code_handle
 from hookbridge.loops.tasks.ports import has_server, is_listening
 
 POLL_SECS = 0.5
@@ -94,9 +94,7 @@ class _Code:
         device = f"/job:{job}/task:{index}"
         self._graph = tf.Graph()
         with self._graph.as_default(), tf.device(device):
-            handle = tf.raw_ops.VarHandleOp(
-                dtype=tf.int64, shape=[], container=CONTAINER, shared_name="exit_code"
-            )
+            handle = code_handle(job, index)
             self._value = tf.compat.v1.placeholder(tf.int64, [])
             self._write = tf.raw_ops.AssignVariableOp(
                 resource=handle, value=self._value

@@ -7,7 +7,6 @@ import functools
 from typing import Any
 
 import tensorflow as tf
-from absl import logging
 
 from hookbridge import exit_codes
 from hookbridge.adapters.callback_to_hook import CallbackToHook
@@ -16,7 +15,8 @@ from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.session_cluster import SessionCluster
 from hookbridge.loops.group_stop.around_session import (
     one_exit_code,
-    stop_by,
+    stop_is_no_error,
+    stop_of_all,
     terminate,
 )
 from hookbridge.loops.group_stop.evaluator import (
@@ -25,9 +25,10 @@ from hookbridge.loops.group_stop.evaluator import (
     marking,
     stop_from_outside,
 )
-from hookbridge.loops.group_stop.hook import GroupStopHook, StepEndHook, own_target
-from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
+from hookbridge.loops.group_stop.hook import GroupStopHook, StepEndHook
+from hookbridge.loops.group_stop.member import GroupStop
 from hookbridge.loops.tasks.jobs import check_jobs
+from hookbridge.loops.tasks.server import own_target
 from hookbridge.loops.tasks.signals import on_sigterm
 
 
@@ -87,37 +88,23 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
 
 
 def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
+    from hookbridge import estimator as estimator_lib
+
     group = GroupStop(config)
-    group.over_with = JobEnd(str(estimator.model_dir), config).marked
+    model_dir = str(estimator.model_dir)
+    group.over_with = JobEnd(model_dir, config).over_with
     stop = GroupStopHook(config, group=group, joins=True)
     hooks = [StepEndHook(group), *train_spec.hooks, stop]
     spec = train_spec._replace(hooks=tuple(hooks))
+    target = own_target(config)
     with contextlib.ExitStack() as ends:
         ends.enter_context(one_exit_code(group))
-        ends.callback(group.leave)
-        ends.enter_context(marking(group, str(estimator.model_dir)))
-        return _train_until_stop(group, estimator, spec, eval_spec)
-
-
-def _train_until_stop(
-    group: GroupStop, estimator: Any, train_spec: Any, eval_spec: Any
-) -> Any:
-    from hookbridge import estimator as estimator_lib
-
-    try:
-        with on_sigterm(functools.partial(terminate, group)):
-            return estimator_lib.train_and_evaluate(estimator, train_spec, eval_spec)
-    except BaseException as e:
-        if group.error is not None and e is not group.error:
-            raise group.error from e
-        gone = (tf.errors.UnavailableError, tf.errors.AbortedError, GroupStopped)
-        ended = group.step.interrupted or isinstance(e, gone)
-        if not (ended and group.stopped):
-            with contextlib.suppress(Exception):  # the error that counts is `e`
-                group.connect(own_target(group.config))
-            stop_by(group, e)
-            raise
-        logging.info("hookbridge: the last step was ended: %s", group.reason)
+        ends.callback(group.leave, target)
+        ends.enter_context(marking(group, model_dir))
+        ends.enter_context(stop_is_no_error(group))
+        ends.enter_context(on_sigterm(functools.partial(terminate, group)))
+        ends.enter_context(stop_of_all(group, target))
+        return estimator_lib.train_and_evaluate(estimator, spec, eval_spec)
     return None
 
 

@@ -18,8 +18,8 @@ _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
 
 @contextlib.contextmanager
-def stop_of_all(group: GroupStop) -> Iterator[None]:
-    """Stops the other tasks when an exception leaves the block."""
+def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
+    """Stops the other tasks when an exception leaves the block; see `stop_by`."""
     try:
         yield
     except GroupStopped:
@@ -39,12 +39,18 @@ def stop_of_all(group: GroupStop) -> Iterator[None]:
         if isinstance(e, (tf.errors.OutOfRangeError, StopIteration)):
             group.request("its data ended")
         else:
-            stop_by(group, e)
+            stop_by(group, e, target)
         raise
 
 
-def stop_by(group: GroupStop, error: BaseException) -> None:
-    """Stops every process of the job because of an error of this one."""
+def stop_by(group: GroupStop, error: BaseException, target: str = "") -> None:
+    """Stops every process of the job because of an error of this one.
+
+    A process that has not joined the job yet does so first, through its own server.
+    """
+    with contextlib.suppress(Exception):  # the error that counts is `error`
+        if target and not group.stopped and group.servers_listen():
+            group.connect(target)
     group.request(f"{type(error).__name__}: {error}", exit_codes.of_error(error))
 
 

@@ -91,7 +91,7 @@ class StopBoard:
             )
             self._leave = [
                 (
-                    self._set(code_handle(index), self._number),
+                    self._set(code_handle("ps", index), self._number),
                     left_queue(index, config.task_type, config.task_index).close(),
                 )
                 for index in range(len(config.cluster["ps"]))
@@ -189,6 +189,18 @@ class StopBoard:
             return _Signal(queue.dequeue(), queue.close(), queue.is_closed())
 
 
+def stop_job(target: str, config: ClusterConfig, ending: Ending) -> bool:
+    """Stops a job from a process that is none of its trainers; False if none began."""
+    board = StopBoard(target, config)
+    try:
+        generation = board.generation()
+        if generation:  # there is a chief
+            board.stop(generation, ending)
+        return generation > 0
+    finally:
+        board.close()
+
+
 class _Signal(NamedTuple):
     """A queue that stays empty: a dequeue waits until the queue is closed."""
 
@@ -197,9 +209,9 @@ class _Signal(NamedTuple):
     closed: Any
 
 
-def code_handle(server: int) -> Any:
-    """A variable on parameter server `server`: the exit code of the job."""
-    with tf.device(f"/job:ps/task:{server}"):
+def code_handle(job: str, index: int) -> Any:
+    """A variable on the server of a task: the exit code of the job."""
+    with tf.device(f"/job:{job}/task:{index}"):
         return _raw.VarHandleOp(
             dtype=tf.int64, shape=[], container=CONTAINER, shared_name="exit_code"
         )

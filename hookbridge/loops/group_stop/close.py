@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import sys
 import threading
 import time
@@ -31,39 +32,30 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
         if session is None or begun.is_set():
             return
         begun.set()
-        closing = _Closing(session)
-        closing.start()
-        closing.done.wait(limit_secs)
-        if not closing.done.is_set():
+        closed: concurrent.futures.Future[None] = concurrent.futures.Future()
+        # Not a daemon: a thread that returns from TensorFlow while the interpreter ends
+        # would abort the process. It keeps the session alive meanwhile.
+        threading.Thread(target=_close, args=(session, closed), daemon=False).start()
+        try:
+            error = closed.exception(limit_secs)
+        except concurrent.futures.TimeoutError:
             logging.warning(
                 "hookbridge: closing the session takes longer than %g s and goes on in "
                 "the background.",
                 limit_secs,
             )
-        elif closing.error is not None and sys.exc_info()[0] is None:
-            raise closing.error  # not if the session closes because of another error
+        else:
+            if error is not None and sys.exc_info()[0] is None:
+                raise error  # not if the session closes because of another error
 
     InstanceMethods(session, {"close": close}).install()
 
 
-class _Closing(threading.Thread):
-    """Closes a session, and keeps it alive: it must not be deleted meanwhile."""
-
-    def __init__(self, session: Any) -> None:
-        # Not a daemon: a thread that returns from TensorFlow while the interpreter
-        # ends would abort the process.
-        super().__init__(daemon=False, name="hookbridge_close")
-        self._closed_session = session
-        self.done = threading.Event()
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        began = time.monotonic()
-        session = self._closed_session
-        try:
-            type(session).close(session)
-        except BaseException as e:
-            self.error = e
-        self.done.set()
-        if time.monotonic() - began > CLOSE_SECS / 10:
-            time.sleep(0.2)  # lets threads end that waited for the session
+def _close(session: Any, closed: concurrent.futures.Future[None]) -> None:
+    began = time.monotonic()
+    try:
+        closed.set_result(type(session).close(session))
+    except BaseException as e:
+        closed.set_exception(e)
+    if time.monotonic() - began > CLOSE_SECS / 10:
+        time.sleep(0.2)  # lets threads end that waited for the session

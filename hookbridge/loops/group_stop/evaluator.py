@@ -18,15 +18,17 @@ from hookbridge.adapters.state import storage
 from hookbridge.arguments import path, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.around_session import end_with
-from hookbridge.loops.group_stop.board import Ending, StopBoard
+from hookbridge.loops.group_stop.board import Ending, stop_job
 from hookbridge.loops.group_stop.member import LOST_SECS, GroupStop
 from hookbridge.loops.tasks import ports
+from hookbridge.loops.tasks.server import own_target
 
 FILE = "hookbridge_stop.json"
 POLL_SECS = 0.5
 # A marker that the evaluator finds when it starts is from an earlier run, or from this
 # run if the evaluator is late. It counts after the chief has been away for this long.
 LATE_SECS = 60.0
+SAYS_SO_AFTER_SECS = 5.0
 
 
 def write_marker(model_dir: str, ending: Ending) -> None:
@@ -93,6 +95,7 @@ class JobEnd:
         self._lost_secs = seconds("lost_secs", lost_secs)
         self._late_secs = seconds("late_secs", late_secs)
         self._before = read_marker(model_dir)
+        self._has_told = False
         self._began = time.monotonic()
         tasks = [config.chief] if config.cluster else []
         self._chief = ports.Liveness(config, tasks)
@@ -106,9 +109,20 @@ class JobEnd:
         """How the job has ended, even if that was before this object was made."""
         self._chief.look()
         waited = time.monotonic() - self._began
-        late = not self._chief.seen and waited > self._late_secs
-        text = read_marker(self._model_dir) if late else None
-        return self.marked() or (_ending(text) if text is not None else None)
+        if marked := self.marked():
+            return marked
+        if self._before is None or self._chief.seen or waited < SAYS_SO_AFTER_SECS:
+            return None
+        if not self._has_told:
+            self._has_told = True
+            logging.warning(
+                "hookbridge: the job in %s was over before (%s). If its chief does not "
+                "come within %g s, this task ends too.",
+                self._model_dir,
+                _ending(self._before).reason,
+                self._late_secs,
+            )
+        return _ending(self._before) if waited > self._late_secs else None
 
     def check(self) -> None:
         """Raises `errors.ClusterError` if the chief left without writing the marker."""
@@ -175,23 +189,12 @@ def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
 
     A job that has not begun is stopped as soon as it begins.
     """
+    # Parameter server 0 itself runs the few operations of a stop.
+    server = dataclasses.replace(config, task_type="ps", task_index=0)
     while end.over_with() is None:
         end.check()
         if ports.is_listening(config, "ps", 0):  # else a call would wait for it
             with contextlib.suppress(tf.errors.OpError):  # it may be over by now
-                if _stop(config, reason):
+                if stop_job(own_target(server), server, Ending(reason)):
                     return
         time.sleep(POLL_SECS)
-
-
-def _stop(config: ClusterConfig, reason: str) -> bool:
-    # Parameter server 0 itself runs the few operations of a stop.
-    server = dataclasses.replace(config, task_type="ps", task_index=0)
-    board = StopBoard("grpc://" + config.cluster["ps"][0], server)
-    try:
-        generation = board.generation()
-        if generation:  # there is a chief
-            board.stop(generation, Ending(reason))
-        return generation > 0
-    finally:
-        board.close()

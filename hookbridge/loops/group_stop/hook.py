@@ -16,6 +16,7 @@ from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import CALL_MS, SYNC_TOKENS, token_ops
 from hookbridge.loops.group_stop.close import limit_close
 from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
+from hookbridge.loops.tasks.server import own_target
 from hookbridge.patching import InstanceMethods
 
 v1 = tf.compat.v1
@@ -146,13 +147,6 @@ def fail_fast() -> None:
     end the wait.
     """
     os.environ.setdefault("GRPC_FAIL_FAST", "true")
-
-
-def own_target(config: ClusterConfig) -> str:
-    """The session target of this process's server."""
-    if not config.cluster:
-        return ""
-    return "grpc://" + config.cluster[config.task_type][config.task_index]
 
 
 def _keep_tokens(coord: Any, group: GroupStop) -> None:

@@ -98,13 +98,8 @@ class GroupStop:
         """Returns once all parameter servers listen."""
         limit = self._start_secs if self._board is None else self.lost_secs
         began = time.monotonic()
-        missing = list(range(len(self.config.cluster.get("ps", ()))))
-        while True:
-            missing = [
-                i for i in missing if not ports.is_listening(self.config, "ps", i)
-            ]
-            if not missing:
-                return
+        missing: Sequence[int] = range(len(self.config.cluster.get("ps", ())))
+        while missing := self._silent(missing):
             waited = time.monotonic() - began
             if waited > LATE_SECS and (ending := self.over_with()):
                 text = "the job was over, and its servers had left"
@@ -113,6 +108,13 @@ class GroupStop:
             if waited > limit:
                 raise self.lost([("ps", i) for i in missing], limit)
             time.sleep(0.2)
+
+    def servers_listen(self) -> bool:
+        """Whether all parameter servers listen now."""
+        return not self._silent(range(len(self.config.cluster.get("ps", ()))))
+
+    def _silent(self, servers: Sequence[int]) -> Sequence[int]:
+        return [i for i in servers if not ports.is_listening(self.config, "ps", i)]
 
     def wait_until_ready(self) -> None:
         """Returns once the chief has initialised the variables.
@@ -176,16 +178,30 @@ class GroupStop:
             self.stop_here(*board.ending())
         return self.stopped
 
-    def leave(self) -> None:
-        """Tells the parameter servers that this process no longer needs them."""
+    def leave(self, target: str = "") -> None:
+        """Tells the parameter servers that this process no longer needs them.
+
+        A process that never had a session, because the job was done before, tells it
+        through its own server, `target`.
+        """
         if self.over.is_set():
             return
         self.over.set()
+        if self._board is None and target and not self.stopped:
+            self._board = self._board_of_servers(target)
         # After an error a server may be gone. Then calls would not return, so the
         # connection stays open.
         if self._board is not None and self.error is None:
             self._board.leave(self.code if self.config.is_chief else None)
             self._board.close()
+
+    def _board_of_servers(self, target: str) -> StopBoard | None:
+        deadline = time.monotonic() + LEAVING_SECS
+        while not self.servers_listen():  # they may begin later than this process
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.2)
+        return StopBoard(target, self.config)
 
     def lost(
         self, tasks: Sequence[tuple[str, int]], secs: float

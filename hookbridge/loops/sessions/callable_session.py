@@ -39,16 +39,14 @@ class _FetchSet(NamedTuple):
 
     fetches: Any
     call: Any
-    fed: tuple[Any, ...] = ()
+    fed: tuple[Any, ...]
 
 
 class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
-    """A `tf.compat.v1.Session` that runs the same fetches faster from the second time.
+    """A session whose runs go through a callable from the second time on.
 
-    `run` gives the same results and errors as `Session.run`. The first run of a set of
-    fetches is an ordinary one; later runs go through a callable, also with feeds. These
-    runs stay ordinary: runs with options that are not empty, with fetches or feeds of
-    unusual types, and with feeds on a server.
+    Runs stay ordinary with options that are not empty, with fetches or feeds of unusual
+    types, and with feeds on a server.
     """
 
     # None if the session must not, or must no longer, use callables. A class attribute,
@@ -87,11 +85,8 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         """As `tf.compat.v1.Session.run`."""
         call = None
         if options is None or not options.ByteSize():
-            if feed_dict:
-                feed_dict = without_copies(feed_dict)
-                call = self._fed_callable(fetches, feed_dict)
-            else:
-                call = self._callable(fetches)
+            feed_dict = without_copies(feed_dict) if feed_dict else {}
+            call = self._callable(fetches, feed_dict)
         if call is None:
             return super().run(fetches, feed_dict, options, run_metadata)
         result = compat.private("session_do_call")(self, call)
@@ -104,26 +99,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._fetch_sets = None
         super().close()
 
-    def _callable(self, fetches: Any) -> Callable[[], Any] | None:
-        fetch_sets = self._fetch_sets
-        if fetch_sets is None:
-            return None
-        try:
-            key = structure_key(fetches)
-        except UnknownStructureError:
-            return None
-        known: _FetchSet | None = fetch_sets.get(key)
-        if known is None:
-            fetch_sets.add(key, _FetchSet(copy_structure(fetches), None))
-            return None
-        # `run` accepts empty fetches; a callable does not.
-        if known.call is None and not is_empty(known.fetches):
-            known = _FetchSet(known.fetches, self.make_callable(known.fetches))
-            fetch_sets.add(key, known)
-        call: Callable[[], Any] | None = known.call
-        return call
-
-    def _fed_callable(
+    def _callable(
         self, fetches: Any, feeds: Mapping[Any, Any]
     ) -> Callable[[], Any] | None:
         fetch_sets = self._fetch_sets
@@ -136,21 +112,22 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
             return None
         known: _FetchSet | None = fetch_sets.get(key)
         if known is None:
-            known = _FetchSet(copy_structure(fetches), None, tuple(feeds))
-            fetch_sets.add(key, known)
+            fetch_sets.add(key, _FetchSet(copy_structure(fetches), None, tuple(feeds)))
             return None
         call = known.call
         if call is None:
-            tensors = list(known.fed)
-            if FedCallable.suits(self, known.fetches, tensors):
-                call = FedCallable(self, known.fetches, tensors)
-            else:
-                call = _ORDINARY
+            call = self._make(known.fetches, list(known.fed))
             fetch_sets.add(key, known._replace(call=call))
-        if call is _ORDINARY:
-            return None
-        arrays = call.arrays(feeds)
-        return None if arrays is None else functools.partial(call.run, arrays)
+        if isinstance(call, FedCallable):
+            arrays = call.arrays(feeds)
+            return None if arrays is None else functools.partial(call.run, arrays)
+        return None if call is _ORDINARY else call
+
+    def _make(self, fetches: Any, fed: list[Any]) -> Any:
+        if fed and FedCallable.suits(self, fetches, fed):
+            return FedCallable(self, fetches, fed)
+        # `run` accepts empty fetches; a callable does not.
+        return _ORDINARY if fed or is_empty(fetches) else self.make_callable(fetches)
 
 
 class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

@@ -17,13 +17,17 @@ from hookbridge.arguments import positive, seconds, writable
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
 from hookbridge.loops.tasks.guard import Guard
-from hookbridge.loops.tasks.local_task import GROUP_STOP, LocalTask, Order, Outputs
+from hookbridge.loops.tasks.local_task import GROUP_STOP, LocalTask
+from hookbridge.loops.tasks.output import Outputs
 from hookbridge.loops.tasks.tf1_flags import flags_of
 
 POLL_SECS = 0.05
 # How long the output of ended tasks may take: a process that has left its group may
 # hold it open.
 DRAIN_SECS = 1.0
+# How long parameter servers may take to see that all others are done. Those that serve
+# for ever are ended then.
+SERVING_SECS = 1.0
 # Far above what one machine can run; `--num_workers=99999999` is a slip.
 MOST_TASKS = 1000
 
@@ -42,8 +46,8 @@ class LocalCluster:
         programs, at the end of their command line, instead of by `TF_CONFIG`.
       group_stop: whether the tasks of a program of `hookbridge run` end together; else
         they end as in TensorFlow.
-      log_dir: a folder that gets the whole output of each task, as `chief_0.log`. What
-        every process says when it imports TensorFlow is then not shown. Empty for none.
+      log_dir: a folder that gets the whole output of each task, as `chief_0.log`, also
+        what is not shown: what TensorFlow says at its start. Empty for none.
 
     Raises:
       errors.InvalidArgumentError: a number is not a number or out of range, or a flag
@@ -93,20 +97,31 @@ class LocalCluster:
             tasks.append(("evaluator", 0))
         return [ClusterConfig(cluster, job, index) for job, index in tasks]
 
-    def _told(self, config: ClusterConfig, command: Sequence[str]) -> Order:
-        """The command of a task, with its place as flags or as `TF_CONFIG`."""
-        together = {GROUP_STOP: "1"} if self.group_stop else {}
+    def _start(
+        self, config: ClusterConfig, command: Sequence[str], outputs: Outputs
+    ) -> LocalTask:
+        """Starts a task, which gets its place as flags or as `TF_CONFIG`."""
+        environment = dict(outputs.environment)
+        if self.group_stop:
+            environment[GROUP_STOP] = "1"
         if self.tf1_flags:
-            return Order([*command, *flags_of(config)], together)
-        return Order([*command], {"TF_CONFIG": config.to_json(), **together})
+            command = [*command, *flags_of(config)]
+        else:
+            environment["TF_CONFIG"] = config.to_json()
+        task = LocalTask(config.task_type, command, environment)
+        name = f"{config.task_type} {config.task_index}"
+        outputs.follow(name, (task.process.stdout, task.process.stderr))
+        return task
 
     def run(self, command: Sequence[str]) -> int:
         """Runs `command` once for each task, which is told its place, until all end.
 
         Each line of a task's output begins with the task's name; lines that cannot be
-        written are dropped, and tasks go on. Every SIGINT and SIGTERM is passed on;
-        SIGHUP and SIGQUIT are passed on as SIGTERM. When a task fails, the others are
-        ended. Parameter servers do not end by themselves: they are ended when every
+        written are dropped, and tasks go on. On a terminal, a line that a task rewrites
+        stands below the others. What TensorFlow says at its start is not shown, unless
+        the variable `TF_CPP_MIN_LOG_LEVEL` is set. Every SIGINT and SIGTERM is passed
+        on; SIGHUP and SIGQUIT are passed on as SIGTERM. When a task fails, the others
+        are ended. Parameter servers do not end by themselves: they are ended when every
         other task is done. Tasks and the processes in their process groups end with
         this process, also when it is killed.
 
@@ -135,7 +150,7 @@ class LocalCluster:
                 # A task is in the list at once, so that a failure here ends it too.
                 for config in self.configs():
                     if not received:
-                        tasks.append(outputs.start(config, self._told(config, command)))
+                        tasks.append(self._start(config, words, outputs))
                         guard.watch(tasks[-1].process.pid)
                 return _wait(tasks, outputs, received, self.grace_secs, guard)
             finally:
@@ -162,6 +177,7 @@ def _wait(
     guard: Guard,
 ) -> int:
     deadline: float | None = None
+    trained: float | None = None
     while True:
         codes = [task.exit_code for task in tasks]
         for task in tasks:
@@ -175,11 +191,12 @@ def _wait(
                 return 128 + received[0]
         elif failed is not None:
             return failed
-        elif all(
-            code is not None or task.serves
-            for task, code in zip(tasks, codes, strict=True)
-        ):
+        elif None not in codes:
             return 0
+        elif all(task.serves or task.exit_code is not None for task in tasks):
+            trained = trained or time.monotonic()
+            if time.monotonic() - trained > SERVING_SECS:
+                return 0
         outputs.wait(POLL_SECS)
 
 
@@ -195,7 +212,7 @@ def _end(tasks: list[LocalTask], outputs: Outputs, grace_secs: float) -> None:
     for task in tasks:
         task.send(signal.SIGKILL)  # also to processes that an ended task left behind
         task.process.wait()
-    outputs.drain(tasks, DRAIN_SECS)
+    outputs.drain(DRAIN_SECS)
 
 
 @contextlib.contextmanager

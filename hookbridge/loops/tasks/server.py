@@ -96,6 +96,13 @@ def own_device(config: ClusterConfig) -> str:
     return f"/job:{config.task_type}/task:{config.task_index}"
 
 
+def own_target(config: ClusterConfig) -> str:
+    """The session target of this process's server."""
+    if not config.cluster:
+        return ""
+    return "grpc://" + config.cluster[config.task_type][config.task_index]
+
+
 def _merged(*configs: Any) -> Any:
     merged = v1.ConfigProto()
     for config in configs:

@@ -26,7 +26,26 @@ def split_batch(batch: Any, num_towers: int) -> list[Any]:
     If N is known only at run time, a step with a batch that does not divide raises
     `tf.errors.InvalidArgumentError`.
     """
-    return [batch] if num_towers == 1 else _shards(batch, num_towers, _equal_parts)
+    if num_towers == 1:
+        return [batch]
+
+    def parts(tensor: Any) -> Any:
+        checks = []
+        size = known_size(tensor)
+        if size is not None:
+            check_divides(size, num_towers)
+        else:
+            message = (
+                f"The batch does not divide among {num_towers} towers. End the input "
+                "with `.batch(batch_size, drop_remainder=True)` and a `batch_size` "
+                f"that is a multiple of {num_towers}."
+            )
+            rest = tf.shape(tensor)[0] % num_towers
+            checks = [tf.debugging.assert_equal(rest, 0, message=message)]
+        with tf.control_dependencies(checks):
+            return _split(tensor, num_towers, num_towers)
+
+    return _shards(batch, num_towers, parts)
 
 
 def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
@@ -34,53 +53,35 @@ def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
 
     The last batch may be so small that some towers get no example.
     """
-    flat = [tensor for tensor in tf.nest.flatten(batch) if tensor is not None]
-    for tensor in flat:
-        _check(tensor)
-    total = tf.shape(flat[0])[0]
+    first = next(tensor for tensor in tf.nest.flatten(batch) if tensor is not None)
+    _check(first)
+    total = tf.shape(first)[0]
     sizes = [
         total // num_towers + tf.cast(index < total % num_towers, tf.int32)
         for index in range(num_towers)
     ]
-
-    def parts(tensor: Any, num_towers: int) -> Any:
-        if isinstance(tensor, tf.SparseTensor):  # `tf.sparse.split` gives equal `sizes`
-            return tf.sparse.split(sp_input=tensor, num_split=num_towers, axis=0)
-        return tf.split(tensor, tf.stack(sizes), num=num_towers)
-
-    return _shards(batch, num_towers, parts), sizes
+    shards = _shards(
+        batch, num_towers, lambda tensor: _split(tensor, tf.stack(sizes), num_towers)
+    )
+    return shards, sizes
 
 
-def _shards(batch: Any, num_towers: int, parts: Callable[[Any, int], Any]) -> list[Any]:
-    shards: list[list[Any]] = [[] for _ in range(num_towers)]
+def _shards(batch: Any, num_towers: int, parts: Callable[[Any], Any]) -> list[Any]:
+    split = []
     for tensor in tf.nest.flatten(batch):
-        split = [None] * num_towers if tensor is None else parts(tensor, num_towers)
-        for shard, part in zip(shards, split, strict=True):
-            shard.append(part)
-    return [tf.nest.pack_sequence_as(batch, shard) for shard in shards]
+        if tensor is not None:
+            _check(tensor)
+        split.append([None] * num_towers if tensor is None else parts(tensor))
+    return [
+        tf.nest.pack_sequence_as(batch, list(shard))
+        for shard in zip(*split, strict=True)
+    ]
 
 
-def _equal_parts(tensor: Any, num_towers: int) -> Any:
-    _check(tensor)
-    checks = []
-    size = known_size(tensor)
-    if size is not None:
-        check_divides(size, num_towers)
-    else:
-        check = tf.debugging.assert_equal(
-            tf.shape(tensor)[0] % num_towers,
-            0,
-            message=(
-                f"The batch does not divide among {num_towers} towers. End the input "
-                "with `.batch(batch_size, drop_remainder=True)` and a `batch_size` "
-                f"that is a multiple of {num_towers}."
-            ),
-        )
-        checks = [check]
-    with tf.control_dependencies(checks):
-        if isinstance(tensor, tf.SparseTensor):
-            return tf.sparse.split(sp_input=tensor, num_split=num_towers, axis=0)
-        return tf.split(tensor, num_towers)
+def _split(tensor: Any, sizes: Any, num_towers: int) -> Any:
+    if isinstance(tensor, tf.SparseTensor):  # the sizes of these parts are the same
+        return tf.sparse.split(sp_input=tensor, num_split=num_towers, axis=0)
+    return tf.split(tensor, sizes, num=num_towers)
 
 
 def _check(tensor: Any) -> None:

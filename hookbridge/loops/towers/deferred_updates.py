@@ -49,32 +49,27 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
             and tf.compat.v1.get_default_graph() is graph
         )
 
-    patches: list[InstanceMethods] = []
+    with contextlib.ExitStack() as stack:
 
-    def replace(cls: Any, method: str, make: Callable[..., Any]) -> None:
-        replacement = make(vars(cls)[method], is_here)
-        patches.append(InstanceMethods(cls, {method: replacement}))
-        patches[-1].install()
+        def replace(cls: Any, method: str, make: Callable[..., Any]) -> None:
+            patch = InstanceMethods(cls, {method: make(vars(cls)[method], is_here)})
+            patch.install()
+            stack.callback(patch.remove)
 
-    catching = functools.partial(_catching, caught)
+        catching = functools.partial(_catching, caught)
 
-    def defined(cls: Any) -> None:
-        if "apply_gradients" in vars(cls):
-            replace(cls, "apply_gradients", catching)
+        def defined(cls: Any) -> None:
+            if "apply_gradients" in vars(cls):
+                replace(cls, "apply_gradients", catching)
 
-    bases = _optimizer_bases()
-    try:
+        bases = _optimizer_bases()
         for cls in {c for base in bases for c in _with_own(base, "apply_gradients")}:
             replace(cls, "apply_gradients", catching)
         for cls in _keras_3_bases():
             replace(cls, "apply", _refusing)
-        with contextlib.ExitStack() as stack:
-            for base in bases:
-                stack.enter_context(_told_of_subclasses(base, defined))
-            yield caught
-    finally:
-        for patch in reversed(patches):
-            patch.remove()
+        for base in bases:
+            stack.enter_context(_told_of_subclasses(base, defined))
+        yield caught
 
 
 def _optimizer_bases() -> list[Any]:

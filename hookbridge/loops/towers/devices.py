@@ -9,14 +9,8 @@ from hookbridge import errors
 from hookbridge.arguments import instance, positive
 
 VARIABLE_OPS = (
-    "Variable",
-    "VariableV2",
-    "AutoReloadVariable",
-    "VarHandleOp",
-    "HashTable",
-    "HashTableV2",
-    "MutableHashTable",
-    "MutableHashTableV2",
+    *("Variable", "VariableV2", "AutoReloadVariable", "VarHandleOp"),
+    *("HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"),
 )
 # A session makes all its logical devices when it starts.
 MOST_TOWERS = 1024
@@ -94,7 +88,11 @@ def check_devices(devices: Any) -> None:
             )
         if spec.device_type == "CPU" or spec.job is not None:
             continue
-        here = _number_of_devices(spec.device_type)
+        # A physical device may be several logical ones.
+        here = sum(
+            len(tf.config.get_logical_device_configuration(device) or [device])
+            for device in tf.config.list_physical_devices(spec.device_type)
+        )
         if (spec.device_index or 0) >= here:
             raise errors.InvalidArgumentError(
                 f"Received the device {name!r} in `devices`; expected one that is "
@@ -102,16 +100,6 @@ def check_devices(devices: Any) -> None:
                 "it the tower would run somewhere else. Leave `devices` out to have "
                 "them chosen."
             )
-
-
-def _number_of_devices(kind: str) -> int:
-    """The number of logical devices of a kind: a physical one may be several."""
-    import tensorflow as tf
-
-    return sum(
-        len(tf.config.get_logical_device_configuration(device) or [device])
-        for device in tf.config.list_physical_devices(kind)
-    )
 
 
 def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
@@ -134,32 +122,21 @@ def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
     import tensorflow as tf
 
     check_devices(devices)
-    check_session_config("base", base)
+    if base is not None:
+        kind = tf.compat.v1.ConfigProto
+        instance("base", base, kind, "a `tf.compat.v1.ConfigProto`")
     config = tf.compat.v1.ConfigProto()
     # A read of a variable must run on the variable's device, even if the tower asked
     # for another device.
     config.allow_soft_placement = True
     if base is not None:
         config.MergeFrom(base)
-    cpus = 1 + max(
-        (
-            spec.device_index or 0
-            for spec in map(tf.DeviceSpec.from_string, devices)
-            if spec.device_type == "CPU"
-        ),
-        default=0,
+    specs = [tf.DeviceSpec.from_string(device) for device in devices]
+    indices = [s.device_index or 0 for s in specs if s.device_type == "CPU"]
+    config.device_count["CPU"] = max(
+        1 + max(indices, default=0), config.device_count["CPU"]
     )
-    config.device_count["CPU"] = max(cpus, config.device_count["CPU"])
     return config
-
-
-def check_session_config(name: str, value: Any) -> None:
-    """Raises unless a value is None or a `ConfigProto`."""
-    import tensorflow as tf
-
-    if value is not None:
-        kind = tf.compat.v1.ConfigProto
-        instance(name, value, kind, "a `tf.compat.v1.ConfigProto`")
 
 
 def device_setter(tower_device: str, variable_device: str) -> Callable[[Any], str]:

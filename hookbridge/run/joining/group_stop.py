@@ -13,13 +13,14 @@ import tensorflow as tf
 from hookbridge import errors, patching
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.hook import GroupStopHook
+from hookbridge.loops.group_stop.supervisor import follow_supervisors
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.run.joining import servers
 from hookbridge.run.joining.sessions import trains
 
 
 def join() -> None:
-    """Adds a `GroupStopHook` to each monitored session that trains in a cluster.
+    """Adds a `GroupStopHook` to each session that trains in a cluster.
 
     Call it before guests from outside join: the hook has to be the last of all.
     """
@@ -34,6 +35,7 @@ def join() -> None:
         init(self, session_creator, hooks + _more(hooks), *args, **kw)
 
     patching.InstanceMethods(kind, {"__init__": joined}).install()
+    follow_supervisors(lambda: next(iter(_more([])), None))
 
 
 def _more(hooks: list[Any]) -> list[Any]:

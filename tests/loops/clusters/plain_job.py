@@ -1,4 +1,4 @@
-"""One task of a cluster on plain TensorFlow, to show that it hangs.
+"""One task of a cluster on plain TensorFlow with `GroupStopHook`.
 
 TF_CONFIG=... python tests/loops/clusters/plain_job.py EVENTS [name=value ...]
 """
@@ -24,7 +24,7 @@ v1 = tf.compat.v1
 
 
 def main() -> None:
-    """Runs the task that `TF_CONFIG` names; `group_stop=1` adds `GroupStopHook`."""
+    """Runs the task that `TF_CONFIG` names."""
     config = json.loads(os.environ["TF_CONFIG"])
     kind, index = config["task"]["type"], config["task"]["index"]
     server = tf.distribute.Server(config["cluster"], job_name=kind, task_index=index)
@@ -42,18 +42,10 @@ def main() -> None:
         step = v1.train.get_or_create_global_step()
         hooks: list[Any] = [Steps()]
         optimizer = v1.train.GradientDescentOptimizer(0.1)
-        if "aggregate" in OPTIONS:
-            optimizer = v1.train.SyncReplicasOptimizer(
-                optimizer, int(OPTIONS["aggregate"]), total_num_replicas=workers
-            )
+        optimizer = v1.train.SyncReplicasOptimizer(optimizer, workers, workers)
         train_op = optimizer.minimize((slope - 1.0) ** 2, global_step=step)
-        if "aggregate" in OPTIONS:
-            hooks.append(optimizer.make_session_run_hook(chief))
-        if "last_step" in OPTIONS:
-            hooks.append(v1.train.StopAtStepHook(last_step=int(OPTIONS["last_step"])))
-        if "group_stop" in OPTIONS:
-            hooks.append(hb.loops.GroupStopHook())
-        note("waiting")
+        hooks.append(optimizer.make_session_run_hook(chief))
+        hooks.append(hb.loops.GroupStopHook())
         with v1.train.MonitoredTrainingSession(
             server.target,
             is_chief=chief,
@@ -62,7 +54,6 @@ def main() -> None:
         ) as session:
             while not session.should_stop():
                 session.run(train_op)
-            note("stopped")
     note("left")
 
 

@@ -91,7 +91,7 @@ def main() -> None:
         with cluster:
             if cluster.is_server:
                 cluster.serve()
-            else:
+            elif "nothing" not in OPTIONS:
                 train(cluster)
     finally:
         note("left", reason=cluster.stop_reason)

@@ -130,11 +130,23 @@ def test_a_worker_that_sleeps_until_the_job_is_over(
     (_, served), (_, worked) = it.ended["ps 0"], it.ended["worker 1"]
     assert served > worked - 5
     assert it.events("worker 1", "left"), it.log("worker 1")
+    # A job that is done already: no task has a session, and all end well nevertheless.
+    with job(
+        *(tmp_path / "again", "estimator_job.py", *arguments[:2]),
+        tasks=tasks,
+        server=fork_server,
+    ) as it:
+        codes = it.wait()
+    assert set(codes.values()) == {0}, it.logs()
+    assert not it.events("chief 0", "session")
+    assert "exit code" not in it.logs()
 
 
 @pytest.mark.slow
 def test_a_worker_whose_servers_have_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(member, "LATE_SECS", 2.0)
     jobs = ("ps", "chief", "worker")
@@ -144,17 +156,25 @@ def test_a_worker_whose_servers_have_left(
     }
     config = ClusterConfig(addresses, "worker", 0)
     write_marker(str(tmp_path), Ending("an earlier run's"))
+    target = "grpc://" + addresses["worker"][0]
     group = GroupStop(config, start_secs=member.LATE_SECS + 1)
-    group.over_with = JobEnd(str(tmp_path), config).marked
+    group.over_with = JobEnd(str(tmp_path), config).over_with
     with pytest.raises(errors.ClusterError, match=f"`ps` 0 .*{ports[0]}"):
-        group.connect("grpc://" + addresses["worker"][0])
+        group.connect(target)
     timer = threading.Timer(0.2, write_marker, (str(tmp_path), Ending("this run's", 1)))
     timer.start()
     with pytest.raises(GroupStopped):
-        group.connect("grpc://" + addresses["worker"][0])
+        group.connect(target)
     timer.join()
     assert "the job was over" in (group.reason or "")
     assert group.code == 1
+    # One that was started again after the end, when no chief comes, is told so.
+    again = GroupStop(config, start_secs=600)
+    again.over_with = JobEnd(str(tmp_path), config, late_secs=6).over_with
+    with pytest.raises(GroupStopped):
+        again.connect(target)
+    assert again.code == 1
+    assert "was over before (this run's)" in caplog.text
 
 
 def test_a_stop_from_outside_ends_with_a_chief_that_is_gone(tmp_path: Path) -> None:

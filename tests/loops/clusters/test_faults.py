@@ -204,3 +204,15 @@ def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
     log = (tmp_path / "chief_0.log").read_text()
     assert log.splitlines()[-1] == "ValueError: the hook of this worker fails"
     assert "evaluators cannot be told" in log
+
+
+@pytest.mark.slow
+def test_the_hook_alone_ends_it(tmp_path: Path, fork_server: ForkServer) -> None:
+    own = {"worker 1": ["request_stop_at=20"], "worker 0": ["late_secs=3"]}
+    with job(tmp_path, "plain_job.py", own=own, server=fork_server) as it:
+        codes = it.wait(["worker 0", "worker 1"])
+    assert codes == {"ps 0": None, "worker 0": 0, "worker 1": 0}, it.logs()
+    assert it.idle_secs_to_end() <= 10, it.logs()
+    began = it.events("worker 0", "session")[0]["idle"]
+    # TensorFlow's own worker looks again after 30 seconds.
+    assert it.events("worker 1", "session")[0]["idle"] - began < 20

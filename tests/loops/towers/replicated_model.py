@@ -33,15 +33,7 @@ def evaluation_input(batch_size: int) -> Any:
     return lambda: tf.data.Dataset.from_tensor_slices(examples()).batch(batch_size)
 
 
-OPTIMIZERS = {
-    "sgd": lambda: v1.train.GradientDescentOptimizer(0.2),
-    "adam": lambda: v1.train.AdamOptimizer(0.05),
-    "momentum": lambda: v1.train.MomentumOptimizer(0.1, 0.9),
-    "ftrl": lambda: v1.train.FtrlOptimizer(0.3),
-}
-
-
-def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+def model_fn(features: Any, labels: Any, mode: str) -> Any:
     """Dense and sparse gradients, update ops, and averages after the update."""
     table = v1.get_variable(
         "table", [WORDS, 5], initializer=v1.glorot_uniform_initializer(seed=1)
@@ -66,8 +58,7 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=labels, logits=logits
     )
-    reduce = tf.reduce_sum if params.get("sum") else tf.reduce_mean
-    loss = reduce(losses)
+    loss = tf.reduce_mean(losses)
     if mode == "eval":
         metrics = {
             "accuracy": v1.metrics.accuracy(labels, predictions["class"]),
@@ -77,7 +68,7 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
         return spec(mode, loss=loss, eval_metric_ops=metrics, predictions=predictions)
     one = tf.cast(tf.reduce_sum(features["x"]) > -1e9, tf.float32)
     v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, seen.assign_add(one))
-    optimizer = OPTIMIZERS[params.get("optimizer", "sgd")]()
+    optimizer = v1.train.MomentumOptimizer(0.1, 0.9)
     with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
         update = optimizer.minimize(loss, global_step=v1.train.get_global_step())
     average = tf.train.ExponentialMovingAverage(0.5)
@@ -86,10 +77,10 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
     return spec(mode, loss=loss, train_op=train_op)
 
 
-def estimator(function: Any, model_dir: Path, towers: int = 4, **params: Any) -> Any:
+def estimator(function: Any, model_dir: Path, towers: int = 4) -> Any:
     config = hb.estimator.RunConfig(
         model_dir=str(model_dir),
         tf_random_seed=1,
         session_config=hb.loops.session_config(hb.loops.tower_devices(towers)),
     )
-    return hb.estimator.Estimator(function, config=config, params=params or None)
+    return hb.estimator.Estimator(function, config=config)

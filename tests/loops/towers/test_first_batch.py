@@ -10,8 +10,6 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge import testing
-from hookbridge.loops import TowerLoop, TowerSpec
 from hookbridge.loops.towers.inputs import check_first_batch, next_training_batch
 
 v1 = tf.compat.v1
@@ -92,22 +90,3 @@ def test_a_known_size_is_not_read() -> None:
         assert read == []
         check_first_batch(next_training_batch(data(drop_remainder=False)), 4)
         assert read == [8]
-
-
-def test_a_tower_loop_refuses_it_before_its_session() -> None:
-    def model(features: Any, labels: Any, mode: str) -> TowerSpec:
-        weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer())
-        return TowerSpec(loss=tf.reduce_mean((features * weight - labels["y"]) ** 2))
-
-    loop = TowerLoop(
-        model,
-        optimizer=v1.train.GradientDescentOptimizer,
-        learning_rate=0.1,
-        num_towers=3,
-    )
-    log = testing.EventLog()
-    with pytest.raises(
-        hb.errors.InvalidArgumentError, match="batch of 8 examples for 3 towers"
-    ):
-        loop.train(plain, guests=testing.RecordingHook(log, "hook"))
-    assert not log.counts("hook")

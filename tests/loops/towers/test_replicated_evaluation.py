@@ -74,9 +74,8 @@ def assert_towers_evaluate_as_one(model_fn: Any, model_dir: Path) -> None:
     plain.train(data, steps=1)
     wanted = plain.evaluate(data)
     assert np.isfinite(list(wanted.values())).all()
-    for towers in (2, 4):
-        replicated = hb.replicate_model_fn(model_fn, num_towers=towers)
-        assert evaluated(replicated, model_dir) == pytest.approx(wanted, rel=1e-4)
+    replicated = hb.replicate_model_fn(model_fn, num_towers=4)
+    assert evaluated(replicated, model_dir) == pytest.approx(wanted, rel=1e-4)
 
 
 def test_a_tower_without_an_example_does_not_count(tmp_path: Path) -> None:

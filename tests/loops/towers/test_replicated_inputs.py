@@ -77,8 +77,7 @@ def trained(towers: int, *, known: bool) -> Any:
 @pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
 def test_sparse_features_are_split(known: bool) -> None:
     one = trained(1, known=known)
-    for towers in (2, 4):
-        np.testing.assert_allclose(trained(towers, known=known), one, rtol=1e-5)
+    np.testing.assert_allclose(trained(4, known=known), one, rtol=1e-5)
 
 
 def test_shards_of_sparse_and_dense_tensors_fit_together() -> None:

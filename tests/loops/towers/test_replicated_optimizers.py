@@ -14,7 +14,7 @@ from replicated_model import estimator, training_input
 import hookbridge as hb
 from hookbridge import compat
 from hookbridge.cli import main
-from hookbridge.loops.towers.results import FinalValuesHook
+from hookbridge.loops.towers.spec import FinalValuesHook
 
 pytestmark = pytest.mark.slow
 
@@ -93,6 +93,10 @@ def trained(made: dict[str, Any], replicate: Any = None) -> tuple[list[float], A
     return losses, final.variables
 
 
+def in_four_towers(function: Any) -> Any:
+    return hb.replicate_model_fn(function, num_towers=4)
+
+
 def assert_same(ours: Any, plain: Any) -> None:
     assert ours[1].keys() == plain[1].keys()
     np.testing.assert_allclose(ours[0], plain[0], rtol=1e-4)
@@ -108,12 +112,10 @@ def test_towers_give_the_losses_and_weights_of_one(optimizer: str) -> None:
     plain = trained(made)
     assert len(plain[0]) == STEPS
     assert np.abs(plain[1]["table"] - 1).max() > 1e-3  # the training has changed it
-    for towers in (1, 2, 4):
-        ours = trained(made, lambda f, n=towers: hb.replicate_model_fn(f, num_towers=n))
-        assert_same(ours, plain)
+    assert_same(trained(made, in_four_towers), plain)
 
 
-@pytest.mark.parametrize("towers", [1, 2, 4])
+@pytest.mark.parametrize("towers", [1, 4])
 def test_a_loss_that_is_a_sum(towers: int) -> None:
     made = job(total=True, make=OPTIMIZERS["adagrad"])
 
@@ -133,16 +135,14 @@ def test_optimizers_of_keras_2_that_are_no_legacy_ones(keras2: Any) -> None:
     made = job(make=Adagrad)
     plain = trained(made)
     assert plain[0][-1] != plain[0][0]
-    for towers in (1, 2, 4):
-        ours = trained(made, lambda f, n=towers: hb.replicate_model_fn(f, num_towers=n))
-        assert_same(ours, plain)
+    assert_same(trained(made, in_four_towers), plain)
 
 
-def test_hookbridge_train_with_1_2_and_4_towers(tmp_path: Path) -> None:
+def test_hookbridge_train_with_1_and_4_towers(tmp_path: Path) -> None:
     path = tmp_path / "job.py"
     path.write_text(JOB)
     _, wanted = trained(job(make=lambda: v1.train.AdamOptimizer(0.1)))
-    for towers in (1, 2, 4):
+    for towers in (1, 4):
         model_dir = tmp_path / str(towers)
         flags = [f"--num_towers={towers}", f"--model_dir={model_dir}"]
         flags.append(f"--max_steps={STEPS}")
@@ -160,7 +160,7 @@ def test_optimizers_of_keras_3_are_refused_by_name(keras: Any, tmp_path: Path) -
     adam = keras.optimizers.Adam if is_keras_3 else keras.optimizers.legacy.Adam
     own = vars(adam).get("apply"), vars(adam.__mro__[1]).get("apply")
 
-    def with_adam(features: Any, labels: Any, mode: str, params: Any) -> Any:
+    def with_adam(features: Any, labels: Any, mode: str) -> Any:
         weight = v1.get_variable("weight", [])
         loss = tf.reduce_mean(features["x"]) * weight
         pairs = [(tf.gradients(loss, weight)[0], weight)]

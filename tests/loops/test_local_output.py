@@ -1,0 +1,136 @@
+"""What a user of `hookbridge cluster` sees of its tasks' output."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+NOISE = (
+    "I0000 00:00:1795.778361   14471 port.cc:153] oneDNN custom operations are on.",
+    "2026-11-23 12:00:00.123456: I tensorflow/core/util/port.cc:111] oneDNN",
+    "E0000 00:00:1795.656414  15625 cuda_platform.cc:52] failed call to cuInit: (303)",
+    "W0000 00:00:1795.4  1 local_rendezvous.cc:412] Local rendezvous is aborting",
+    " [[{{node ReadVariableOp}}]]",
+    "Additional GRPC error information from remote target /job:ps/replica:0/task:0",
+    "\t [[ReadVariableOp_S1]]",
+)
+SHOWN = (
+    "W0000 00:00:1795.4  1 cpu_allocator_impl.cc:84] Allocation exceeds 10%",
+    "INFO:tensorflow:loss = 1.0",
+    "tensorflow.errors_impl.AbortedError: Graph execution error:",
+    " [[{{node of_an_error}}]]",
+)
+ROOT = Path(__file__).resolve().parents[2]
+ERASE = "\x1b[1A\x1b[J"  # of the line above
+ONCE = "global step (tf.train.get_global_step) has not been increased. Current: 1"
+LINES = [*NOISE, ONCE, ONCE, *SHOWN]
+PRINTS = f"print({chr(10).join(LINES)!r})"
+
+
+def command(code: str, *flags: str) -> list[str]:
+    return [sys.executable, "-m", "hookbridge", "cluster", "--num_workers=1",
+            "--num_ps=0", *flags, "--", sys.executable, "-c", code]  # fmt: skip
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"} | more
+
+
+def test_noise_is_in_the_files_alone_and_a_warning_is_said_once(tmp_path: Path) -> None:
+    run = command(PRINTS, f"--log_dir={tmp_path}")
+    out = subprocess.check_output(run, env=environment(), text=True)
+    assert out.count(ONCE) == 1 and out.count("loss = 1.0") == 2
+    assert len(out.splitlines()) == 1 + 2 * len(SHOWN)
+    for task in ("chief_0", "worker_0"):
+        assert (tmp_path / f"{task}.log").read_text().splitlines() == LINES
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [({}, len(SHOWN)), ({"TF_CPP_MIN_LOG_LEVEL": "0"}, len(SHOWN) + len(NOISE))],
+)
+def test_without_files_too_unless_the_user_sets_the_level(
+    more: dict[str, str], shown: int
+) -> None:
+    out = subprocess.check_output(command(PRINTS), env=environment(**more), text=True)
+    assert len(out.splitlines()) == 1 + 2 * shown
+
+
+# One task rewrites a line as a progress bar does, and the other one prints.
+REWRITES = """
+import os, pathlib, time
+from hookbridge.callbacks.progress import Progress
+
+def wait_for(name):
+    while not pathlib.Path(name).exists(): time.sleep(0.02)
+    time.sleep(0.3)
+
+if "chief" in os.environ["TF_CONFIG"].rpartition("task")[2]:
+    progress = Progress()
+    for step in range(2):
+        progress._print(f"step {step}", "" if progress._rewrites() else "\\n")
+        time.sleep(0.3)
+    pathlib.Path("shown").touch()
+    wait_for("said")
+    progress._print("step 2", "\\n")
+else:
+    wait_for("shown")
+    print("hello")
+    pathlib.Path("said").touch()
+"""
+
+
+def test_a_terminal_has_a_live_line_for_a_task_that_rewrites_one(
+    tmp_path: Path,
+) -> None:
+    launcher, terminal = pty.openpty()
+    process = subprocess.Popen(
+        command(REWRITES),
+        stdout=terminal,
+        stderr=terminal,
+        env=environment(PYTHONPATH=str(ROOT)),
+        cwd=tmp_path,
+    )
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # the last process has closed the terminal
+        while read := os.read(launcher, 1 << 16):
+            shown += read
+    assert process.wait() == 0
+    os.close(launcher)
+    text = shown.decode().replace("\r\n", "\n")
+    # Each state of the line takes the place of the one before it; what the other task
+    # prints goes above.
+    assert f"[chief 0] step 0\n{ERASE}[chief 0] step 1\n" in text
+    assert f"{ERASE}[worker 0] hello\n[chief 0] step 1\n" in text
+    assert screen(text) == ["[worker 0] hello", "[chief 0] step 2"]
+
+
+def screen(text: str) -> list[str]:
+    """The lines that stand on a terminal in the end."""
+    first, *erased = text.split(ERASE)
+    lines = first.splitlines()
+    for part in erased:
+        lines = lines[:-1] + part.splitlines()
+    return lines
+
+
+def test_a_pipe_gets_whole_lines(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(REWRITES),
+        env=environment(PYTHONPATH=str(ROOT)),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "[worker 0] hello\n")
+    lines = [f"[chief 0] step {step}" for step in range(3)]
+    assert done.stderr.splitlines() == lines
