@@ -12,6 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.clone import keras_of
+from hookbridge.arguments import shown
 from hookbridge.training.definition_logs import add_definition_logs
 from hookbridge.training.user_file import find_function, find_guests, parameters
 
@@ -53,7 +54,9 @@ class ModelDefinition:
             )
         else:
             self._custom_model = find_function(module, "custom_model", "()")
-            self._loss = self._loss_function()
+            self._loss = find_function(
+                module, "loss", "(labels, predictions)", positional=2
+            )
             self._optimizer = find_function(module, "optimizer", "()")
         if not any(hasattr(module, name) for name in _INPUTS):
             raise errors.InvalidArgumentError(
@@ -61,26 +64,6 @@ class ModelDefinition:
                 "`dataset_fn(dataset, mode)`, `input_fn(files, mode, batch_size)` or "
                 "`train_input_fn()`."
             )
-
-    def _loss_function(self) -> Any:
-        """The file's `loss`, whatever its two arguments are called."""
-        loss = self.optional("loss")
-        expected = "a function `loss(labels, predictions)`"
-        if not callable(loss):
-            got = "has none" if loss is None else f"has {loss!r} there"
-            raise errors.InvalidArgumentError(
-                f"{self.path} {got}; expected {expected}."
-            )
-        try:
-            inspect.signature(loss).bind(None, None)
-        except TypeError as e:
-            raise errors.InvalidArgumentError(
-                f"{self.where('loss')} takes {inspect.signature(loss)}; expected "
-                f"{expected}."
-            ) from e
-        except ValueError:  # some builtins have no signature
-            pass
-        return loss
 
     @property
     def is_keras(self) -> bool:
@@ -102,8 +85,7 @@ class ModelDefinition:
     def custom_model(self) -> Any:
         """A new Keras model."""
         model = self._custom_model()
-        keras = keras_of(model)
-        if keras is None:
+        if keras_of(model) is None:
             raise self.wrong("custom_model", model, "a Keras model")
         return model
 
@@ -131,9 +113,8 @@ class ModelDefinition:
         if not isinstance(found, Mapping):
             raise self.wrong("eval_metrics_fn", found, wanted)
         for name, metric in found.items():
-            if not isinstance(name, str) or not (
-                callable(metric) or hasattr(metric, "update_state")
-            ):
+            works = callable(metric) or hasattr(metric, "update_state")
+            if not (isinstance(name, str) and works):
                 raise self.wrong("eval_metrics_fn", found, wanted)
         return dict(found)
 
@@ -145,19 +126,17 @@ class ModelDefinition:
         """
         found: list[Any] = []
         for name in ("callbacks", "hooks", "guests"):
-            if not hasattr(self.module, name):
-                continue
-            given = getattr(self.module, name)
-            takes_mode = callable(given) and "mode" in parameters(given)
-            if name == "hooks" and mode != TRAIN and not takes_mode:
+            made = self.optional(name)
+            for_all = name != "hooks" or (callable(made) and "mode" in parameters(made))
+            if not hasattr(self.module, name) or not (for_all or mode == TRAIN):
                 continue
             items = find_guests(self.module, name, mode=mode, model_dir=self._model_dir)
             try:
                 items = kinds.flatten(items)
             except errors.NotAGuestError as e:
                 raise errors.NotAGuestError(f"{self.where(name)}: {e}") from e
-            for each in filter(kinds.is_callback, items):
-                if name == "callbacks":
+            if name == "callbacks":
+                for each in filter(kinds.is_callback, items):
                     add_definition_logs(each)
             found += items
         return found
@@ -171,13 +150,8 @@ class ModelDefinition:
 
     def wrong(self, name: str, value: Any, expected: str) -> Exception:
         """The error for a function, or a value, that is not as expected."""
-        shown = repr(value)
-        shown = shown if len(shown) <= _SHOWN_CHARS else shown[:_SHOWN_CHARS] + "..."
         returned = "returned" if callable(getattr(self.module, name, None)) else "is"
         return errors.InvalidArgumentError(
-            f"{self.where(name)} {returned} {shown} of type "
+            f"{self.where(name)} {returned} {shown(value)} of type "
             f"`{type(value).__name__}`; expected {expected}."
         )
-
-
-_SHOWN_CHARS = 200

@@ -21,7 +21,9 @@ from hookbridge.patching import InstanceMethods
 
 # Callbacks of these packages know Keras's arguments alone.
 _STOCK = ("keras", "tf_keras", "tensorflow", "hookbridge")
-Event = Callable[..., Any]
+Place = list[Any]  # the epoch or the batch
+Entries = Mapping[str, Any]
+Arguments = tuple[Place, Entries]
 
 
 def add_definition_logs(callback: Any) -> None:
@@ -29,12 +31,11 @@ def add_definition_logs(callback: Any) -> None:
     if type(callback).__module__.partition(".")[0] in _STOCK:
         return
     methods, missed = {}, _Missed(type(callback).__name__)
-    for name, make in _EVENTS.items():
-        method = getattr(callback, name)
+    for name in _EVENTS:
         # A list of callbacks, unlike a function, gives the same ones for each mode.
-        is_ours = getattr(method, "__module__", "") == __name__
+        is_ours = getattr(getattr(callback, name), "__module__", "") == __name__
         if overrides.overrides(callback, name) and not is_ours:
-            methods[name] = make(callback, _watched(method, name, missed))
+            methods[name] = _watched(callback, name, missed)
     InstanceMethods(callback, methods).install()
 
 
@@ -79,11 +80,15 @@ class _Logs(dict[Any, Any]):
         return super().get(key, default)
 
 
-def _watched(method: Event, event: str, missed: _Missed) -> Event:
+def _watched(callback: Any, event: str, missed: _Missed) -> Callable[..., Any]:
     """The method, called with `_Logs`; what it adds to them reaches the caller's."""
+    method, more = getattr(callback, event), _EVENTS[event]
+    arguments = 2 if "batch" in event or "epoch" in event else 1  # with its logs
 
     def called(*args: Any, logs: Any = None) -> Any:
-        *place, logs = args if len(args) == _ARGUMENTS[event] else (*args, logs)
+        *place, logs = args if len(args) == arguments else (*args, logs)
+        if more is not None:
+            place, logs = more(callback, place, logs or {})
         if logs is None:
             return method(*place, None)
         seen = _Logs(logs, event, missed)
@@ -96,51 +101,31 @@ def _watched(method: Event, event: str, missed: _Missed) -> Event:
     return called
 
 
-def _as_it_is(callback: Any, method: Event) -> Event:
-    del callback
-    return method
+def _train_batch_begin(callback: Any, place: Place, logs: Entries) -> Arguments:
+    size = (callback.params or {}).get("batch_size")
+    version = step_of(callback.model.optimizer)
+    return [version], {"batch": place[0], "size": size, **logs}
 
 
-def _train_batch_begin(callback: Any, method: Event) -> Event:
-    def called(batch: int, logs: Any = None) -> Any:
-        version = step_of(callback.model.optimizer)
-        size = (callback.params or {}).get("batch_size")
-        return method(version, {"batch": batch, "size": size, **(logs or {})})
-
-    return called
+def _test_end(callback: Any, place: Place, logs: Entries) -> Arguments:
+    return place, {**logs, "metrics": metrics_of(logs)}
 
 
-def _test_end(callback: Any, method: Event) -> Event:
-    def called(logs: Any = None) -> Any:
-        return method({**(logs or {}), "metrics": metrics_of(logs)})
-
-    return called
-
-
-def _predict_batch_end(callback: Any, method: Event) -> Event:
-    def called(batch: int, logs: Any = None) -> Any:
-        outputs = (logs or {}).get("outputs")
-        if isinstance(outputs, Mapping) and "predictions" in outputs:
-            outputs = outputs["predictions"]
-        return method(batch, {**(logs or {}), "predictions": outputs})
-
-    return called
+def _predict_batch_end(callback: Any, place: Place, logs: Entries) -> Arguments:
+    outputs = logs.get("outputs")
+    if isinstance(outputs, Mapping) and "predictions" in outputs:
+        outputs = outputs["predictions"]
+    return place, {**logs, "predictions": outputs}
 
 
-_EVENTS: dict[str, Callable[[Any, Event], Event]] = {
-    **dict.fromkeys(
-        (
-            "on_train_batch_end",
-            "on_test_batch_end",
-            "on_epoch_end",
-            "on_train_end",
-            "on_predict_end",
-        ),
-        _as_it_is,
-    ),
+# Event -> what makes its other arguments and its logs, where they are not Keras's own.
+_EVENTS: dict[str, Callable[[Any, Place, Entries], Arguments] | None] = {
     "on_train_batch_begin": _train_batch_begin,
+    "on_train_batch_end": None,
+    "on_test_batch_end": None,
+    "on_epoch_end": None,
+    "on_train_end": None,
     "on_test_end": _test_end,
     "on_predict_batch_end": _predict_batch_end,
+    "on_predict_end": None,
 }
-# How many arguments an event has, with its logs.
-_ARGUMENTS = {name: 2 if "batch" in name or "epoch" in name else 1 for name in _EVENTS}

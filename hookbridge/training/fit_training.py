@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -51,14 +52,17 @@ class FitTraining:
         """Trains; returns the number of steps at the end."""
         settings = self._part.settings
         # In workers and parameter servers this call does not return.
-        strategy = self._strategy(guests)
+        if self._part.config.cluster:
+            strategy = hb.loops.parameter_server_strategy(
+                self._part.config, guests=guests
+            )
+        else:
+            strategy = mirrored_strategy(settings)
         if settings.seed is not None:
             tf.random.set_seed(settings.seed)  # read when the dataset is made
         batches = self._part.inputs.function(TRAIN)()
-        model = self._part.model(batches, strategy.scope())
-        with strategy.scope():
-            compile_model(model, self._part.definition, batches)
-        done = self._restore(model)
+        model = self._model(batches, strategy)
+        done = step_of(model.optimizer)
         if last_step is not None and done >= last_step:
             return done
         steps = steps_per_epoch or last_step
@@ -90,25 +94,22 @@ class FitTraining:
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
+        self._part.trained()
         batches = self._part.inputs.function(EVAL)()
-        model = self._trained(batches)
+        model = self._model(batches)
         found = model.evaluate(
-            batches,
-            verbose=0,
-            return_dict=True,
-            callbacks=self._callbacks(guests),
+            batches, verbose=0, return_dict=True, callbacks=self._callbacks(guests)
         )
         step = step_of(model.optimizer)
         return {**{k: float(v) for k, v in found.items()}, "global_step": float(step)}
 
     def predict(self) -> Iterator[Any]:
         """The predictions, as one batch."""
+        self._part.trained()
         batches = self._part.inputs.function(PREDICT)().map(_features_only)
-        model = self._trained(batches)
-        found = model.predict(
-            batches,
-            verbose=0,
-            callbacks=self._callbacks(self._part.definition.guests(PREDICT)),
+        guests = self._part.definition.guests(PREDICT)
+        found = self._model(batches).predict(
+            batches, verbose=0, callbacks=self._callbacks(guests)
         )
         yield found if isinstance(found, dict) else {"predictions": found}
 
@@ -122,25 +123,16 @@ class FitTraining:
         # The first worker whose data end would end the whole evaluation.
         return batches.repeat(), sum(1 for _ in batches)
 
-    def _strategy(self, guests: list[Any]) -> Any:
-        if self._part.config.cluster:
-            return hb.loops.parameter_server_strategy(self._part.config, guests=guests)
-        return mirrored_strategy(self._part.settings)
-
-    def _trained(self, batches: Any) -> Any:
-        """The model with the weights of the newest checkpoint."""
-        model = self._part.model(batches)
-        compile_model(model, self._part.definition, batches)
-        hb.checkpoints.restore(model, self._part.settings.model_dir)
+    def _model(self, batches: Any, strategy: Any = None) -> Any:
+        """The compiled model, with the weights of the newest checkpoint if any."""
+        part = self._part
+        model = part.model(batches, strategy and strategy.scope())
+        with strategy.scope() if strategy else contextlib.nullcontext():
+            compile_model(model, part.definition, batches)
+        path = part.checkpoint()
+        if path is not None:
+            hb.checkpoints.restore(model, path)
         return model
-
-    def _restore(self, model: Any) -> int:
-        """Goes on with the newest checkpoint; returns its step."""
-        path = self._part.checkpoint()
-        if path is None:
-            return 0
-        hb.checkpoints.restore(model, path)
-        return step_of(model.optimizer)
 
     def _callbacks(self, guests: list[Any]) -> list[Any]:
         return hb.as_callbacks([_Params(self._part.params), *guests])

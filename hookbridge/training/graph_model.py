@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -71,28 +72,22 @@ class GraphModel:
         """The `logs=` for `as_hooks`: each metric as the mean of the towers."""
 
         def mean_of(name: str) -> Any:
-            return lambda: tf.add_n(parts := self._made()[name]) / len(parts)
+            return lambda: tf.add_n(parts := self._means()[name]) / len(parts)
 
-        return {
-            name: mean_of(name)
-            for name, metric in self._definition.metrics().items()
-            if not hasattr(metric, "update_state")
-        }
+        return {name: mean_of(name) for name in self._functions()}
 
     def model_fn(self, features: Any, labels: Any, mode: str) -> Any:
         """Builds one tower."""
         definition = self._definition
-        graph = v1.get_default_graph()
         for keras in compat.keras_flavours():
             if not compat.is_keras3(keras):
                 start_names(keras)
         model = definition.custom_model()
         clone.check(model)
-        self._models.setdefault(graph, model)
+        self._models.setdefault(v1.get_default_graph(), model)
         predictions = model(features, training=mode == TRAIN)
-        outputs = predictions
-        if not isinstance(predictions, Mapping):
-            outputs = {"predictions": predictions}
+        is_dict = isinstance(predictions, Mapping)
+        outputs = predictions if is_dict else {"predictions": predictions}
         if mode == PREDICT:
             export = hb.estimator.export.PredictOutput(outputs)
             return hb.estimator.EstimatorSpec(
@@ -153,24 +148,26 @@ class GraphModel:
         return init_fn
 
     def _evaluated(self, labels: Any, predictions: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, metric in self._definition.metrics().items():
+        found = self._definition.metrics()
+        for name, metric in found.items():
             if hasattr(metric, "update_state"):
                 metric.update_state(labels, predictions)
-                found[name] = metric
             else:
                 values = tf.cast(metric(labels, predictions), tf.float32)
                 found[name] = v1.metrics.mean(values)
         return found
 
-    def _made(self) -> dict[str, list[Any]]:
-        graph = v1.get_default_graph()
-        made: dict[str, list[Any]] = self._metrics.setdefault(graph, {})
-        return made
+    def _functions(self) -> dict[str, Any]:
+        """The metrics that are functions; Keras's own count in an evaluation only."""
+        metrics = self._definition.metrics().items()
+        return {name: m for name, m in metrics if not hasattr(m, "update_state")}
+
+    def _means(self) -> dict[str, list[Any]]:
+        """The means of the metrics of each tower in the default graph."""
+        means = self._metrics.setdefault(v1.get_default_graph(), defaultdict(list))
+        return cast(dict[str, list[Any]], means)
 
     def _note_metrics(self, labels: Any, predictions: Any) -> None:
-        for name, metric in self._definition.metrics().items():
-            if not hasattr(metric, "update_state"):
-                values = tf.cast(metric(labels, predictions), tf.float32)
-                mean = tf.reduce_mean(values, name=name)
-                self._made().setdefault(name, []).append(mean)
+        for name, metric in self._functions().items():
+            values = tf.cast(metric(labels, predictions), tf.float32)
+            self._means()[name].append(tf.reduce_mean(values, name=name))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,14 +15,11 @@ from hookbridge.data.pipeline import Pipeline, batched
 from hookbridge.data.rows import Rows
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
 from hookbridge.training.settings import TrainingSettings
-from hookbridge.training.user_file import find_function
+from hookbridge.training.user_file import find_function, parameters
 
-FLAGS = {TRAIN: "train_files", EVAL: "eval_files", PREDICT: "predict_files"}
-_OWN_INPUTS = {
-    TRAIN: "train_input_fn",
-    EVAL: "eval_input_fn",
-    PREDICT: "predict_input_fn",
-}
+_NAMES = {TRAIN: "train", EVAL: "eval", PREDICT: "predict"}
+FLAGS = {mode: f"{name}_files" for mode, name in _NAMES.items()}
+_OWN_INPUTS = {mode: f"{name}_input_fn" for mode, name in _NAMES.items()}
 _PREFETCHED = 2  # batches
 
 
@@ -56,7 +52,8 @@ class Inputs:
         """
         definition = self._definition
         if definition.optional(_OWN_INPUTS[mode]) is not None:
-            return find_function_of(definition, _OWN_INPUTS[mode])
+            own = find_function(definition.module, _OWN_INPUTS[mode], "()")
+            return lambda: _checked(definition, _OWN_INPUTS[mode], own())
         if not self._files(mode):
             flag = FLAGS[mode]
             raise errors.InvalidArgumentError(
@@ -96,19 +93,18 @@ class Inputs:
 
     def nothing_to_train_on(self) -> errors.InvalidArgumentError:
         """The error about training data that have no batch, with what was read."""
-        made_no_step = "No step was made"
         definition, own = self._definition, _OWN_INPUTS[TRAIN]
         if definition.optional(own) is not None:
             return errors.InvalidArgumentError(
-                f"{made_no_step}: the dataset of `{own}` in {definition.path} has no "
+                f"No step was made: the dataset of `{own}` in {definition.path} has no "
                 "batch; expected one at least."
             )
         skipped = len(self.skipped.get(TRAIN, ()))
         return errors.InvalidArgumentError(
-            f"{made_no_step}: of {self._rows(TRAIN).count()} rows of --{FLAGS[TRAIN]}, "
-            f"{skipped} were skipped, and the others gave no batch of "
-            f"{self.batch_size(TRAIN)} examples; expected one at least. See the rows "
-            "that were named, and what the file makes of them."
+            f"No step was made: of {self._rows(TRAIN).count()} rows of "
+            f"--{FLAGS[TRAIN]}, {skipped} were skipped, and the others gave no batch "
+            f"of {self.batch_size(TRAIN)} examples; expected one at least. See the "
+            "rows that were named, and what the file makes of them."
         )
 
     def bad_row(
@@ -148,8 +144,7 @@ class Inputs:
                 )
         if definition.optional("dataset_fn") is not None:
             return
-        function = definition.optional("input_fn")
-        taken = inspect.signature(function).parameters if function is not None else ()
+        taken = parameters(definition.optional("input_fn"))
         for name in ("header_lines", "bad_rows", "train_batch_size"):
             value = getattr(settings, name)
             is_default = value == TrainingSettings.__dataclass_fields__[name].default
@@ -200,7 +195,7 @@ class Inputs:
             "shard": self._shard if mode == TRAIN else (1, 0),
         }
         if mode not in self._pipelines:
-            taken = inspect.signature(function).parameters
+            taken = parameters(function)
             made = function(**{name: known[name] for name in known if name in taken})
             if not isinstance(made, Pipeline):
                 return _checked(definition, "input_fn", made)
@@ -209,28 +204,13 @@ class Inputs:
         return self._pipelines[mode].dataset(training=mode == TRAIN)
 
 
-def find_function_of(definition: ModelDefinition, name: str) -> Callable[[], Any]:
-    """One of the file's own input functions, with its result checked."""
-    function = find_function(definition.module, name, "()")
-
-    def checked() -> Any:
-        return _checked(definition, name, function())
-
-    return checked
-
-
 def _called(definition: ModelDefinition, mode: str, data: Any) -> Any:
     """Calls `dataset_fn` with as many of its three arguments as it takes."""
     function = definition.optional("dataset_fn")
-    arguments = (data, mode, None)
-    try:
-        most = sum(
-            p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-            for p in inspect.signature(function).parameters.values()
-        )
-    except (TypeError, ValueError):
-        most = len(arguments)
-    return _checked(definition, "dataset_fn", function(*arguments[: max(most, 1)]))
+    kinds = [p.kind for p in parameters(function).values()]
+    most = sum(k in (k.POSITIONAL_ONLY, k.POSITIONAL_OR_KEYWORD) for k in kinds)
+    arguments = (data, mode, None)[: max(most, 1) if kinds else None]
+    return _checked(definition, "dataset_fn", function(*arguments))
 
 
 def _checked(definition: ModelDefinition, name: str, made: Any) -> Any:

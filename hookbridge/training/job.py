@@ -15,8 +15,8 @@ from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.report.account import Recorder
 from hookbridge.report.run_report import write_html
+from hookbridge.training import failures
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
-from hookbridge.training.failures import Failures
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.part import Part
 from hookbridge.training.settings import TrainingSettings
@@ -75,21 +75,19 @@ class TrainingJob:
         if self._evaluates_at_the_end():
             results = self._loop.evaluate([])
         facts = {**results, "seconds": secs}
-        is_chief = part.config.is_chief or not part.config.cluster
         if recorder is not None and part.config.task_type != "ps":
             process = f"{part.config.task_type} {part.config.task_index}"
             account = recorder.account(
                 process if part.config.cluster else "this process",
-                facts if is_chief else {"global_step": step},
-                is_chief=is_chief,
+                facts if part.is_chief else {"global_step": step},
+                is_chief=part.is_chief,
             )
             account.save(settings.model_dir)
-        if not is_chief:
+        if not part.is_chief:
             return "", results if part.config.task_type == "evaluator" else {}
         if os.path.isdir(settings.model_dir):  # not for a remote folder
             write_html(report(settings, facts), settings.model_dir)
-        text = summary(settings, step, secs, part.params, part.inputs.skipped)
-        return text, results
+        return summary(part, facts), results
 
     def _train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
@@ -126,17 +124,16 @@ class TrainingJob:
             return True
         if not part.inputs.has(EVAL) or not part.checkpoint():
             return False
-        return not part.config.cluster or part.config.is_chief
+        return part.is_chief
 
     def told(self, error: BaseException, command: str) -> str:
         """The message about a failed run."""
-        return Failures(self._part).told(error, MODES[command], command)
+        return failures.told(self._part, error, MODES[command], command)
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates the newest checkpoint; `{metric: value}`."""
         guests = self._part.definition.guests(EVAL)
-        found: dict[str, float] = self._loop.evaluate(guests)
-        return found
+        return dict(self._loop.evaluate(guests))
 
     def predict(self) -> int:
         """Predicts with the newest checkpoint; returns how many examples there were."""

@@ -17,7 +17,7 @@ def mirrored_strategy(settings: TrainingSettings) -> Any:
     For one tower without a given device it is TensorFlow's default strategy.
     """
     split_cpu(settings)
-    devices = _devices(settings)
+    devices = tower_devices(settings.num_towers, settings.devices)
     if len(devices) > 1:
         return tf.distribute.MirroredStrategy(devices)
     if settings.devices:
@@ -33,10 +33,10 @@ def split_cpu(settings: TrainingSettings) -> None:
     """
     if settings.num_towers == 1 and not settings.devices:
         return
-    specs = [tf.DeviceSpec.from_string(device) for device in _devices(settings)]
-    wanted = 1 + max(
-        (s.device_index or 0 for s in specs if s.device_type == "CPU"), default=0
-    )
+    devices = tower_devices(settings.num_towers, settings.devices)
+    specs = map(tf.DeviceSpec.from_string, devices)
+    cpus = [s.device_index or 0 for s in specs if s.device_type == "CPU"]
+    wanted = 1 + max(cpus, default=0)
     (cpu, *_) = tf.config.list_physical_devices("CPU")
     there = len(tf.config.get_logical_device_configuration(cpu) or [cpu])
     if there >= wanted:
@@ -51,7 +51,3 @@ def split_cpu(settings: TrainingSettings) -> None:
             f"TensorFlow is in use with {there} logical CPUs; expected {wanted}. Call "
             "`tf.config.set_logical_device_configuration` at the top of the file."
         ) from e
-
-
-def _devices(settings: TrainingSettings) -> tuple[str, ...]:
-    return tower_devices(settings.num_towers, settings.devices)

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.training.definition import ModelDefinition
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.keras_model import built_model
@@ -27,6 +28,18 @@ class Part:
     inputs: Inputs
     config: ClusterConfig
     params: dict[str, Any]
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether the results of the job are those of this process."""
+        return self.config.is_chief or not self.config.cluster
+
+    @property
+    def replicas(self) -> int | None:
+        """How many workers make one update together; None if each makes its own."""
+        if not (self.settings.sync and self.config.cluster):
+            return None
+        return len(trainers(self.config))
 
     def model(
         self, batches: Any, scope: AbstractContextManager[Any] | None = None

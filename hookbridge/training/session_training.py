@@ -11,7 +11,6 @@ import hookbridge as hb
 from hookbridge import errors
 from hookbridge.cluster_checks import CHIEF_TYPES
 from hookbridge.loops.steps import Steps, run_steps
-from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.loops.towers.devices import session_config, tower_devices
 from hookbridge.loops.towers.graph import global_step
 from hookbridge.loops.towers.inputs import check_first_batch, next_training_batch
@@ -46,11 +45,8 @@ class SessionTraining:
                 "that gives it to `SyncReplicasOptimizer`: its optimizer cannot be "
                 "replaced from outside."
             )
-        self._model_fn = hb.replicate_model_fn(
-            model_fn,
-            self._devices,
-            batches="fetch" if settings.batch_per_tower else "split",
-        )
+        batches: Any = "fetch" if settings.batch_per_tower else "split"
+        self._model_fn = hb.replicate_model_fn(model_fn, self._devices, batches=batches)
         self.estimator = hb.estimator.Estimator(
             self._named_loss if definition.is_keras else self._model_fn,
             settings.model_dir,
@@ -107,9 +103,7 @@ class SessionTraining:
         if len(self._devices) == 1 or self._part.settings.batch_per_tower or not trains:
             return
         with tf.Graph().as_default(), tf.device("/device:CPU:0"):
-            batch = self._part.inputs.function(TRAIN)()
-            if isinstance(batch, tf.data.Dataset):
-                batch = next_training_batch(batch)
+            batch = next_training_batch(self._part.inputs.function(TRAIN)())
             check_first_batch(batch, len(self._devices))
 
     def _train_in_towers(self, hooks: list[Any], last_step: int | None) -> None:
@@ -133,21 +127,12 @@ class SessionTraining:
 
     def _steps(self, batch: Any, hooks: list[Any], last_step: int | None) -> Steps:
         global_step()
-        spec = self._spec(*batch)
-        hooks = [
-            *(spec.training_hooks or ()),
-            *hooks,
-            v1.train.NanTensorHook(spec.loss),
-        ]
+        spec = self.estimator.model_fn(*batch, TRAIN, self.estimator.config)
+        own = spec.training_hooks or ()
+        hooks = [*own, *hooks, v1.train.NanTensorHook(spec.loss)]
         if last_step is not None:
             hooks.append(v1.train.StopAtStepHook(last_step=last_step))
         return Steps(spec.train_op, hooks, spec.scaffold)
-
-    def _spec(self, features: Any, labels: Any) -> Any:
-        """The training's `EstimatorSpec` in the default graph."""
-        if self._part.definition.is_keras:
-            return self._named_loss(features, labels, TRAIN)
-        return self.estimator.model_fn(features, labels, TRAIN, self.estimator.config)
 
     def _named_loss(self, features: Any, labels: Any, mode: str) -> Any:
         """The replicated model, whose loss is `loss:0` for hooks, as in `fit`."""
@@ -160,23 +145,18 @@ class SessionTraining:
         return spec._replace(loss=tf.identity(spec.loss, name="loss/"))
 
     def _keras_in_graphs(self) -> GraphModel:
-        part, settings, config = self._part, self._part.settings, self._part.config
-        values = None
-        if config.is_chief or not config.cluster:
+        part, values = self._part, None
+        if part.is_chief:
             modes = [m for m in (TRAIN, EVAL, PREDICT) if part.inputs.has(m)]
             if modes:  # else the command says which data it needs
                 batches = part.inputs.function(modes[0])()
                 values = part.model(batches).get_weights()
-        replicas = max(1, len(trainers(config))) if settings.sync else None
-        if not config.cluster:
-            replicas = None
-        is_chief = config.is_chief or not config.cluster
-        return GraphModel(part.definition, values, replicas, is_chief)
+        return GraphModel(part.definition, values, part.replicas, part.is_chief)
 
     def _model_params(self) -> dict[str, Any] | None:
         part, params = self._part, self._part.definition.params
-        if params is not None and part.settings.sync and part.config.cluster:
-            params["replicas_to_aggregate"] = len(trainers(part.config))
+        if params is not None and part.replicas is not None:
+            params["replicas_to_aggregate"] = part.replicas
         return params
 
     def _hooks(
@@ -187,7 +167,9 @@ class SessionTraining:
             last_step = settings.last_step(steps_per_epoch)
             guests = [*guests, *watchers(tf.keras, settings, last_step, guests)]
         validation = None
-        if mode == TRAIN and part.inputs.has(EVAL) and not self._has_evaluator():
+        # An Estimator's cluster has a process of its own for evaluations.
+        has_evaluator = part.config.cluster and settings.loop == "estimator"
+        if mode == TRAIN and part.inputs.has(EVAL) and not has_evaluator:
             validation = (WeightedEvaluation(self.estimator), self._eval_spec([]))
         model = self._graph_model
         return hb.as_hooks(
@@ -200,11 +182,6 @@ class SessionTraining:
             validation=validation,
             params=part.params,
         )
-
-    def _has_evaluator(self) -> bool:
-        """Whether an Estimator's cluster evaluates in a process of its own."""
-        part = self._part
-        return bool(part.config.cluster) and part.settings.loop == "estimator"
 
     def _eval_spec(self, hooks: list[Any]) -> Any:
         has = self._part.inputs.has(EVAL)

@@ -9,15 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-
 from hookbridge import compat
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.callbacks.progress import Progress
-from hookbridge.data.bad_rows import BadRow
 from hookbridge.report.account import accounts
 from hookbridge.report.run_report import FILE_NAME, RunReport
 from hookbridge.report.tables import Run
+from hookbridge.training.part import Part
 from hookbridge.training.settings import TrainingSettings
 
 
@@ -40,47 +38,34 @@ def watchers(
     return found
 
 
-def run_of(settings: TrainingSettings, facts: Mapping[str, float]) -> Run:
-    """A training for a report, with the accounts of its processes, if there are any."""
-    loop = str(settings.loop)
-    folder = Path(settings.model_dir)
-    shown = {name.replace("_", " "): f"{value:.6g}" for name, value in facts.items()}
-    return Run(loop, f"--loop={loop}", folder, accounts(folder), shown)
-
-
 def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
     """The page with the curves of a training, and what its guests saw."""
-    step, secs = facts["global_step"], facts["seconds"]
+    folder = Path(settings.model_dir)
+    shown = {name.replace("_", " "): f"{value:.6g}" for name, value in facts.items()}
+    loop = str(settings.loop)
     return RunReport(
         title=f"Training of {os.path.basename(settings.model_def)}",
-        summary=f"It ended at step {step}, after {secs:.1f} seconds.",
-        runs=[run_of(settings, facts)],
+        summary=f"It ended at step {facts['global_step']:.0f}, after "
+        f"{facts['seconds']:.1f} seconds.",
+        runs=[Run(loop, f"--loop={loop}", folder, accounts(folder), shown)],
         versions=compat.installed_versions(),
         settings={name: str(value) for name, value in asdict(settings).items()},
     )
 
 
-def summary(
-    settings: TrainingSettings,
-    step: int,
-    secs: float,
-    params: Mapping[str, object],
-    skipped: Mapping[str, list[BadRow]],
-) -> str:
+def summary(part: Part, facts: Mapping[str, float]) -> str:
     """The last message of a training, which says where its files are."""
-    lines = [f"trained to step {step} with --loop={settings.loop} in {secs:.1f} s"]
-    checkpoint = tf.train.latest_checkpoint(settings.model_dir)
+    settings, step, secs = part.settings, facts["global_step"], facts["seconds"]
+    exported = part.params["saved_model_path"]
     places = {
-        "checkpoint": checkpoint,
+        "checkpoint": part.checkpoint(),
         "TensorBoard": f"tensorboard --logdir {settings.model_dir}",
         "report": os.path.join(settings.model_dir, FILE_NAME),
-        "SavedModel": params.get("saved_model_path"),
+        "SavedModel": exported if os.path.isdir(exported) else None,
     }
-    exported = str(places["SavedModel"])
-    if not os.path.isdir(exported):
-        del places["SavedModel"]
+    lines = [f"trained to step {step:.0f} with --loop={settings.loop} in {secs:.1f} s"]
     lines += [f"  {name:<12} {place}" for name, place in places.items() if place]
-    for mode, rows in skipped.items():
+    for mode, rows in part.inputs.skipped.items():
         if rows:
             lines.append(f"  skipped      {len(rows)} rows of the data of `{mode}`")
     return "\n".join(lines)

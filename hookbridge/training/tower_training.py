@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.training.definition import EVAL, TRAIN
 from hookbridge.training.part import SAVE_SECS, Part
 from hookbridge.training.summary import watchers
@@ -42,15 +41,14 @@ class TowerTraining:
         hooks = [v1.train.NanTensorHook("loss:0"), hb.set_role(saver, "chief")]
         if steps_per_epoch is not None:
             hooks += watchers(tf.keras, settings, last_step, guests)
+        validation = part.inputs.function(EVAL) if part.inputs.has(EVAL) else None
         with hb.loops.SessionCluster(part.config) as cluster:
             if cluster.is_server:
                 cluster.serve()
                 return 0
             loop = self._loop(
                 cluster=cluster,
-                replicas_to_aggregate=len(trainers(part.config))
-                if settings.sync and part.config.cluster
-                else None,
+                replicas_to_aggregate=part.replicas,
             )
             result = loop.train(
                 part.inputs.function(TRAIN),
@@ -58,9 +56,7 @@ class TowerTraining:
                 steps_per_epoch=steps_per_epoch,
                 epochs=settings.epochs,
                 max_steps=last_step,
-                validation_fn=part.inputs.function(EVAL)
-                if part.inputs.has(EVAL)
-                else None,
+                validation_fn=validation,
                 model_dir=settings.model_dir,
                 params=part.params,
             )
@@ -81,9 +77,8 @@ class TowerTraining:
     def predict(self) -> Iterator[Any]:
         """Refuses: a `tower_fn` has no mode for it."""
         self._refuse("predict")
-        yield
 
-    def _refuse(self, command: str) -> None:
+    def _refuse(self, command: str) -> NoReturn:
         raise errors.RefusedError(
             f"`hookbridge {command}` calls guests in an Estimator or in Keras, and "
             f"{self._part.definition.path} has a `tower_fn`; expected --loop=fit, or "

@@ -74,9 +74,17 @@ def _raised(path: str, error: BaseException) -> errors.InvalidArgumentError:
 
 
 def find_function(
-    module: ModuleType, name: str, signature: str, known: Sequence[str] = ()
+    module: ModuleType,
+    name: str,
+    signature: str,
+    known: Sequence[str] = (),
+    positional: int = 0,
 ) -> Any:
-    """A function that the file must have."""
+    """A function that the file must have.
+
+    It takes so many `positional` arguments of any names, and some of the `known` names,
+    at least the first.
+    """
     found = getattr(module, name, None)
     if not callable(found):
         got = "has none" if found is None else f"has {found!r} there"
@@ -89,7 +97,7 @@ def find_function(
         return found
     given = [n for n in known if n in taken.parameters] or list(known[:1])
     try:
-        taken.bind(**dict.fromkeys(given))
+        taken.bind(*[None] * positional, **dict.fromkeys(given))
     except TypeError as e:
         raise errors.InvalidArgumentError(
             f"{module.__file__} has the function `{name}{taken}`; expected "

@@ -62,7 +62,7 @@ USAGE = {
     "loss_of_one": (
         replaced("loss(labels)", "return 0"),
         [],
-        f"line {LINE}: `loss` ta",
+        "the function `loss(labels)`; expected `loss(labels, predictions)`",
     ),
     "no_optimizer": (JOB.replace("def opt", "def op"), [], "`optimizer()`"),
     "no_data": (JOB.replace("def dataset", "def data"), [], "nothing about its data"),
