@@ -1,6 +1,6 @@
 """The `hookbridge` command.
 
-Reading order: `command`, `streams`, `version`, `parser`, then one module for each
+Reading order: `command`, `streams`, `parser`, then one module for each
 sub-command: `demo`, `explain`, `migrate_scan`, `migrate_rewrite`, `run`, `doctor`,
 `cluster`, `train`, `evaluate`, `predict`, `docs` and `completion`; `job_flags` has the
 flags that `train`, `evaluate` and `predict` share, `estimator_cluster` their cluster.

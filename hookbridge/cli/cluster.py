@@ -64,7 +64,7 @@ def define_flags(parser: Parser) -> None:
     parser.group("elsewhere")
     text = "Run it here, or print a manifest of Kubernetes, or a script for sbatch."
     parser.flag("to", "local", text, tuple(UNUSED))
-    parser.flag("name", "hookbridge-job", "The job's.")
+    parser.flag("name", "hookbridge-job", "The name of the job.")
     parser.flag("image", None, "The container image that has the program.", str)
     text = "CLAIM:/FOLDER, a PersistentVolumeClaim for the model directory."
     parser.flag("volume", "", text)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 
-from hookbridge import errors, names
-from hookbridge.cli import version
+from hookbridge import __version__, compat, errors, names
 from hookbridge.cli.parser import Parser
 from hookbridge.cli.streams import open_closed
 
@@ -46,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     open_closed()
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--version"]:
-        print(version.text())
+        print(versions())
         return 0
     for length in (2, 1):
         name = " ".join(words[:length])
@@ -115,12 +114,27 @@ def _complain(message: str) -> int:
     return USAGE_ERROR
 
 
-def usage(names: Sequence[str] | dict[str, str] = tuple(COMMANDS)) -> str:
+def versions() -> str:
+    """What a report of a fault needs to say; TensorFlow is not imported for it."""
+    found = {"hookbridge": __version__, **compat.installed_versions()}
+    return "\n".join(f"{name} {version}" for name, version in found.items())
+
+
+def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:
     """The text of `hookbridge --help`, for all commands or some."""
     lines = ["usage: hookbridge COMMAND [--flag=value ...]", "", "commands:"]
+    with_json = []
     for name in names:
-        summary = importlib.import_module(COMMANDS[name]).SUMMARY
-        lines.append(f"  {name:<16} {summary}")
-    lines += ["", "`hookbridge COMMAND --help` lists the flags of a command."]
-    lines += ["`hookbridge --version` prints what a report of a fault needs."]
-    return "\n".join(lines)
+        command, parser = parser_of(name)
+        lines.append(f"  {name:<16} {command.SUMMARY}")
+        if "format" in parser.flags:
+            with_json.append(name)
+    return "\n".join(
+        [
+            *(*lines, ""),
+            "`hookbridge COMMAND --help` lists the flags of a command.",
+            "`hookbridge --version` prints what a report of a fault needs.",
+            f"--format=json is for results: {', '.join(with_json)}.",
+            "The others print text, code or manifests, or what they run prints.",
+        ]
+    )

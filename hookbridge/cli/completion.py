@@ -14,22 +14,26 @@ NOTE = (
     "bash: add `source ~/.hookbridge_completion` to ~/.bashrc.\n"
     "zsh: add `source <(hookbridge completion zsh)` to ~/.zshrc."
 )
-# What each shell needs before the script, which is written for bash.
+# What each shell needs before the script, which is written for bash; zsh runs it in
+# its emulation of sh.
 SHELLS = {
     "bash": "",
     "zsh": "autoload -U +X compinit bashcompinit\ncompinit\nbashcompinit\n",
 }
 _SCRIPT = """\
 _hookbridge() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" words=
-  # bash makes three words of `--flag=value`.
-  if [ "$word" = "=" ]; then word=
-  elif [ "$before" = "=" ]; then before="${{COMP_WORDS[COMP_CWORD-2]}}"
-  fi
-  case " ${{COMP_WORDS[*]:1:COMP_CWORD-1}} |$before" in
+  local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
+  local prefix= words=
+  # bash makes three words of `--flag=value`, zsh one.
+  case "$word" in
+    =) word= ;;
+    --*=*) before="${{word%%=*}}" prefix="${{word%%=*}}=" word="${{word#*=}}" ;;
+    *) [ "$before" = "=" ] && before="${{COMP_WORDS[COMP_CWORD-2]}}" ;;
+  esac
+  case " ${{COMP_WORDS[*]:1:$((COMP_CWORD-1))}} |$before" in
 {cases}
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
+  COMPREPLY=($(compgen -P "$prefix" -W "$words" -- "$word"))
 }}
 complete -o default -F _hookbridge hookbridge
 """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -160,24 +162,52 @@ COMPLETED = {
     "tra": ["train"],
     "migrate ": ["scan", "rewrite"],
     "migrate scan --ch": ["--check"],
-    "train a.py --loop = f": ["fit"],
     "train a.py --loop ": ["towers", "fit", "estimator"],
     "train a.py --num_p": ["--num_ps"],
+    "train a.py --report --loop=f": ["fit"],
+}
+# What the shells do at the key Tab, without a terminal.
+TAB = {
+    "bash": "COMP_WORDS=({words}); COMP_CWORD={last}; _hookbridge; "
+    'printf "%s\\n" "${{COMPREPLY[@]}}"',
+    "zsh": "compadd() {{ print -rl -- ${{@:#-(|S)}} }}; words=({words}); "
+    "CURRENT=$#words; _bash_complete -F _hookbridge",
 }
 
 
 @pytest.mark.parametrize("typed", COMPLETED)
-def test_bash_completes(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", "bash"]) == 0
+@pytest.mark.parametrize("shell", TAB)
+def test_shells_complete(
+    shell: str, typed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    assert main(["completion", shell]) == 0
+    if shell == "bash":
+        typed = typed.replace("=", " = ")  # as bash divides a line
     words = ["hookbridge", *typed.split(" ")]
     quoted = " ".join(f"'{word}'" for word in words)
-    shell = (
-        f"{capsys.readouterr().out}\nCOMP_WORDS=({quoted})"
-        f"\nCOMP_CWORD={len(words) - 1}\n_hookbridge\necho ${{COMPREPLY[@]}}"
+    tab = TAB[shell].format(words=quoted, last=len(words) - 1)
+    done = subprocess.run(
+        [program, "-c", f"{capsys.readouterr().out}\n{tab}"],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
     )
-    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True)
-    found = done.stdout.split()
-    assert found[: len(COMPLETED[typed])] == COMPLETED[typed], done.stderr
+    found = [line.rpartition("=")[2] for line in done.stdout.split()]
+    expected = COMPLETED[typed.replace(" = ", "=")]
+    # zsh itself leaves out what does not begin with the word.
+    begun = [word for word in found if word.startswith(words[-1].rpartition("=")[2])]
+    assert begun[: len(expected)] == expected, done.stderr
+
+
+def test_a_script_of_zsh_is_one_of_sh(capsys: pytest.CaptureFixture[str]) -> None:
+    """zsh runs it in its emulation of sh; bash reads all of it without an error."""
+    assert main(["completion", "zsh"]) == 0
+    script = capsys.readouterr().out
+    done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_version_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
