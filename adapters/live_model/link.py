@@ -26,7 +26,7 @@ class Link:
     ) -> None:
         self._weights = weights
         self._optimizer = optimizer
-        self.count = counters.count  # see `LiveCounters.count`
+        self.count = counters.count
         self._counters = counters
         self.rates = optimizer.live_rates
         self._weights_used = weights.mirrors.touched

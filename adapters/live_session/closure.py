@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.adapters.live_session.resources import ONE_SHOT
@@ -24,74 +24,60 @@ class Closure:
 
     def __init__(
         self,
-        roots: Iterable[Any],
+        roots: Sequence[Any],
         fed: frozenset[str],
         handles: frozenset[str],
         step_ops: frozenset[str],
         step_op_name: str,
         self_assigns: Mapping[str, str],
     ) -> None:
-        ops: dict[str, Any] = {}
+        ops = _reached(roots, fed, self_assigns)
+        inputs = [(op, t) for op in ops for t in op.inputs if t.name not in fed]
         # The placeholders of step tensors among their inputs.
-        self.step_tensors: set[str] = set()
-        # Names of the variable handles among their inputs.
-        self.handles: set[str] = set()
-        # The subset of `handles` that some op may write to.
-        self.written: set[str] = set()
-        # Names of one-shot iterators among their inputs.
-        self.iterators: set[str] = set()
-        self.runs_step = False
-        # Not recursive: graphs can be deeper than Python's stack.
-        stack = list(roots)
-        while stack:
-            op = stack.pop()
-            if op.name in ops or self_assigns.get(op.name, "") not in ("", *fed):
-                # The initializer of a model variable writes the value that the variable
-                # has, so it is left out. Only a fed value (`Variable.load`) makes it an
-                # assignment.
-                continue
-            if op.name == step_op_name:
-                self.runs_step = True
-            elif op.name in handles:
-                self.handles.add(op.name)
-            elif op.type == ONE_SHOT:
-                self.iterators.add(op.name)
-            ops[op.name] = op
-            for tensor in op.inputs:
-                if tensor.name in fed:
-                    continue
-                if tensor.op.name in step_ops:
-                    self.step_tensors.add(tensor.op.name)
-                if tensor.op.name in handles and op.type not in READ_OPS:
-                    self.written.add(tensor.op.name)
-                stack.append(tensor.op)
-            # A fed op does not run, not even for ops that only wait for it.
-            stack.extend(c for c in op.control_inputs if not _is_any_of(c.outputs, fed))
-        for op in roots:
-            if op.name in step_ops:
-                self.step_tensors.add(op.name)
-        inner = [
-            op
-            for op in sorted(ops.values(), key=_creation_order)
-            if op.name not in handles
-            and op.name not in self.iterators
-            and op.name not in step_ops
-            and op.name != step_op_name
-        ]
-        late: set[str] = set()
+        self.step_tensors = {t.op.name for _, t in inputs} & step_ops
+        self.step_tensors |= {op.name for op in roots} & step_ops
+        names = {op.name for op in ops}
+        self.handles = names & handles  # names of the variable handles
+        # Those of the handles that some op may write to.
+        self.written = handles & {
+            t.op.name for op, t in inputs if op.type not in READ_OPS
+        }
+        self.iterators = {op.name for op in ops if op.type == ONE_SHOT}
+        self.runs_step = step_op_name in names
+        outside = handles | step_ops | self.iterators | {step_op_name}
+        late = {*step_ops, step_op_name}
         self.before: list[Any] = []  # ops that depend on no tensor of the step
         self.after: list[Any] = []  # ops that do, directly or through other ops
-        for op in inner:
-            late_input = any(
-                t.name not in fed and (t.op.name in step_ops or t.op.name in late)
-                for t in op.inputs
-            ) or any(
-                c.name in late or c.name in step_ops or c.name == step_op_name
-                for c in op.control_inputs
-            )
-            if late_input:
+        for op in ops:
+            if op.name in outside:
+                continue
+            needed = [t.op for t in op.inputs if t.name not in fed]
+            if any(each.name in late for each in (*needed, *op.control_inputs)):
                 late.add(op.name)
-            (self.after if late_input else self.before).append(op)
+                self.after.append(op)
+            else:
+                self.before.append(op)
+
+
+def _reached(
+    roots: Iterable[Any], fed: frozenset[str], self_assigns: Mapping[str, str]
+) -> list[Any]:
+    """The ops that run for `roots`, in the order the graph made them."""
+    ops: dict[str, Any] = {}
+    # Not recursive: graphs can be deeper than Python's stack.
+    stack = list(roots)
+    while stack:
+        op = stack.pop()
+        if op.name in ops or self_assigns.get(op.name, "") not in ("", *fed):
+            # The initializer of a model variable writes the value that the variable
+            # has, so it is left out. Only a fed value (`Variable.load`) makes it an
+            # assignment.
+            continue
+        ops[op.name] = op
+        stack.extend(t.op for t in op.inputs if t.name not in fed)
+        # A fed op does not run, not even for ops that only wait for it.
+        stack.extend(c for c in op.control_inputs if not _is_any_of(c.outputs, fed))
+    return sorted(ops.values(), key=_creation_order)
 
 
 def _is_any_of(tensors: Iterable[Any], names: frozenset[str]) -> bool:

@@ -36,11 +36,8 @@ class Plan:
         self.program = SessionProgram(graph, needed, feeds, resources)
         closure = self.program.closure
         graph.tap(*closure.step_tensors)
-        # Whether it reads the variable of the global step.
         self.reads_step = graph.global_step_name in closure.handles
-        # Whether it writes that variable.
         self.writes_step = graph.global_step_name in closure.written
-        # The variables that it writes.
         self.written = [graph.handles[name] for name in sorted(closure.written)]
         used = [graph.handles[name] for name in sorted(closure.handles)]
         # Those variables it uses whose replicas differ.

@@ -38,10 +38,8 @@ class SessionProgram:
         self.feeds = list(feeds)
         self.fed = frozenset(t.name for t in feeds)
         fetched = [f for f in fetches if f.name not in self.fed]
-        # The fetched tensors that are not fed.
         self.tensors = [f for f in fetched if not isinstance(f, tf.Operation)]
         roots = [f if isinstance(f, tf.Operation) else f.op for f in fetched]
-        # The ops that they need.
         self.closure = Closure(
             roots,
             self.fed,
@@ -63,10 +61,9 @@ class SessionProgram:
             graph, self.closure.after, dict.fromkeys([*names, *targets]), resources
         )
         self._concrete: Any = None
-        self.own_functions = RecentlyUsed()  # the functions traced for such a program
-        # Resources of hooks end with the session.
-        # Whether it uses variables, queues and so on of hooks, so that its functions
-        # are of no use in another session.
+        # Whether it uses variables, queues and so on of hooks. They end with the
+        # session, and so do its functions.
+        self.own_functions = RecentlyUsed()
         self.is_of_session = bool(
             self.closure.iterators
             or self._before.has_resources

@@ -76,9 +76,9 @@ def tf_variable(variable: Any) -> Any:
     return variable.value if is_keras3 else variable
 
 
-def _wanted_name(variable: Any, prefix: str = "") -> str:
+def _name_of(variable: Any) -> str:
     is_keras3 = tf_variable(variable) is not variable
-    return prefix + str(variable.path if is_keras3 else variable.name).split(":")[0]
+    return str(variable.path if is_keras3 else variable.name).split(":")[0]
 
 
 def as_int(value: Any) -> int:
@@ -105,42 +105,29 @@ def _optimizer_variables(optimizer: Any) -> list[Any]:
 def model_variables(model: Any) -> list[ModelVariable]:
     """Every variable of a model, its optimizer and its metrics, each once."""
     optimizer = getattr(model, "optimizer", None)
-    trainable = {id(tf_variable(v)) for v in model.trainable_variables}
-    metrics = [v for m in model.metrics for v in m.variables]
-    metric_ids = {id(tf_variable(v)) for v in metrics}
-    found: dict[int, ModelVariable] = {}
-    for variable in [*model.weights, *model.variables]:
-        eager = tf_variable(variable)
-        if id(eager) not in metric_ids:
-            found.setdefault(
-                id(eager),
-                ModelVariable(
-                    eager,
-                    # As in a v1 graph, the name begins with the layer.
-                    _wanted_name(variable).removeprefix(f"{model.name}/"),
-                    trainable=id(eager) in trainable,
-                    local=False,
-                ),
-            )
+    scope = f"{getattr(optimizer, 'name', 'optimizer')}/"
     rate = learning_rate_variable(optimizer)
-    for variable in [
-        *_optimizer_variables(optimizer),
-        *([] if rate is None else [rate]),
-    ]:
-        name = _wanted_name(variable)
-        scope = f"{getattr(optimizer, 'name', 'optimizer')}/"
-        if not name.startswith(scope):
-            # Keras 2 names some slots without the optimizer. The variable of the rate
-            # must not be `learning_rate:0`: that is the tensor that hooks feed.
-            name = f"{scope}{name}"
+    of_optimizer = [*_optimizer_variables(optimizer), *([] if rate is None else [rate])]
+    of_metrics = [v for metric in model.metrics for v in metric.variables]
+    local = {id(tf_variable(v)) for v in of_metrics}
+    own = [
+        v for v in (*model.weights, *model.variables) if id(tf_variable(v)) not in local
+    ]
+    names = [
+        # As in a v1 graph, the name begins with the layer.
+        *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in own),
+        # Keras 2 names some slots without the optimizer. The variable of the rate must
+        # not be `learning_rate:0`: that is the tensor that hooks feed.
+        *((v, scope + _name_of(v).removeprefix(scope)) for v in of_optimizer),
+        *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
+    ]
+    trainable = {id(tf_variable(v)) for v in model.trainable_variables}
+    found: dict[int, ModelVariable] = {}
+    for variable, name in names:
         eager = tf_variable(variable)
-        found.setdefault(
-            id(eager), ModelVariable(eager, name, trainable=False, local=False)
-        )
-    for variable in metrics:
-        eager = tf_variable(variable)
-        name = _wanted_name(variable, prefix="metrics/")
-        found.setdefault(
-            id(eager), ModelVariable(eager, name, trainable=False, local=True)
-        )
+        key = id(eager)
+        if key not in found:
+            found[key] = ModelVariable(
+                eager, name, trainable=key in trainable, local=key in local
+            )
     return [v for v in found.values() if hasattr(components(v.eager)[0], "handle")]

@@ -9,19 +9,9 @@ derived from it, back after the evaluation.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 _MISSING = object()
-
-
-class Lender(Protocol):
-    """The training run that a callback is borrowed from."""
-
-    started: bool
-    finished: bool
-
-    def stop_from_within(self) -> None:
-        """Ends the training; called by an evaluation within it."""
 
 
 class BorrowedCallback:
@@ -31,9 +21,8 @@ class BorrowedCallback:
     writers and step counters of TensorBoard.
     """
 
-    def __init__(self, callback: Any, lender: Lender) -> None:
+    def __init__(self, callback: Any) -> None:
         self._callback = callback
-        self._lender = lender
         self._before = dict(vars(callback))
         self._changed: list[str] = []
 
@@ -46,10 +35,6 @@ class BorrowedCallback:
             if now.get(name, _MISSING) is not self._before.get(name, _MISSING)
         ]
 
-    def stop_training(self) -> None:
-        """The evaluation asks for the end of the training, as it can in `fit`."""
-        self._lender.stop_from_within()
-
     def give_back(self) -> None:
         """Undoes these changes after the evaluation; changes by its events stay."""
         now = vars(self._callback)
@@ -59,10 +44,3 @@ class BorrowedCallback:
                 now[name] = value
             else:
                 now.pop(name, None)
-
-
-def lender_of(callback: Any) -> Lender | None:
-    """The unfinished run that a callback takes part in, or None."""
-    link = getattr(getattr(callback, "model", None), "live_link", None)
-    run: Lender | None = link.run() if link is not None and link.run else None
-    return run if run is not None and run.started and not run.finished else None

@@ -17,7 +17,7 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.variables import model_variables
-from hookbridge.adapters.session_loop.borrowed import BorrowedCallback, lender_of
+from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.delivery import Calls
 from hookbridge.adapters.session_state.run_state import events_came
@@ -36,6 +36,7 @@ class SessionRun:
 
     def __init__(self, config: SessionConfig, graph: Any) -> None:
         self._borrowed: list[BorrowedCallback] = []
+        self._lenders: list[SessionRun] = []  # the trainings that these belong to
         self.config = config
         self.graph = graph
         # The hooks that take part, in the order of the session's hooks.
@@ -66,13 +67,13 @@ class SessionRun:
         self._active.append(member)
         self.called.append(member.called)
         self.check(member.record)
-        lender = lender_of(member.called) if self.borrows else None
-        borrowed = BorrowedCallback(member.called, lender) if lender else None
+        lender = _run_of(member.called) if self.borrows else None
+        if lender is not None:
+            self._lenders.append(lender)
+            self._borrowed.append(BorrowedCallback(member.called))
         with compat.private("eager_mode")():
             member.called.set_model(self.model)
         self.model.live_link.push()  # refuses what cannot wait for the session
-        if borrowed is not None:
-            self._borrowed.append(borrowed)
 
     def _set_params(self) -> None:
         """`set_params` of all, after `set_model` of all, as in Keras."""
@@ -84,8 +85,8 @@ class SessionRun:
 
     def stop_lenders(self) -> None:
         """Stops the trainings whose callbacks this evaluation has borrowed."""
-        for borrowed in self._borrowed:
-            borrowed.stop_training()
+        for lender in self._lenders:
+            lender.stop_from_within()
 
     def check(self, guest: Guest) -> None:
         """Refuses a callback that this run cannot carry."""
@@ -238,3 +239,10 @@ class SessionRun:
         )
         self.model.live_link.run = weakref.ref(self)
         self.carry = self.model.live_link.carry
+
+
+def _run_of(callback: Any) -> SessionRun | None:
+    """The unfinished run that a callback takes part in, or None."""
+    link = getattr(getattr(callback, "model", None), "live_link", None)
+    run: SessionRun | None = link.run() if link is not None and link.run else None
+    return run if run is not None and run.started and not run.finished else None

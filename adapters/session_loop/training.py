@@ -22,7 +22,6 @@ from hookbridge.adapters.session_loop import monitors, values
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import SIZE
 from hookbridge.adapters.session_loop.run import SessionRun
-from hookbridge.adapters.session_loop.slow import BatchTimer
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.validation_run import ValidationRun
 from hookbridge.adapters.session_state.loop_state import LoopState
@@ -141,7 +140,6 @@ class TrainRun(SessionRun):
                 coord.request_stop()
             return
         self.started = True
-        BatchTimer(self.calls, self._note_calls)
         self._note_calls()
         self.deliver("on_train_begin", {})
         self._outside = OutsideVariables(

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from hookbridge.adapters.live_model.model import LiveModel
 from hookbridge.adapters.session_loop import monitors, values
-from hookbridge.adapters.session_loop.config import SessionConfig
+from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.validations import as_validation
-
-
-class Validated(Protocol):
-    """What a validation asks of its training run."""
-
-    config: SessionConfig
-    session: Any
-    model: LiveModel
-
-    def deliver(self, event: str, *args: Any) -> None:
-        """Calls one event of all callbacks."""
 
 
 class ValidationRun:
     """Runs a validation in mid-training and reports it to the callbacks."""
 
-    def __init__(self, run: Validated) -> None:
+    def __init__(self, run: SessionRun) -> None:
         self._run = run
         self._validation = as_validation(run.config.validation)
         self._first = True
@@ -63,7 +51,7 @@ class ValidationRun:
 class _Report:
     """Turns each batch of a validation into events of the callbacks."""
 
-    def __init__(self, run: Validated) -> None:
+    def __init__(self, run: SessionRun) -> None:
         self._run = run
 
     def batch_begin(self, batch: int) -> None:

@@ -121,30 +121,23 @@ class _Checked:
         return getattr(self._validation, name)
 
 
-class _FromCallable:
-    """A function without arguments that returns `{metric: value}`.
+class _OfFunction:
+    """A function that returns `{metric: value}`; it may take the session.
 
-    It runs under eager execution, as the methods of callbacks do.
+    One without arguments runs under eager execution, as the methods of callbacks do.
     """
 
     def __init__(self, function: Any) -> None:
+        self._takes_session = _takes_session(function)
+        if not self._takes_session:
+            function = without_arguments("validation", function)
         self._function = function
 
     def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
-        del session, report
+        if self._takes_session:
+            return checked(self._function(session))
         with compat.private("eager_mode")():
             return checked(self._function())
-
-
-class _OfSession:
-    """A function of the session that returns `{metric: value}`."""
-
-    def __init__(self, function: Any) -> None:
-        self._function = function
-
-    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
-        del report
-        return checked(self._function(session))
 
 
 def _takes_session(function: Any) -> bool:
@@ -169,9 +162,7 @@ def as_validation(validation: Any) -> Validation | None:
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
-        if _takes_session(validation):
-            return _OfSession(validation)
-        return _FromCallable(without_arguments("validation", validation))
+        return _OfFunction(validation)
     raise errors.InvalidArgumentError(
         f"`validation` is {validation!r}; expected a function of the session, or "
         "without arguments, that returns {metric: value}, a pair (estimator, "

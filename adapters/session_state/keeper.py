@@ -75,7 +75,7 @@ class StateKeeper:
     """
 
     def __init__(self, graph: Any, checkpoint_dir: str | None) -> None:
-        self._saves = Saves(graph, self)
+        self._saves = Saves(graph, self.saving, self.saved)
         self._worker: WorkerCheckpoints | None = None
         self._is_kept, task = True, ""
         if task_of() == "worker":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 
@@ -13,31 +13,23 @@ from hookbridge.adapters.state import storage
 from hookbridge.patching import InstanceMethods
 
 
-class Listener(Protocol):
-    """The object that is told of a graph's saves, on the thread that saves."""
-
-    def saving(self, session: Any, prefix: str) -> None:
-        """A checkpoint is about to be written."""
-
-    def saved(self, session: Any, prefix: str, again: Callable[[], Any]) -> None:
-        """A checkpoint was written.
-
-        `again` writes the same checkpoint once more, with the session's present
-        values, and tells nobody.
-        """
-
-
 class Saves:
     """Follows the savers of a graph, also the one that a Scaffold is about to make.
 
     These are the savers in the collection `SAVERS`. The first of them is used by the
     loop's `CheckpointSaverHook` and by whatever restores the session.
+
+    `saving(session, prefix)` is called before each save on the thread that saves, and
+    `saved(session, prefix, again)` after it. `again` writes the same checkpoint once
+    more, with the session's present values, and calls neither.
     """
 
-    def __init__(self, graph: Any, listener: Listener) -> None:
+    def __init__(
+        self, graph: Any, saving: Callable[..., None], saved: Callable[..., None]
+    ) -> None:
         self._key = tf.compat.v1.GraphKeys.SAVERS
         self._graph = weakref.ref(graph)
-        self._listener = listener
+        self._saving, self._saved = saving, saved
         self.is_closed = False  # whether the savers are not followed any more
         self._savers: list[InstanceMethods] = []
         self._is_leaving = False
@@ -78,13 +70,13 @@ class Saves:
             if sess not in self._known and restored != prefix:
                 # A worker that joins later looks for its state beside the new one.
                 storage.carry_over(restored, prefix)
-            self._listener.saving(sess, prefix)
+            self._saving(sess, prefix)
             path = save(sess, save_path, global_step, *args, **kw)
             if path:
                 again = functools.partial(
                     save, sess, save_path, global_step, *args, **kw
                 )
-                self._listener.saved(sess, path, again)
+                self._saved(sess, path, again)
             return path
 
         methods = {"restore": followed_restore, "save": followed_save}

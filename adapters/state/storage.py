@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
 
 import tensorflow as tf
 
@@ -27,13 +26,9 @@ def arrays_path(prefix: str, name: str, digest: str) -> str:
     return f"{prefix}.{name}-{digest[:16]}.npz"
 
 
-def _gfile() -> Any:
-    return tf.io.gfile
-
-
 def exists(path: str) -> bool:
     """Whether there is such a file."""
-    return bool(_gfile().exists(path))
+    return bool(tf.io.gfile.exists(path))
 
 
 def read(path: str, most: int) -> bytes:
@@ -41,7 +36,7 @@ def read(path: str, most: int) -> bytes:
     # To open a FIFO would wait for somebody who writes to it.
     if "://" not in path and not os.path.isfile(path):
         raise ValueError(f"{path} is no regular file")
-    size = int(_gfile().stat(path).length)
+    size = int(tf.io.gfile.stat(path).length)
     if size > most:
         raise ValueError(f"{path} has {size} bytes, expected at most {most}")
     with tf.io.gfile.GFile(path, "rb") as file:
@@ -71,7 +66,7 @@ def checkpoint_bytes(prefix: str) -> int:
     """The size of the values of a checkpoint."""
     folder, name = os.path.split(prefix)
     return sum(
-        int(_gfile().stat(os.path.join(folder, each)).length)
+        int(tf.io.gfile.stat(os.path.join(folder, each)).length)
         for each in _names(folder)
         if each.startswith(f"{name}.data-")
     )
@@ -116,9 +111,9 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
             is_old = f"{found[1]}.index" not in names
         if is_old:
             try:
-                _gfile().remove(os.path.join(folder, each))
-            except Exception as e:  # another process may have removed it
-                _ignore_missing(e)
+                tf.io.gfile.remove(os.path.join(folder, each))
+            except tf.errors.NotFoundError:
+                pass  # another process has removed it
 
 
 def carry_over(restored: str, saved: str) -> None:
@@ -129,12 +124,7 @@ def carry_over(restored: str, saved: str) -> None:
     for each in sorted(names, key=lambda each: each.endswith(".json")):
         if each.endswith((".json", ".npz")):
             source = os.path.join(folder, each)
-            _gfile().copy(source, saved + each.removeprefix(name), overwrite=True)
-
-
-def _ignore_missing(error: Exception) -> None:
-    if not isinstance(error, tf.errors.NotFoundError):
-        raise error
+            tf.io.gfile.copy(source, saved + each.removeprefix(name), overwrite=True)
 
 
 def _stem(prefix: str) -> tuple[str, str]:
@@ -145,7 +135,6 @@ def _stem(prefix: str) -> tuple[str, str]:
 
 def _names(folder: str) -> list[str]:
     try:
-        return [str(each).rstrip("/") for each in _gfile().listdir(folder or ".")]
-    except Exception as e:
-        _ignore_missing(e)
+        return [str(each).rstrip("/") for each in tf.io.gfile.listdir(folder or ".")]
+    except tf.errors.NotFoundError:
         return []
