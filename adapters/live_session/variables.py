@@ -110,9 +110,8 @@ def model_variables(model: Any) -> list[ModelVariable]:
     of_optimizer = [*_optimizer_variables(optimizer), *([] if rate is None else [rate])]
     of_metrics = [v for metric in model.metrics for v in metric.variables]
     local = {id(tf_variable(v)) for v in of_metrics}
-    own = [
-        v for v in (*model.weights, *model.variables) if id(tf_variable(v)) not in local
-    ]
+    of_model = [*model.weights, *model.variables]
+    own = [v for v in of_model if id(tf_variable(v)) not in local]
     names = [
         # As in a v1 graph, the name begins with the layer.
         *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in own),
