@@ -20,7 +20,7 @@ from hookbridge.adapters.session_graph.variables import model_variables
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.delivery import Calls
-from hookbridge.adapters.session_state.run_state import events_came
+from hookbridge.adapters.session_state.run_state import keeper_of
 from hookbridge.cluster import task_of
 
 # A do-nothing hook method; `{}.get` is the cheapest callable that accepts both
@@ -37,6 +37,7 @@ class SessionRun:
     def __init__(self, config: SessionConfig, graph: Any) -> None:
         self._borrowed: list[BorrowedCallback] = []
         self._lenders: list[SessionRun] = []  # the trainings that these belong to
+        self._keepers: dict[Any, None] = {}  # keep the state of the callbacks
         self.config = config
         self.graph = graph
         # The hooks that take part, in the order of the session's hooks.
@@ -67,6 +68,9 @@ class SessionRun:
         self._active.append(member)
         self.called.append(member.called)
         self.check(member.record)
+        keeper = keeper_of(member.called) if self.borrows else None
+        if keeper is not None:
+            self._keepers[keeper] = None
         lender = _run_of(member.called) if self.borrows else None
         if lender is not None:
             self._lenders.append(lender)
@@ -148,8 +152,8 @@ class SessionRun:
             self.model.live_link.end_run()
             for borrowed in self._borrowed:
                 borrowed.give_back()
-            if self.borrows:
-                events_came(self.called)
+            for keeper in self._keepers:
+                keeper.events_came()
 
     def stop_from_within(self) -> None:
         """Called by an evaluation within this run to end this run."""

@@ -218,6 +218,8 @@ class StateKeeper:
         """Callbacks had events beside the steps: the last checkpoint gets them too."""
         step, done = self._done
         if step == self._step and not self._must_wait(self._session):
+            for group in self._groups:
+                group.part.add_later_events()
             self._save(done)
 
     def end(self, group: Group, *, cut_short: bool) -> None:
@@ -230,6 +232,7 @@ class StateKeeper:
         without variables that `on_train_end` set.
         """
         group.is_over = True
+        group.part.note_end()
         must_follow = bool(self._late)
         if not must_follow or not self._must_wait(self._session):
             step, done = self._done

@@ -80,8 +80,6 @@ def _keeper_of(graph: Any, checkpoint_dir: str | None) -> StateKeeper:
     return found
 
 
-def events_came(callbacks: Sequence[Any]) -> None:
-    """The state of a training has the events of its callbacks in an evaluation."""
-    found = (_OF_CALLBACKS.get(id(callback)) for callback in callbacks)
-    for keeper in dict.fromkeys(filter(None, found)):
-        keeper.events_came()
+def keeper_of(callback: Any) -> StateKeeper | None:
+    """What keeps the state of a callback's last training, or None."""
+    return _OF_CALLBACKS.get(id(callback))

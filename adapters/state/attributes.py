@@ -61,12 +61,17 @@ def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
     for name, value in list(getattr(callback, "__dict__", {}).items()):
         if not is_state(callback, name, value):
             continue
-        arrays: dict[str, Any] = {}
         try:
-            found[name] = encode(value, arrays), arrays
+            found[name] = encoded(value)
         except (NotStorableError, RecursionError):
             continue
     return found
+
+
+def encoded(value: Any) -> tuple[Any, dict[str, Any]]:
+    """A value as `encode` gives it, with its arrays."""
+    arrays: dict[str, Any] = {}
+    return encode(value, arrays), arrays
 
 
 def is_state(callback: Any, name: str, value: Any) -> bool:

@@ -30,6 +30,7 @@ class Part:
         # counters of Keras's own callbacks are always saved.
         self._base: list[dict[str, Any]] = []
         self._frozen: tuple[list[Entry], Any] | None = None
+        self._at_end: list[Entry] = []  # what a frozen part was after its last event
         identity.note(callbacks)
 
     def begin(self) -> None:
@@ -42,6 +43,21 @@ class Part:
     def freeze(self) -> None:
         """The state stays as it is: later events are none of an uninterrupted job."""
         self._frozen = copy.deepcopy(self.state())
+
+    def note_end(self) -> None:
+        """Called after `on_train_end`; only evaluations may follow."""
+        if self._frozen is not None:
+            self._at_end = copy.deepcopy(self._entries())
+
+    def add_later_events(self) -> None:
+        """Adds to a frozen state what an evaluation after the run has changed."""
+        if self._frozen is None or not self._at_end:
+            return
+        before, self._at_end = self._at_end, copy.deepcopy(self._entries())
+        for kept, old, new in zip(self._frozen[0], before, self._at_end, strict=True):
+            for name, value in new.state.items():
+                was = old.state.get(name)
+                kept.state[name] = _with_change(kept.state.get(name, was), was, value)
 
     def state(self) -> tuple[list[Entry], Any]:
         """The present state of the callbacks, and of their loop."""
@@ -201,6 +217,17 @@ class CallbackState:
             return None
         saved.report(is_own=of_task is None)
         return saved
+
+
+def _with_change(kept: Any, before: Any, now: Any) -> Any:
+    """A value with the change from `before` to `now`, where that is clear."""
+    if attributes.same(*(attributes.encoded(value) for value in (kept, before))):
+        return now
+    if type(kept) is type(before) is type(now) is int:
+        return kept + now - before
+    if isinstance(kept, list) and isinstance(now, list) and isinstance(before, list):
+        return kept + now[len(before) :] if now[: len(before)] == before else kept
+    return kept
 
 
 def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,17 @@ def test_an_error_of_another_guest(
     assert [events.count(name) for name in EVENTS] == [STEPS, 1, 0, 0]
 
 
+def evaluate(counts: Any) -> None:
+    with tf.Graph().as_default() as graph:
+        v1.train.get_or_create_global_step()
+        runs = v1.get_variable("runs", initializer=0, trainable=False)
+        graph.add_to_collection(v1.GraphKeys.EVAL_STEP, runs)
+        eval_op = v1.assign_add(runs, 1)
+        creator = v1.train.ChiefSessionCreator()
+        with v1.train.MonitoredSession(creator, hb.as_hooks([counts])) as session:
+            session.run(eval_op)
+
+
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_an_error_between_two_groups(keras: Any, tmp_path: Path, place: str) -> None:
     first, second = counting(keras), counting(keras)
@@ -124,27 +136,33 @@ def test_an_error_between_two_groups(keras: Any, tmp_path: Path, place: str) -> 
 def test_evaluations_beside_a_training(keras: Any, tmp_path: Path, place: str) -> None:
     counts = counting(keras)
 
-    def evaluate() -> None:
-        with tf.Graph().as_default() as graph:
-            v1.train.get_or_create_global_step()
-            runs = v1.get_variable("runs", initializer=0, trainable=False)
-            graph.add_to_collection(v1.GraphKeys.EVAL_STEP, runs)
-            eval_op = v1.assign_add(runs, 1)
-            creator = v1.train.ChiefSessionCreator()
-            hooks = hb.as_hooks([counts])
-            with v1.train.MonitoredSession(creator, hooks) as session:
-                session.run(eval_op)
-
     class Evaluates(v1.train.CheckpointSaverListener):  # type: ignore[misc]
         def end(self, session: Any, global_step_value: int) -> None:
-            evaluate()
+            evaluate(counts)
 
     saver = v1.train.CheckpointSaverHook(
         str(tmp_path), save_steps=2, listeners=[Evaluates()]
     )
     guests = [saver, counts] if place == "before" else [counts, saver]
     train(tmp_path, guests, epochs=2)
-    evaluate()
+    evaluate(counts)
     step, events = newest(tmp_path)
     assert step == 2 * STEPS and events == counts.events
     assert [events.count(name) for name in EVENTS] == [2 * STEPS, 2, 1, 2]
+
+
+def test_an_evaluation_after_a_run_that_was_cut_short(
+    keras: Any, tmp_path: Path
+) -> None:
+    """The end of the cut epoch is none of an uninterrupted job; the evaluation is."""
+    counts = counting(keras)
+    last = STEPS + 2
+    stop = v1.train.StopAtStepHook(last_step=last)
+    train(tmp_path, ["saver", counts, stop], epochs=3)
+    assert newest(tmp_path)[1] == counts.events[: last + 1]
+    for _ in range(2):
+        evaluate(counts)
+        gc.collect()
+    step, events = newest(tmp_path)
+    assert step == last
+    assert events == [*counts.events[: last + 1], *["on_test_batch_end"] * 2]
