@@ -46,9 +46,13 @@ def scheduler(keras: Any) -> Any:
     return keras.callbacks.LearningRateScheduler(lambda epoch: 0.05)
 
 
-@pytest.mark.parametrize("by_name", [True, False])
-@pytest.mark.parametrize("first", ["hook", "callback"])
-@pytest.mark.parametrize("kind", RATES)
+@pytest.mark.parametrize(
+    ("kind", "first", "by_name"),
+    [
+        *((kind, "hook", True) for kind in RATES),
+        *((kind, "callback", False) for kind in RATES),
+    ],
+)
 def test_a_conflict_is_found_as_between_two_hooks(
     kind: str, first: str, by_name: bool, keras: Any
 ) -> None:

@@ -162,8 +162,10 @@ def test_backend_functions_work_on_the_learning_rate(keras: Any) -> None:
     assert run(keras, body, epochs=4) == pytest.approx([0.1, 0.05, 0.025], rel=1e-3)
 
 
-@pytest.mark.parametrize("kind", ["constant", "variable", "placeholder_with_default"])
-@pytest.mark.parametrize("setter_first", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "setter_first"),
+    [("constant", True), ("variable", False), ("placeholder_with_default", False)],
+)
 def test_two_as_hooks_calls_share_the_learning_rate(
     keras: Any, kind: str, setter_first: bool
 ) -> None:
@@ -219,8 +221,15 @@ def test_learning_rate_that_the_loop_feeds_is_read(keras: Any) -> None:
     assert read == pytest.approx([0.2, 0.3])
 
 
-@pytest.mark.parametrize("kind", ["constant", "variable", "placeholder_with_default"])
-@pytest.mark.parametrize("event", ["set_model", "set_params"])
+@pytest.mark.parametrize(
+    ("kind", "event"),
+    [
+        ("constant", "set_params"),
+        ("placeholder_with_default", "set_model"),
+        ("variable", "set_model"),
+        ("variable", "set_params"),
+    ],
+)
 def test_learning_rate_before_there_is_a_session(
     keras: Any, kind: str, event: str
 ) -> None:

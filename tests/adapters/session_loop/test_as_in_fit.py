@@ -31,8 +31,10 @@ def flags(keras: Any, seen: list[tuple[str, bool]], events: Any = EVENTS) -> Any
     return type("Flags", (keras.callbacks.Callback,), members)()
 
 
-@pytest.mark.parametrize("events", [EVENTS, EVENTS[1:]], ids=["batches", "epochs"])
-@pytest.mark.parametrize("steps", [1, STEPS, STEPS + 1])
+@pytest.mark.parametrize(
+    ("steps", "events"),
+    [(1, EVENTS), (STEPS, EVENTS[1:]), (STEPS + 1, EVENTS), (STEPS + 1, EVENTS[1:])],
+)
 def test_a_stop_of_a_hook_is_read_by_later_callbacks(
     steps: int, events: tuple[str, ...], keras: Any
 ) -> None:
@@ -102,30 +104,30 @@ def test_weights_are_there_when_parameters_are_set(keras: Any) -> None:
     assert shapes[0] == shapes[1]
 
 
-METRICS = ("mse", "mae", "acc", "accuracy", "cosine_similarity", "mape", "auc")
+METRICS = ("mse", "mae", "acc", "cosine_similarity", "mape", "auc")
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_keras_3_finds_the_mode_of_a_validation_metric(
-    metric: str, keras3: Any
-) -> None:
-    def stopping() -> Any:
-        return keras3.callbacks.EarlyStopping(f"val_{metric}")
+def test_keras_3_finds_the_mode_of_a_validation_metric(keras3: Any) -> None:
+    def stopping() -> list[Any]:
+        return [keras3.callbacks.EarlyStopping(f"val_{name}") for name in METRICS]
 
     of_fit, of_session = stopping(), stopping()
     model = keras3.Sequential([keras3.layers.Dense(1, activation="sigmoid")])
-    model.compile("sgd", "mse", metrics=[metric])
-    x = tf.ones((4, 2))
-    y = tf.ones((4, 1))
-    model.fit(x, y, verbose=0, validation_data=(x, y), callbacks=[of_fit])
+    model.compile("sgd", "mse", metrics=list(METRICS))
+    x, y = tf.ones((4, 2)), tf.ones((4, 1))
+    model.fit(x, y, verbose=0, validation_data=(x, y), callbacks=of_fit)
     with tf.Graph().as_default():
         weight = v1.get_variable("weight", initializer=1.0)
         loss = tf.square(weight, name="loss")
         step = v1.train.get_or_create_global_step()
         train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
         hooks = hb.as_hooks(
-            of_session, steps_per_epoch=1, epochs=1, validation=lambda: {metric: 0.5}
+            of_session,
+            steps_per_epoch=1,
+            epochs=1,
+            validation=lambda: dict.fromkeys(METRICS, 0.5),
         )
         with v1.train.MonitoredSession(hooks=hooks) as session:
             session.run(train_op)
-    assert of_session.monitor_op is of_fit.monitor_op is not None
+    for ours, theirs in zip(of_session, of_fit, strict=True):
+        assert ours.monitor_op is theirs.monitor_op is not None

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from callback_recorder import EVENTS
 from estimator_models import (
     STEPS,
     bare_model_fn,
@@ -16,6 +17,12 @@ from estimator_models import (
 )
 
 import hookbridge as hb
+
+
+@pytest.fixture
+def keras(keras2: Any) -> Any:
+    """One Keras: which one a callback is of plays no part here."""
+    return keras2
 
 
 def _train_and_evaluate(callback: Any, folder: Path, wrapped: str) -> Any:
@@ -38,8 +45,14 @@ def _train_and_evaluate(callback: Any, folder: Path, wrapped: str) -> Any:
     return estimator
 
 
-@pytest.mark.parametrize("wrapped", ["once", "apart"])
-@pytest.mark.parametrize("event", ["on_test_end", "on_test_batch_end", "on_epoch_end"])
+@pytest.mark.parametrize(
+    ("wrapped", "event"),
+    [
+        ("once", "on_test_end"),
+        ("apart", "on_test_batch_end"),
+        ("once", "on_epoch_end"),
+    ],
+)
 def test_stop_after_an_evaluation_in_mid_training(
     keras: Any, tmp_path: Path, wrapped: str, event: str
 ) -> None:
@@ -53,21 +66,12 @@ def test_stop_after_an_evaluation_in_mid_training(
             if name == event and step >= 2 * STEPS:
                 self.model.stop_training = True
 
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.note("on_train_begin")
+    def noting(name: str) -> Any:
+        return lambda self, *args, **named: self.note(name)
 
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            self.note("on_epoch_end")
-
-        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.note("on_test_batch_end")
-
-        def on_test_end(self, logs: Any = None) -> None:
-            self.note("on_test_end")
-
-        def on_train_end(self, logs: Any = None) -> None:
-            self.note("on_train_end")
-
+    for name in EVENTS:
+        if "begin" not in name:
+            setattr(Stops, name, noting(name))
     callback = Stops()
     estimator = _train_and_evaluate(callback, tmp_path, wrapped)
     assert estimator.get_variable_value("global_step") == 2 * STEPS

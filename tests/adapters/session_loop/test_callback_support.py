@@ -6,7 +6,6 @@ The table in `docs/callbacks-in-sessions.md` is what this file finds; see
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,9 @@ import pytest
 import tensorflow as tf
 from callback_loops import build, feeds, session_loop
 from fork_server import ForkServer
-from monitor_server import monitor_server
 
 import hookbridge as hb
 from hookbridge import errors
-
-server = pytest.fixture(monitor_server, name="server")
 
 
 def test_no_class_is_unknown(keras: Any) -> None:
@@ -46,31 +42,6 @@ def test_documented_table_is_what_happens(keras: Any, tmp_path: Path) -> None:
                 hb.as_hooks(callback, steps_per_epoch=2)
     page = support.TABLE.read_text(encoding="utf-8")
     assert support.table_of(keras, outcomes) in page
-
-
-def test_remote_monitor_posts_the_logs(
-    keras: Any, server: tuple[str, list[Any]]
-) -> None:
-    url, posted = server
-    run = session_loop(
-        [keras.callbacks.RemoteMonitor(root=url, send_as_json=True)], epochs=2
-    )
-    assert [p[0] for p in posted] == ["/publish/epoch/end/"] * 2
-    for epoch, (_, _, text) in enumerate(posted):
-        body = json.loads(text)
-        assert body["epoch"] == epoch
-        assert body["val_mae"] == pytest.approx(run.history["val_mae"][epoch])
-
-
-def test_progress_bar_shows_the_epochs(
-    keras: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    session_loop([keras.callbacks.ProgbarLogger()], epochs=2)
-    out = capsys.readouterr().out
-    assert "Epoch 1/2" in out
-    assert "Epoch 2/2" in out
-    assert "3/3" in out
-    assert "val_loss" in out
 
 
 def test_progress_bar_without_epochs(

@@ -12,6 +12,12 @@ from callback_loops import STEPS, session_loop
 from state_runs import document
 
 
+@pytest.fixture
+def keras(keras2: Any) -> Any:
+    """One Keras: which one a callback is of plays no part here."""
+    return keras2
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_steps_that_nobody_looks_at_count_alike(
     keras: Any, tmp_path: Path, seed: int

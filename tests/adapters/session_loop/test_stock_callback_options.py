@@ -91,6 +91,7 @@ def test_progress_bar_shows_the_numbers_of_the_history(
 ) -> None:
     history = session_loop([keras.callbacks.ProgbarLogger()], epochs=2).history
     out = capsys.readouterr().out
+    assert all(text in out for text in ("Epoch 1/2", "Epoch 2/2", "3/3", "val_loss"))
     for key, values in history.items():
         for value in values:
             assert f" - {key}: {value:.4f}" in out

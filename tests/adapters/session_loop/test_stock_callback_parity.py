@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from callback_loops import assert_same, fit, session_loop
 
@@ -120,26 +119,3 @@ def test_several_callbacks_act_on_each_other_as_in_fit(
     assert len(native.history["loss"]) < 40
     header = [(tmp_path / n / "log.csv").read_text().splitlines()[0] for n in "ab"]
     assert header[0] == header[1]
-
-
-@pytest.mark.slow
-def test_weights_that_a_callback_reads_are_those_of_the_session(keras: Any) -> None:
-    seen: dict[str, list[Any]] = {"fit": [], "session": []}
-
-    def make(name: str) -> Any:
-        class Reader(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-            def on_train_begin(self, logs: Any = None) -> None:
-                seen[name].append(self.model.get_weights())
-
-            def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-                seen[name].append(self.model.get_weights())
-                seen[name].append([np.asarray(w) for w in self.model.trainable_weights])
-
-        return Reader()
-
-    fit(keras, [make("fit")])
-    session_loop([make("session")])
-    assert len(seen["fit"]) == len(seen["session"]) == 9
-    for ours, theirs in zip(seen["session"], seen["fit"], strict=True):
-        for a, b in zip(ours, theirs, strict=True):
-            np.testing.assert_allclose(a, b, rtol=2e-5)

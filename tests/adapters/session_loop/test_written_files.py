@@ -15,8 +15,6 @@ from callback_loops import native_and_bridged, session_loop
 from fork_server import ForkServer
 
 CHECKPOINTS: dict[str, dict[str, Any]] = {
-    "by_epoch": {"filepath": "w{epoch:02d}-{val_loss:.2f}.weights.h5"},
-    "by_batch": {"filepath": "w{epoch}-{batch}.weights.h5", "save_freq": 2},
     "best_only": {
         "filepath": "w{epoch}.weights.h5",
         "save_best_only": True,
@@ -56,22 +54,6 @@ def test_model_checkpoint_writes_what_it_writes_in_fit(
     for name in bridged:
         with h5py.File(tmp_path / "session" / name) as file:
             assert file["dense/dense/kernel:0"].shape == (2, 1)
-
-
-def test_weights_file_of_a_bare_graph_loads_back(keras: Any, tmp_path: Path) -> None:
-    path = str(tmp_path / "w.weights.h5")
-    loaded: list[Any] = []
-
-    class Loader(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.model.load_weights(path)
-            loaded.extend(self.model.get_weights())
-
-    checkpoint = keras.callbacks.ModelCheckpoint(path, save_weights_only=True)
-    first = session_loop([checkpoint])
-    session_loop([Loader()], epochs=1)
-    for ours, theirs in zip(loaded, first.weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_tf_format_of_a_bare_graph_loads_in_a_v1_saver(
@@ -122,39 +104,20 @@ print("RESULT", Die.epochs, Die.batches, run.steps, run.weights[0].ravel().tolis
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("freq", ["epoch", "2"])
 def test_backup_and_restore_continues_after_a_kill(
-    keras: Any, tmp_path: Path, fork_server: ForkServer
+    keras2: Any, freq: str, tmp_path: Path, fork_server: ForkServer
 ) -> None:
+    """Two epochs were backed up, and with `save_freq` batches of the third one."""
     folder = str(tmp_path / "backup")
-    whole = session_loop([keras.callbacks.Callback()], validate=False)
-    killed = fork_server.run(
-        "-c", textwrap.dedent(BACKUP), keras.__name__, folder, "7", "epoch"
-    )
+    whole = session_loop([keras2.callbacks.Callback()], validate=False)
+    arguments = ("-c", textwrap.dedent(BACKUP), keras2.__name__, folder)
+    killed = fork_server.run(*arguments, "7", freq)
     assert killed.returncode == 9, killed.stderr
     assert os.listdir(folder)
-    again = fork_server.run(
-        "-c", textwrap.dedent(BACKUP), keras.__name__, folder, "-1", "epoch"
-    )
+    again = fork_server.run(*arguments, "-1", freq)
     assert again.returncode == 0, again.stderr
     line = next(x for x in again.stdout.splitlines() if x.startswith("RESULT"))
-    # Two epochs were backed up; the third is done again from its beginning.
     assert line.startswith("RESULT [2, 3] 6 12 ")
     weights = [float(w) for w in line.split("[")[2].split("]")[0].split(",")]
     np.testing.assert_allclose(weights, whole.weights[0].ravel(), rtol=1e-5)
-
-
-@pytest.mark.slow
-def test_backup_by_batch_continues_at_the_batch(
-    keras2: Any, tmp_path: Path, fork_server: ForkServer
-) -> None:
-    folder = str(tmp_path / "backup")
-    killed = fork_server.run(
-        "-c", textwrap.dedent(BACKUP), keras2.__name__, folder, "7", "2"
-    )
-    assert killed.returncode == 9, killed.stderr
-    again = fork_server.run(
-        "-c", textwrap.dedent(BACKUP), keras2.__name__, folder, "-1", "2"
-    )
-    assert again.returncode == 0, again.stderr
-    line = next(x for x in again.stdout.splitlines() if x.startswith("RESULT"))
-    assert line.startswith("RESULT [2, 3] 6 12 ")
