@@ -53,11 +53,8 @@ class Mirror(watched.Keeper):
         # Others may hold this mirror for longer than its owner lives.
         self._owner = weakref.ref(owner)
         self._inner = watched.inner(eager)
-        # Whether the owner is told of each use; false if an unknown wrapper is around
-        # the variable.
         self.is_watched = watched.watch(self._inner, self)
-        # Whether the eager variable still has an empty value, which takes no memory.
-        self.is_empty = False
+        self.is_empty = False  # an empty value takes no memory
         if self.is_watched:
             # Nobody sees the empty value: each use fills the variable first.
             self._put(tf.zeros([0], self._inner.dtype))

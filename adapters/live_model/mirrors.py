@@ -36,8 +36,7 @@ class Mirrors:
         self._now = 0  # the event's number; a mirror with another stamp is older
         self._is_over = False
         self._handed_out: dict[int, Mirror] = {}
-        # The mirrors that were used since the last `push`, by id.
-        self.touched: dict[int, Mirror] = {}
+        self.touched: dict[int, Mirror] = {}  # used since the last `push`, by id
         # Mirrors whose use is not seen: a compiled function has their handles.
         self._captured: dict[int, Mirror] = {}
         # The same, but only functions of the clone have the handles. They are called

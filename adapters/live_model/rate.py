@@ -36,12 +36,9 @@ class LiveRate(watched.Keeper):
         step: Callable[[], int] | None = None,
     ) -> None:
         self.rate = rate
-        # `{tensor: value}` of the rates that feeds override, shared by all rates of a
-        # session.
-        self.feeds: dict[Any, Any] = {}
+        self.feeds: dict[Any, Any] = {}  # see `LiveRates.feeds`
         self._touched = touched
-        # The value that the loop itself fed for it in the last step, or None.
-        self.fed_by_loop: Any = None
+        self.fed_by_loop: Any = None  # what the loop itself fed in the last step
         self._dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
         self._session = session
         self.mirror: Any = None  # the eager variable, or None before it was asked for

@@ -24,11 +24,9 @@ class LiveRates:
         step: Callable[[], int] | None = None,
     ) -> None:
         self._session = session
-        # The rates whose mirrors were used since the last `push`.
-        self.touched: set[LiveRate] = set()
+        self.touched: set[LiveRate] = set()  # those used since the last `push`
         self.each = [LiveRate(rate, session, self.touched, step) for rate in found]
-        # `{tensor: value}` of the rates that feeds override.
-        self.feeds = OverriddenRates()
+        self.feeds = OverriddenRates()  # shared by all rates of a session
         self._share()
         self._events = 0  # open events: a validation's may be nested in another
 

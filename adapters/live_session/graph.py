@@ -45,18 +45,14 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         super().__init__()
         self.names = names
         self._variables = GraphVariables(self, [global_step, *variables])
-        # `{placeholder of a handle: ModelVariable}`.
-        self.handles = self._variables.handles
-        # `{name of a handle's tensor: tensor of the variable's value}`, since the name
-        # `<variable>:0` means the value.
+        self.handles = self._variables.handles  # by their placeholders
+        # Values by the names of handles: the name `<variable>:0` means the value.
         self.values = self._variables.values
-        # `{initializer of a variable: the tensor that it assigns}`.
+        # Which tensor the initializer of a variable assigns.
         self.self_assigns = self._variables.self_assigns
-        self.step_tensors: dict[str, StepTensor] = {}  # `{placeholder: StepTensor}`
-        # `{placeholder: key}` of the step tensors that each step has to return.
-        self.tapped: dict[str, str] = {}
-        # Name of the tensor whose feed sets the learning rate, or None.
-        self.learning_rate_name: str | None = None
+        self.step_tensors: dict[str, StepTensor] = {}  # by their placeholders
+        self.tapped: dict[str, str] = {}  # keys of those that each step has to return
+        self.learning_rate_name: str | None = None  # of the tensor that hooks feed
         self.saver: DefaultSaver | None = None
         self._hides_variables = True
         with self.as_default():
@@ -68,11 +64,9 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 copy = step.read_value() + 0
             self.add_to_collection(compat.private("global_step_read_key"), copy)
             read = compat.private("global_step_read")()
-            # Names of the tensors whose value is the global step.
             self.global_step_tensors = frozenset(
                 t.name for t in (read, step._graph_element)
             )
-            # The placeholder of the global step's handle.
             self.global_step_name = step.handle.op.name
             for variable in variables:
                 if variable.eager is learning_rate:
@@ -81,7 +75,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                         rate.read_value(), [], name="learning_rate"
                     ).name
             self.step_op = tf.no_op(name="train_step")
-        # `{name: tensor}`, what a session loop would fetch in each step.
+        # What a session loop would fetch in each step.
         self.loop_fetches = {
             name: self._add_placeholder(item, _LOOP + _NOT_IN_NAMES.sub("_", name))
             for name, item in names.loop_tensors()

@@ -43,8 +43,7 @@ class GraphVariables:
         self.handles: dict[str, ModelVariable] = {}
         self.values: dict[str, Any] = {}
         self.self_assigns: dict[str, str] = {}
-        # Whether all of them are in the graph and in its collections.
-        self.are_made = False
+        self.are_made = False  # whether all are in the graph and its collections
 
     def saved(self) -> dict[str, ModelVariable]:
         """What a checkpoint holds: `{name: variable}` of all that are not local."""

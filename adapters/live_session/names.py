@@ -22,9 +22,7 @@ OUTPUTS = "outputs/"
 class StepTensor(NamedTuple):
     """A tensor of the step that can be fetched."""
 
-    # Its identity: a short key such as `loss`, or the tensor's name in the graph of the
-    # step.
-    key: str
+    key: str  # a short key such as `loss`, or the tensor's name in the step's graph
     dtype: Any
     shape: Any
 
@@ -42,11 +40,9 @@ class StepNames:
     def __init__(self, model_name: str, layers: Iterable[str] = ()) -> None:
         self._model_name = model_name
         self._layers = frozenset([model_name, *layers])
-        # Whether the step runs eagerly, so that nothing is traced.
-        self.is_eager = False
+        self.is_eager = False  # then nothing is traced
         self.of_rows: set[str] = set()  # keys of gradients that hold some rows only
-        # `{name: key}` of what a session loop would fetch in each step.
-        self.loop_keys: dict[str, str] = {}
+        self.loop_keys: dict[str, str] = {}  # of what a session loop would fetch
         self._short: dict[str, StepTensor] = {}
         self._traced: dict[str, StepTensor] = {}
         self._plain: dict[str, StepTensor] = {}

@@ -40,7 +40,6 @@ class Plan:
         self.writes_step = graph.global_step_name in closure.written
         self.written = [graph.handles[name] for name in sorted(closure.written)]
         used = [graph.handles[name] for name in sorted(closure.handles)]
-        # Those variables it uses whose replicas differ.
         self.aggregated = [variable for variable in used if variable.is_aggregated]
         # Whether it runs a step and needs no work on variables around it.
         self.is_plain_step = (

@@ -47,8 +47,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._global_step = global_step
         self._run_step = run_step
         self._last_values = last_values
-        # Keys of the step tensors that were fetched in runs without a step.
-        self.read_last: set[str] = set()
+        self.read_last: set[str] = set()  # step tensors fetched without a step
         self._functions = structures.RecentlyUsed() if functions is None else functions
         self._plans = structures.RecentlyUsed()
         self._is_closed = False
@@ -132,17 +131,15 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
         return call
 
-    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
-        """Refused."""
+    def partial_run_setup(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused, as `partial_run`."""
         raise errors.LiveSessionError(
             "`partial_run` keeps a graph half executed between calls, which a "
             "training step of Keras cannot be. Call `run` for each part.",
             see="live session",
         )
 
-    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
-        """Refused, as `partial_run_setup`."""
-        self.partial_run_setup(fetches)
+    partial_run = partial_run_setup
 
     def _save(self, path: str) -> bytes:
         """Writes a checkpoint of the model, as the ops of the default saver would."""

@@ -13,12 +13,10 @@ class ModelVariable:
     """One variable of the model: its eager object and its name in the graph."""
 
     def __init__(self, eager: Any, name: str, *, trainable: bool, local: bool) -> None:
-        # The `tf.Variable` (or distributed variable) that holds the value.
-        self.eager = eager
+        self.eager = eager  # the `tf.Variable`, or a distributed one
         self.name = name  # the name wanted in the live graph, without `:0`
         self.trainable = trainable  # whether it goes to `TRAINABLE_VARIABLES`
-        # Whether it belongs to a metric, so that checkpoints leave it out.
-        self.local = local
+        self.local = local  # of a metric: checkpoints leave it out
         # Whether its replicas differ and its value is computed from them.
         self.is_aggregated = (
             len(components(eager)) > 1

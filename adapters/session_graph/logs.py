@@ -20,11 +20,8 @@ class LogSource(NamedTuple):
 
     key: str
     tensor: Any  # what is fetched at each step
-    # Whether the tensor is a mean over the steps already; otherwise the mean over the
-    # epoch is computed from its values.
-    streaming: bool = False
-    # Ops that reset a streaming metric, run as an epoch begins.
-    resets: tuple[Any, ...] = ()
+    streaming: bool = False  # whether it is a mean over the steps already
+    resets: tuple[Any, ...] = ()  # run as an epoch begins
     value: Any = None  # reads a streaming metric without updating it
 
     @property

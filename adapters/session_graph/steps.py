@@ -31,13 +31,9 @@ class Step:
     __slots__ = ("adds", "ops", "tail")
 
     def __init__(self, tail: Any, ops: frozenset[Any], adds: int | None = None) -> None:
-        # The op after which the counter has its new value, or None if only a read after
-        # the run can tell.
-        self.tail = tail
+        self.tail = tail  # after this op the counter has its new value
         self.ops = ops  # every op that the fetches need
-        # How far the run moves the counter, if the graph alone tells it; None if only a
-        # read can tell.
-        self.adds = adds
+        self.adds = adds  # to the counter, if the graph alone tells it
 
 
 class StepGraph:

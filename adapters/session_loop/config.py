@@ -83,15 +83,13 @@ class SessionConfig:
         if model is None:
             return None
         clone.check(model)
-        for weight in model.weights:
-            if getattr(weight, "graph", None) is not graph:
-                raise errors.InvalidArgumentError(
-                    f"`model` is `{model.name}`, whose weight `{weight.name}` is not "
-                    "in the graph of this session. Build the model inside the "
-                    "session's graph, or give a function that returns the model of "
-                    "the present graph."
-                )
-            break
+        first = next(iter(model.weights), None)
+        if first is not None and getattr(first, "graph", None) is not graph:
+            raise errors.InvalidArgumentError(
+                f"`model` is `{model.name}`, whose weight `{first.name}` is not in the "
+                "graph of this session. Build the model inside the session's graph, or "
+                "give a function that returns the model of the present graph."
+            )
         return model
 
     def params_for(self, guest: Guest) -> dict[str, Any]:

@@ -23,8 +23,7 @@ class Produced(NamedTuple):
 
     metrics: Sequence[str]  # those of the training
     validates: bool = False  # whether there is a validation
-    # Those of the validation, without `val_`; None if only the first validation shows
-    # them.
+    # Without `val_`; None if only the first validation shows them.
     val_metrics: Sequence[str] | None = None
 
 

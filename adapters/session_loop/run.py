@@ -40,17 +40,14 @@ class SessionRun:
         self._keepers: dict[Any, None] = {}  # keep the state of the callbacks
         self.config = config
         self.graph = graph
-        # The hooks that take part, in the order of the session's hooks.
-        self.members: list[Any] = []
-        # The callbacks of the members whose role lets them run in this process.
-        self.called: list[Any] = []
+        self.members: list[Any] = []  # the hooks that take part, in their order
+        self.called: list[Any] = []  # the callbacks that this process calls
         self._active: list[Any] = []  # the members whose role lets them run here
         self.session: Any = None  # the raw session, or None before there is one
         self.step = 0  # the global step as far as it is known
         self.started = False
         self.finished = False
-        # Whether a callback has set `stop_training` in an evaluation.
-        self.asked_to_stop = False
+        self.asked_to_stop = False  # `stop_training` was set in an evaluation
         self.calls: dict[str, Calls] = {}
         self.carry: Callable[[], None]  # see `Link.carry`
         self.model: LiveModel

@@ -44,9 +44,7 @@ class _Checkpoint:
     """A checkpoint of the present step."""
 
     prefix: str  # its path without suffix
-    # The raw session that it was saved in, if it was in this process.
-    session: Any = None
-    # Writes it once more, with the session's present values.
+    session: Any = None  # the raw one that it was saved in, if in this process
     again: Callable[[], Any] = lambda: None
     writes: int = 0  # how many times callbacks had set variables until then
 

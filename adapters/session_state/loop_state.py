@@ -10,13 +10,10 @@ class LoopState(NamedTuple):
     """Where a training run is."""
 
     step: int  # the global step that it was taken at
-    # The learning rates that are fed, by the names of their tensors.
-    rates: Mapping[str, float]
+    rates: Mapping[str, float]  # those that are fed, by the names of their tensors
     # Sum and weight of each mean of the open epoch; None if none is open.
     sums: Mapping[str, tuple[float, float]] | None
-    # The values of the streaming metrics in the open epoch, by the names of their
-    # variables.
-    metrics: Mapping[str, Any]
+    metrics: Mapping[str, Any]  # the streaming ones, by the names of their variables
     # An epoch and the global step at which it began: epochs are counted from there.
     origin: tuple[int, int]
     steps_per_epoch: int | None = None  # the length of an epoch, if there are epochs

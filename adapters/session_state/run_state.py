@@ -34,7 +34,6 @@ class RunState:
         self._part = Part(callbacks, lambda: run.loop_state().document())
         self._group = Group(run, self._part)
         keeper.join(self._group)
-        # Called when the callbacks had their events of a step.
         self.step_is_over = keeper.step_is_over
 
     def begin(self) -> None:

@@ -41,8 +41,7 @@ class Document(NamedTuple):
     # checkpoint: other workers move the global step meanwhile.
     step: int
     entries: Sequence[Entry]
-    # What the loops keep: a dict for each group of callbacks, or none.
-    loops: Sequence[Any]
+    loops: Sequence[Any]  # what the loops keep: a dict for each group of callbacks
 
 
 def write(prefix: str, name: str, found: Document) -> None:

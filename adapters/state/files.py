@@ -31,7 +31,8 @@ class Part:
         self._base: list[dict[str, Any]] = []
         self._frozen: tuple[list[Entry], Any] | None = None
         self._at_end: list[Entry] = []  # what a frozen part was after its last event
-        identity.note(callbacks)
+        for callback in callbacks:
+            identity.of(callback)  # before training changes any value
 
     def begin(self) -> None:
         """Called after `on_train_begin`: what changes from here on is state."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -56,8 +56,7 @@ class Identity(NamedTuple):
     """What tells a callback apart from others."""
 
     kind: str  # the name of its class
-    # Its `state_key`, which the user may set; it takes the place of `values`.
-    key: str | None
+    key: str | None  # its `state_key`, which takes the place of `values`
     # The values that it was constructed with, as JSON. A list holds the digest of
     # something that is neither a number nor a text.
     values: Mapping[str, Any]
@@ -93,12 +92,6 @@ def of(callback: Any) -> Identity:
         values = _values(callback)
         _SEEN.put(callback, values)
     return Identity(type(callback).__name__, key, values)
-
-
-def note(callbacks: Iterable[Any]) -> None:
-    """Notes the values of callbacks before training changes any of them."""
-    for callback in callbacks:
-        of(callback)
 
 
 def _values(callback: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,15 @@ EVENTS = (
     "on_epoch_end",
     "on_train_end",
 )
+
+
+def noting(keras: Any, note: Any, events: Iterable[str] = EVENTS) -> Any:
+    """A callback that calls `note(callback, event, *arguments)` in each event."""
+
+    def method(event: str) -> Any:
+        return lambda self, *args, **kwargs: note(self, event, *args)
+
+    return type("Notes", (keras.callbacks.Callback,), {e: method(e) for e in events})()
 
 
 def recorder(

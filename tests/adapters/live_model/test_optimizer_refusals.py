@@ -12,6 +12,12 @@ import hookbridge as hb
 from hookbridge import errors
 
 
+@pytest.fixture
+def keras(keras2: Any) -> Any:
+    """One Keras: which one a guest is of plays no part here."""
+    return keras2
+
+
 def test_two_keras_optimizers_in_a_function(keras: Any, keras2: Any) -> None:
     """They have no update ops in the graph, but variables called `learning_rate`."""
     scheduler = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)

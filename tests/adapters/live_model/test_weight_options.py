@@ -16,6 +16,12 @@ import hookbridge as hb
 from hookbridge import errors
 
 
+@pytest.fixture
+def keras(keras2: Any) -> Any:
+    """One Keras: which one a guest is of plays no part here."""
+    return keras2
+
+
 def at_the_begin(keras: Any, body: Callable[[Any], None], **options: Any) -> Any:
     """A session loop whose callback calls `body(model)` in `on_train_begin`."""
 

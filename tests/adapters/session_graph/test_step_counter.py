@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from callback_loops import build, feeds
+from callback_recorder import noting
 
 import hookbridge as hb
 from hookbridge.adapters.session_graph.steps import StepGraph
@@ -16,17 +17,15 @@ TRACE = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
 
 
 def recorder(keras: Any, log: list[Any]) -> Any:
-    class Records(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            log.append(("begin", batch))
+    def note(callback: Any, event: str, index: int, *logs: Any) -> None:
+        if event == "on_epoch_end":
+            step = int(callback.model.optimizer.iterations.numpy())
+            log.append(("epoch", index, step))
+        else:
+            log.append((event.rpartition("_")[2], index))
 
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            log.append(("end", batch))
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            log.append(("epoch", epoch, int(self.model.optimizer.iterations.numpy())))
-
-    return Records()
+    events = ("on_train_batch_begin", "on_train_batch_end", "on_epoch_end")
+    return noting(keras, note, events)
 
 
 def nodes_of_a_step(session: Any, train_op: Any) -> list[str]:

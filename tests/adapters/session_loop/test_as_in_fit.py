@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import tensorflow as tf
 from callback_loops import STEPS, fit, session_loop
+from callback_recorder import noting
 
 import hookbridge as hb
 
@@ -22,13 +22,10 @@ def stops_after(steps: int) -> Any:
 def flags(keras: Any, seen: list[tuple[str, bool]], events: Any = EVENTS) -> Any:
     """A callback that notes `model.stop_training` in some events."""
 
-    def noting(event: str) -> Callable[..., None]:
-        return lambda self, *args, **named: seen.append(
-            (event, self.model.stop_training)
-        )
+    def note(callback: Any, event: str, *args: Any) -> None:
+        seen.append((event, callback.model.stop_training))
 
-    members = {event: noting(event) for event in events}
-    return type("Flags", (keras.callbacks.Callback,), members)()
+    return noting(keras, note, events)
 
 
 @pytest.mark.parametrize(
@@ -68,26 +65,21 @@ def test_the_end_of_the_epochs_is_no_stop(keras: Any) -> None:
 
 
 def test_all_get_the_model_before_any_gets_parameters(keras: Any) -> None:
-    class Notes(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
-        def __init__(self, name: str, seen: list[tuple[str, str]]) -> None:
-            super().__init__()
-            self._name, self._seen = name, seen
+    def guests(seen: list[Any]) -> list[Any]:
+        def note(callback: Any, event: str, *args: Any) -> None:
+            if event != "on_train_begin":
+                getattr(super(type(callback), callback), event)(*args)
+            seen.append((name_of[id(callback)], event))
 
-        def set_model(self, model: Any) -> None:
-            super().set_model(model)
-            self._seen.append((self._name, "set_model"))
-
-        def set_params(self, params: Any) -> None:
-            super().set_params(params)
-            self._seen.append((self._name, "set_params"))
-
-        def on_train_begin(self, logs: Any = None) -> None:
-            self._seen.append((self._name, "on_train_begin"))
+        events = ("set_model", "set_params", "on_train_begin")
+        made = [noting(keras, note, events) for _ in "ab"]
+        name_of = {id(each): name for each, name in zip(made, "ab", strict=True)}
+        return made
 
     of_fit: list[Any] = []
     of_session: list[Any] = []
-    fit(keras, [Notes("a", of_fit), Notes("b", of_fit)], epochs=1)
-    session_loop([Notes("a", of_session), Notes("b", of_session)], epochs=1)
+    fit(keras, guests(of_fit), epochs=1)
+    session_loop(guests(of_session), epochs=1)
     assert [event for _, event in of_fit[:4]] == ["set_model"] * 2 + ["set_params"] * 2
     assert of_session == of_fit
 

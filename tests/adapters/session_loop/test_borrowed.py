@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from callback_recorder import EVENTS
+from callback_recorder import EVENTS, noting
 from estimator_models import (
     STEPS,
     bare_model_fn,
@@ -59,20 +59,13 @@ def test_stop_after_an_evaluation_in_mid_training(
     """As in `fit`: evaluation and training share the flag."""
     seen: list[Any] = []
 
-    class Stops(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def note(self, name: str) -> None:
-            step = int(self.model.optimizer.iterations.numpy())
-            seen.append((name, step, id(self.model)))
-            if name == event and step >= 2 * STEPS:
-                self.model.stop_training = True
+    def note(callback: Any, name: str, *args: Any) -> None:
+        step = int(callback.model.optimizer.iterations.numpy())
+        seen.append((name, step, id(callback.model)))
+        if name == event and step >= 2 * STEPS:
+            callback.model.stop_training = True
 
-    def noting(name: str) -> Any:
-        return lambda self, *args, **named: self.note(name)
-
-    for name in EVENTS:
-        if "begin" not in name:
-            setattr(Stops, name, noting(name))
-    callback = Stops()
+    callback = noting(keras, note, [e for e in EVENTS if not e.endswith("h_begin")])
     estimator = _train_and_evaluate(callback, tmp_path, wrapped)
     assert estimator.get_variable_value("global_step") == 2 * STEPS
     trained = {e[2] for e in seen if "test" not in e[0]}

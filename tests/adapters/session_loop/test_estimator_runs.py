@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_recorder import noting
 from estimator_models import (
     KERAS2,
     MODEL,
@@ -26,6 +27,13 @@ from estimator_models import (
 
 import hookbridge as hb
 
+
+@pytest.fixture
+def keras(keras2: Any) -> Any:
+    """One Keras: which one a guest is of plays no part here."""
+    return keras2
+
+
 EVENTS = [
     f"on_{m}_{e}"
     for m in ("train", "test", "predict")
@@ -34,10 +42,7 @@ EVENTS = [
 
 
 def recorder(keras: Any, log: list[Any]) -> Any:
-    def method(event: str) -> Any:
-        return lambda self, *a: log.append((event, *a))
-
-    return type("R", (keras.callbacks.Callback,), {e: method(e) for e in EVENTS})()
+    return noting(keras, lambda self, *event: log.append(event), EVENTS)
 
 
 @pytest.fixture(params=["bare", "keras"])
