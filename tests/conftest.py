@@ -61,22 +61,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Leaves out what `--fast` does not run."""
-    if not config.getoption("--fast"):
-        return
+    """Leaves out what `--fast` does not run.
 
-    def is_slow(item: pytest.Item) -> bool:
+    A file with `ONE_KERAS = True`, where it plays no part which Keras a guest is of,
+    runs with the first one only.
+    """
+    is_fast = config.getoption("--fast")
+
+    def is_left_out(item: pytest.Item) -> bool:
         case = getattr(item, "callspec", None)
         values = [] if case is None else case.params.values()
         names = {value for value in values if isinstance(value, str)}
-        return (
-            bool(names.intersection(FLAVOURS[1:]))
-            or item.get_closest_marker("slow") is not None
-        )
+        if names.intersection(FLAVOURS[1:]):
+            one_keras = getattr(getattr(item, "module", None), "ONE_KERAS", False)
+            return bool(is_fast or one_keras)
+        return bool(is_fast and item.get_closest_marker("slow") is not None)
 
-    slow = [item for item in items if is_slow(item)]
-    items[:] = [item for item in items if not is_slow(item)]
-    config.hook.pytest_deselected(items=slow)
+    left_out = [item for item in items if is_left_out(item)]
+    items[:] = [item for item in items if not is_left_out(item)]
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(params=FLAVOURS)

@@ -11,11 +11,7 @@ from callback_loops import STEPS, build, feeds, session_loop
 import hookbridge as hb
 from hookbridge import errors
 
-
-@pytest.fixture
-def keras(keras2: Any) -> Any:
-    """One Keras: which one a guest is of plays no part here."""
-    return keras2
+ONE_KERAS = True
 
 
 def test_two_keras_optimizers_in_a_function(keras: Any, keras2: Any) -> None:

@@ -15,11 +15,7 @@ from callback_loops import KERNEL, session_loop
 import hookbridge as hb
 from hookbridge import errors
 
-
-@pytest.fixture
-def keras(keras2: Any) -> Any:
-    """One Keras: which one a guest is of plays no part here."""
-    return keras2
+ONE_KERAS = True
 
 
 def at_the_begin(keras: Any, body: Callable[[Any], None], **options: Any) -> Any:

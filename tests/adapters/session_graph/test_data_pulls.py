@@ -11,6 +11,8 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import errors
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 
 

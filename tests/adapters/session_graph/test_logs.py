@@ -23,6 +23,8 @@ import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters.session_graph import logs as log_sources
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 
 

@@ -12,6 +12,8 @@ from callback_recorder import noting
 import hookbridge as hb
 from hookbridge.adapters.session_graph.steps import StepGraph
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 TRACE = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
 

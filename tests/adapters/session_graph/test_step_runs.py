@@ -13,6 +13,8 @@ from callback_recorder import recorder
 
 import hookbridge as hb
 
+ONE_KERAS = True
+
 
 def _loop(keras: Any, body: Any, **options: Any) -> list[Any]:
     """Events while `body(session, net, extras)` runs; `extras` are no train ops."""

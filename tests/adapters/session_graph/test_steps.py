@@ -16,6 +16,8 @@ from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import steps as session_steps
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 
+ONE_KERAS = True
+
 v1 = tf.compat.v1
 # Closing a session cancels what the queue runner of SyncReplicas is waiting for, and
 # its thread may say so during the next test.

@@ -18,11 +18,7 @@ from estimator_models import (
 
 import hookbridge as hb
 
-
-@pytest.fixture
-def keras(keras2: Any) -> Any:
-    """One Keras: which one a callback is of plays no part here."""
-    return keras2
+ONE_KERAS = True
 
 
 def _train_and_evaluate(callback: Any, folder: Path, wrapped: str) -> Any:

@@ -27,11 +27,7 @@ from estimator_models import (
 
 import hookbridge as hb
 
-
-@pytest.fixture
-def keras(keras2: Any) -> Any:
-    """One Keras: which one a guest is of plays no part here."""
-    return keras2
+ONE_KERAS = True
 
 
 EVENTS = [

@@ -11,11 +11,7 @@ from callback_loops import STEPS, begin, build, feeds, session_loop
 import hookbridge as hb
 from hookbridge import errors
 
-
-@pytest.fixture
-def keras(keras2: Any) -> Any:
-    """One Keras: which one a callback is of plays no part here."""
-    return keras2
+ONE_KERAS = True
 
 
 def test_unknown_monitor_lists_those_that_exist(keras: Any) -> None:

@@ -12,6 +12,8 @@ from state_runs import document
 
 import hookbridge as hb
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 STEPS = 4
 EVENTS = ("on_train_batch_end", "on_epoch_end", "on_train_end", "on_test_batch_end")

@@ -14,6 +14,8 @@ from callback_loops import counting
 
 import hookbridge as hb
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 
 

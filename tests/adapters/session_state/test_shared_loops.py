@@ -14,6 +14,8 @@ from shared_loops import NAMES, expected, fit, guests, session
 
 import hookbridge as hb
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 Part = Callable[[Any, str], dict[str, Any]]
 

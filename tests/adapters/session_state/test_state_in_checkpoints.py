@@ -12,6 +12,8 @@ from callback_loops import STEPS, counting, interrupted, session_loop
 
 import hookbridge as hb
 
+ONE_KERAS = True
+
 v1 = tf.compat.v1
 
 

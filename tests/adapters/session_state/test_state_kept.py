@@ -12,6 +12,8 @@ import tensorflow as tf
 from callback_loops import STEPS, counting, session_loop
 from state_runs import Killed, document, options, patient
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 
 

@@ -16,6 +16,8 @@ from state_runs import Holds, document, patient, state_of
 import hookbridge as hb
 from hookbridge.adapters.session_state.worker_checkpoints import WorkerCheckpoints
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 
 

@@ -15,11 +15,7 @@ from state_runs import Holds, Killed, state_of
 from hookbridge.adapters.state import arrays as array_files
 from hookbridge.adapters.state import attributes, document, storage
 
-
-@pytest.fixture
-def keras(keras2: Any) -> Any:
-    """One Keras: which one a callback is of plays no part here."""
-    return keras2
+ONE_KERAS = True
 
 
 def test_killed_between_arrays_and_json(
