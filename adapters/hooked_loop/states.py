@@ -36,8 +36,8 @@ def note_restored(model: Any, prefix: str) -> None:
 
 def note_guests(callbacks: Sequence[Any]) -> None:
     """From now on these callbacks have a state, in each `fit` that saves it."""
-    identity.note(callbacks)
     for callback in callbacks:
+        identity.of(callback)  # before training changes any value
         _GUESTS.put(callback, True)
 
 
