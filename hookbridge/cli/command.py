@@ -6,10 +6,11 @@ flags do not wait for it.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 
 from hookbridge import __version__, compat, errors, names
@@ -43,7 +44,28 @@ _HELP = ("-h", "--help", "help")
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a sub-command."""
     open_closed()
-    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        found = _answer(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        return READER_GONE
+    except OSError as e:
+        if e.errno != errno.ENOSPC or e.filename is not None:
+            raise
+        _drop_output()
+        return _complain(f"the output cannot be written: {e.strerror}")
+    # `hookbridge run`: the program takes over this process, and its errors are its own.
+    return int(found() if callable(found) else found)
+
+
+def _drop_output() -> None:
+    """At exit Python tries again to write what is left; that must not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _answer(words: list[str]) -> int | Callable[[], int]:
+    """Runs a sub-command; gives its exit code, or what is to be run in its place."""
     if words[:1] == ["--version"]:
         print(versions())
         return 0
@@ -84,7 +106,7 @@ def parser_of(name: str) -> tuple[ModuleType, Parser]:
     return command, parser
 
 
-def _run(name: str, words: list[str]) -> int:
+def _run(name: str, words: list[str]) -> int | Callable[[], int]:
     try:
         command, parser = parser_of(name)
         alone = getattr(command, "RUNS_A_COMMAND", False)
@@ -92,20 +114,13 @@ def _run(name: str, words: list[str]) -> int:
         if values.help:
             print(parser.format_help(), end="")
             return 0
-        found = command.run(values)
-        code = 0 if callable(found) else int(found)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # At exit Python tries again to write what is left; that must not fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return READER_GONE
+        found: int | Callable[[], int] = command.run(values)
+        return found
     except errors.HookBridgeError as e:
         return _complain(f"{name}: {e}")
     except KeyboardInterrupt:
         _complain(f"{name}: interrupted")
         return INTERRUPTED
-    # `hookbridge run`: the program takes over this process, and its errors are its own.
-    return int(found()) if callable(found) else code
 
 
 def _complain(message: str) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hookbridge import errors, extras
+from hookbridge import errors
+from hookbridge.arguments import shown
+from hookbridge.cluster_config import limited_yaml
 from hookbridge.names import nearest
 
 _TYPES = ("masterType", "workerType", "parameterServerType", "evaluatorType")
@@ -35,21 +36,7 @@ class JobConfig:
 
 def read_config(path: str) -> JobConfig:
     """Reads a `config.yaml`, whose keys may be below `trainingInput`."""
-    yaml = extras.load("yaml", "Reading a `config.yaml`")
-    if not os.path.isfile(path):
-        raise errors.InvalidArgumentError(
-            f"Received --config={path!r}, which does not exist; expected a YAML file."
-        )
-    try:
-        with open(path, encoding="utf-8") as file:
-            value = yaml.safe_load(file)
-    except (yaml.YAMLError, UnicodeDecodeError) as e:
-        mark = getattr(e, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise errors.InvalidArgumentError(
-            f"{path}{line} is no YAML: {getattr(e, 'problem', None) or e}"
-        ) from e
-    return _job(path, value)
+    return _job(path, limited_yaml.read(path))
 
 
 def _job(path: str, value: Any) -> JobConfig:
@@ -57,8 +44,8 @@ def _job(path: str, value: Any) -> JobConfig:
         value = value["trainingInput"]
     if not isinstance(value, Mapping):
         raise errors.InvalidArgumentError(
-            f"{path} holds {value!r}; expected keys such as `scaleTier: CUSTOM` and "
-            "`masterType: n1-standard-4`."
+            f"{path} holds {shown(value)}; expected keys such as `scaleTier: CUSTOM` "
+            "and `masterType: n1-standard-4`."
         )
     known = ("scaleTier", *_TYPES, *_COUNTS, *_OTHERS)
     for key in value:
@@ -70,8 +57,8 @@ def _job(path: str, value: Any) -> JobConfig:
     tier = value.get("scaleTier", "CUSTOM")
     if tier != "CUSTOM":
         raise errors.InvalidArgumentError(
-            f"{path}: `scaleTier` is {tier!r}; expected CUSTOM, with `masterType` and "
-            "the number and type of the other machines."
+            f"{path}: `scaleTier` is {shown(tier)}; expected CUSTOM, with `masterType` "
+            "and the number and type of the other machines."
         )
     counts = [_count(path, key, value.get(key, 0)) for key in _COUNTS]
     types = [value.get(key, "") for key in _TYPES]
@@ -79,8 +66,8 @@ def _job(path: str, value: Any) -> JobConfig:
     for key, found, is_needed in zip(_TYPES, types, needed, strict=True):
         if not isinstance(found, str) or (is_needed and not found):
             raise errors.InvalidArgumentError(
-                f"{path}: `{key}` is {found or None!r}; expected a machine type such "
-                "as `n1-standard-4`."
+                f"{path}: `{key}` is {shown(found or None)}; expected a machine type "
+                "such as `n1-standard-4`."
             )
     if counts[0] and not counts[1]:
         raise errors.InvalidArgumentError(
@@ -98,11 +85,11 @@ def _job(path: str, value: Any) -> JobConfig:
 
 def _count(path: str, key: str, value: Any) -> int:
     # AI Platform writes numbers as strings too.
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         value = int(value)
     good = isinstance(value, int) and not isinstance(value, bool)
     if not good or not 0 <= value <= _MOST:
         raise errors.InvalidArgumentError(
-            f"{path}: `{key}` is {value!r}; expected an integer from 0 to {_MOST}."
+            f"{path}: `{key}` is {shown(value)}; expected an integer from 0 to {_MOST}."
         )
     return int(value)

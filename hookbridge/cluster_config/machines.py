@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from hookbridge import errors
+from hookbridge.arguments import shown
 
 
 class Machine(NamedTuple):
@@ -51,12 +52,12 @@ def machine(name: str, key: str) -> Machine:
     """The machine of a type, which a `config.yaml` has under `key`."""
     if name in _NAMED:
         return _NAMED[name]
-    match = re.fullmatch(r"([a-z]+\d)-([a-z]+)-(\d+)", name)
+    match = re.fullmatch(r"([a-z]+\d)-([a-z]+)-([1-9]\d{0,3})", name)
     gib = _GIB.get((match[1], match[2])) if match else None
     if match is None or gib is None:
         families = ", ".join(sorted({f"{family}-{kind}-N" for family, kind in _GIB}))
         raise errors.InvalidArgumentError(
-            f"{key} is {name!r}; expected one of {', '.join(_NAMED)}, {families}."
+            f"{key} is {shown(name)}; expected one of {', '.join(_NAMED)}, {families}."
         )
     cpus = int(match[3])
     return Machine(cpus, cpus * gib)

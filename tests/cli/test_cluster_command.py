@@ -17,6 +17,8 @@ from idle_clock import idle_secs
 
 from hookbridge.cli import main
 
+ROOT = Path(__file__).resolve().parents[2]
+
 pytestmark = pytest.mark.slow
 
 # Waits until every task has started, before one of them ends the job.
@@ -340,6 +342,24 @@ def test_tensorflow_servers_meet_in_the_cluster(tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
 def test_commands_end_well_without_their_streams(command: str, closed: str) -> None:
     line = f"{shlex.quote(sys.executable)} -m hookbridge {command} {closed}"
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(["bash", "-c", line], cwd=root, capture_output=True)
+    done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", ["docs index", "--help", "--version"])
+@pytest.mark.parametrize(
+    ("sink", "code", "words"),
+    [
+        ("> /dev/full", 2, "the output cannot be written: No space left on device"),
+        ("| :; exit ${PIPESTATUS[0]}", 141, ""),
+    ],
+)
+def test_output_that_nobody_takes(
+    command: str, sink: str, code: int, words: str
+) -> None:
+    line = f"{shlex.quote(sys.executable)} -m hookbridge {command} {sink}"
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == code
+    assert done.stderr == (f"hookbridge: {words}\n" if words else "")

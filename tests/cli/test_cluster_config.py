@@ -267,6 +267,27 @@ def test_a_script_of_slurm(
 BAD = {
     "no_yaml": ("scaleTier: [", "line 1 is no YAML"),
     "a_list": ("- 1\n", "holds [1]; expected keys"),
+    "a_key_twice": ("region: a\nregion: b\n", "line 2 is no YAML: the key `region`"),
+    "an_alias": ("args: &a [x]\nlabels: *a\n", "line 2 is no YAML: it has an alias"),
+    "deep": ("args: " + "[" * 5000, "line 1 is no YAML: it is nested deeper than 20"),
+    "huge": ("#" * 200_000, "has more than 100000 bytes"),
+    "no_date": ("region: 2001-99-99\n", "is no YAML: month must be in 1..12"),
+    "many_digits": (
+        f"scaleTier: CUSTOM\nmasterType: standard\nworkerCount: {'9' * 5000}\n",
+        "config.yaml",  # Python 3.10 reads it, and then it is no count
+    ),
+    "many_digits_as_text": (
+        f"scaleTier: CUSTOM\nmasterType: standard\nworkerCount: '{'9' * 5000}'\n",
+        "; expected an integer from 0 to 1000",
+    ),
+    "no_cpu": (
+        "scaleTier: CUSTOM\nmasterType: n1-standard-0\n",
+        "masterType is 'n1-standard-0'; expected one of standard,",
+    ),
+    "many_cpus": (
+        f"scaleTier: CUSTOM\nmasterType: n1-standard-{'9' * 400}\n",
+        "; expected one of standard,",
+    ),
     "unknown_key": ("workerCont: 2\n", "`workerCont` is not known; the nearest: `work"),
     "unknown_tier": ("scaleTier: HUGE\n", "`scaleTier` is 'HUGE'; expected CUSTOM"),
     "no_master": ("scaleTier: CUSTOM\n", "`masterType` is None"),
