@@ -184,15 +184,31 @@ def _prefix(checkpoint: Any) -> str:
             "`dir/model.ckpt-100` or a directory with a `checkpoint` file."
         )
     checkpoint = os.fspath(checkpoint)
-    path = checkpoint
-    if tf.io.gfile.isdir(checkpoint):
-        path = tf.train.latest_checkpoint(checkpoint)
+    is_folder = tf.io.gfile.isdir(checkpoint)
+    path = newest(checkpoint) if is_folder else checkpoint
     if not path or not tf.io.gfile.exists(f"{path}.index"):
         raise errors.InvalidArgumentError(
             f"There is no checkpoint at {checkpoint!r}; expected a prefix such as "
             "`dir/model.ckpt-100` or a directory with a `checkpoint` file."
         )
     return str(path)
+
+
+def newest(folder: str) -> str | None:
+    """The newest checkpoint of a folder; None if it has no file `checkpoint`."""
+    state = os.path.join(folder, "checkpoint")
+    try:
+        path: str | None = tf.train.latest_checkpoint(folder)
+        reason = "it names no checkpoint whose files are there"
+    except (tf.errors.OpError, ValueError) as e:  # no text is a ValueError too
+        path, reason = None, str(e)
+    if path is None and tf.io.gfile.exists(state):
+        raise errors.InvalidArgumentError(
+            f"{state} is damaged: {reason}. Expected what a saver wrote: the line "
+            '`model_checkpoint_path: "model.ckpt-N"` of a checkpoint in this folder. '
+            "Write that line, or remove the file to begin anew."
+        )
+    return path
 
 
 def _build_optimizer(model: Any) -> None:

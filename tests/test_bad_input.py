@@ -181,6 +181,12 @@ def checkpoint(folder: Path) -> Path:
     return path
 
 
+def damaged(folder: Path, state: bytes) -> str:
+    """A folder whose file `checkpoint` is not what a saver wrote."""
+    (folder / "checkpoint").write_bytes(state)
+    return str(folder)
+
+
 def model() -> Any:
     made = keras2().Sequential([keras2().layers.Dense(1)])
     made.build((None, 2))
@@ -216,6 +222,19 @@ CALLS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         INVALID,
         r"The checkpoint .*model\.ckpt cannot be read; expected",
     ),
+    **{
+        f"restore_{name}_state": (
+            lambda folder, state=state: restore(model(), damaged(folder, state)),
+            INVALID,
+            r"/checkpoint is damaged: .*Expected .*`model_checkpoint_path: ",
+        )
+        for name, state in {
+            "text": b"no proto {",
+            "binary": b"\xff\xfe\0",
+            "empty": b"",
+            "gone": b'model_checkpoint_path: "model.ckpt-7"',
+        }.items()
+    },
     "restore_unknown_name": (
         lambda folder: restore(
             model(), whole_checkpoint(folder), names={"dense/kernal": "x"}

@@ -6,7 +6,6 @@ is taken by the other variables of the graph: slots, beta powers, a learning rat
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from absl import logging
 
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.whole_files import replacing
 
 _GROUP = "hookbridge_session"
 _SUFFIX = ".weights.h5"
@@ -49,12 +49,11 @@ def variables(graph: Any, weights: Sequence[Any]) -> list[Any]:
 def complete(path: str, values: Mapping[str, Any]) -> None:
     """Adds values to the file `part_of(path)` and renames it to `path`."""
     part = part_of(path)
-    with h5py.File(part, "a") as file:
+    with replacing(path, part), h5py.File(part, "a") as file:
         group = file.create_group(_GROUP)
         for index, (name, value) in enumerate(values.items()):
             group.create_dataset(str(index), data=np.asarray(value))
             group[str(index)].attrs["name"] = name
-    os.replace(part, path)
 
 
 def load(path: str, wanted: Sequence[str]) -> dict[str, Any]:

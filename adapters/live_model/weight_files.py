@@ -14,6 +14,7 @@ from hookbridge import errors
 from hookbridge.adapters.live_model import keras_layout
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_graph.saved import Entry
+from hookbridge.whole_files import replacing
 
 _H5 = (".h5", ".keras", ".hdf5")
 
@@ -124,7 +125,7 @@ def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
         layers.setdefault(scope or last, {})[f"{name}:0"] = value
     # Renamed when it is complete: a run that is killed leaves the old file whole.
     part = f"{path}.part"
-    with h5py.File(part, "w") as file:
+    with replacing(path, part), h5py.File(part, "w") as file:
         file.attrs["layer_names"] = [n.encode() for n in layers]
         file.attrs["backend"] = b"tensorflow"
         for layer, entries in layers.items():
@@ -135,7 +136,6 @@ def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
                 group.create_dataset(name, data=np.asarray(value))
         if path.endswith(".weights.h5"):
             _link_as_keras(file, layers)
-    os.replace(part, path)
 
 
 def _link_as_keras(file: Any, layers: Mapping[str, Mapping[str, Any]]) -> None:

@@ -7,6 +7,8 @@ import re
 
 import tensorflow as tf
 
+from hookbridge.whole_files import replacing
+
 
 def name_of(task: str) -> str:
     """The part of the files' names that tells whose state it is.
@@ -57,9 +59,11 @@ def write(path: str, data: bytes) -> None:
         pass
     # A link that somebody has put there is not followed.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    with os.fdopen(os.open(part, flags, 0o666), "wb") as file:
+    with (
+        replacing(path, part),
+        os.fdopen(os.open(part, flags, 0o666), "wb") as file,
+    ):
         file.write(data)
-    os.replace(part, path)
 
 
 def checkpoint_bytes(prefix: str) -> int:

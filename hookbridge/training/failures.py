@@ -18,7 +18,7 @@ def told(part: Part, error: BaseException, mode: str, command: str) -> str:
     """The message about an error; names the row, the disk, or the file's line."""
     prefix, file = f"hookbridge: {command}: ", part.settings.model_def
     text = str(getattr(error, "message", None) or error)
-    path = part.checkpoint()
+    path = tf.train.latest_checkpoint(part.settings.model_dir)
     saved = f"The last whole checkpoint is {path}." if path else "No checkpoint yet."
     if any(sign in text for sign in _FULL):
         return (

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import checkpoints, errors
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.training.definition import ModelDefinition
@@ -49,8 +49,7 @@ class Part:
 
     def checkpoint(self) -> str | None:
         """The newest checkpoint, or None."""
-        path: str | None = tf.train.latest_checkpoint(self.settings.model_dir)
-        return path
+        return checkpoints.newest(self.settings.model_dir)
 
     def global_step(self) -> int:
         """The step of the newest checkpoint; 0 without one."""
