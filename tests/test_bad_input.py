@@ -181,12 +181,6 @@ def checkpoint(folder: Path) -> Path:
     return path
 
 
-def damaged(folder: Path, state: bytes) -> str:
-    """A folder whose file `checkpoint` is not what a saver wrote."""
-    (folder / "checkpoint").write_bytes(state)
-    return str(folder)
-
-
 def model() -> Any:
     made = keras2().Sequential([keras2().layers.Dense(1)])
     made.build((None, 2))
@@ -208,6 +202,18 @@ def call(function: Any, *args: Any, **options: Any) -> Callable[[Path], Any]:
 
 
 restore: Any = hb.checkpoints.restore
+
+
+def restore_damaged(state: bytes) -> Callable[[Path], Any]:
+    """Restores a folder whose file `checkpoint` is not what a saver wrote."""
+
+    def call(folder: Path) -> Any:
+        (folder / "checkpoint").write_bytes(state)
+        return restore(model(), str(folder))
+
+    return call
+
+
 strategy = hb.loops.parameter_server_strategy
 CALLS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "restore_none": (lambda _: restore(model(), None), INVALID, "checkpoint=None; exp"),
@@ -224,7 +230,7 @@ CALLS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     ),
     **{
         f"restore_{name}_state": (
-            lambda folder, state=state: restore(model(), damaged(folder, state)),
+            restore_damaged(state),
             INVALID,
             r"/checkpoint is damaged: .*Expected .*`model_checkpoint_path: ",
         )
