@@ -15,41 +15,30 @@ _DERIVED = "This derived error is ignored"  # another record says what failed
 _SERVER = re.compile(r"remote target /job:ps/replica:0/task:(\d+)")
 
 
-class OneLineEach(logging.Filter):
+def shorten_log(config: ClusterConfig) -> None:
     """Shows on the terminal only one line for each lost server.
 
     The user's own handlers, for example of files, get every record.
     """
+    logger = tf.get_logger()
+    said: set[int] = set()
 
-    def __init__(self, config: ClusterConfig) -> None:
-        super().__init__()
-        self._config = config
-        self._told: set[int] = set()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the logger may show the record."""
+    def is_shown(record: logging.LogRecord) -> bool:
         text = record.getMessage()
-        if not _RECORDS.search(text):
+        server = _SERVER.search(text)
+        if not _RECORDS.search(text) or not (server or _DERIVED in text):
             return True
-        found, logger = _SERVER.search(text), tf.get_logger()
-        if found is None and _DERIVED not in text:
-            return True
-        index = None if found is None else int(found[1])
-        if index is not None and index not in self._told:
-            self._told.add(index)
+        if server and (index := int(server[1])) not in said:
+            said.add(index)
             logger.error(
                 "hookbridge: parameter server %d (%s) is lost, which ends the fit. See "
                 "what it printed, and start the job again: it goes on from its last "
                 "checkpoint.",
                 index,
-                self._config.cluster["ps"][index],
+                config.cluster["ps"][index],
             )
-        for handler in (*logger.handlers, *logging.getLogger().handlers):
-            if type(handler) is not logging.StreamHandler:
-                handler.handle(record)
         return False
 
-
-def shorten_log(config: ClusterConfig) -> None:
-    """Shortens what TensorFlow's logger shows about lost servers."""
-    tf.get_logger().addFilter(OneLineEach(config))
+    for handler in (*logger.handlers, *logging.getLogger().handlers):
+        if type(handler) is logging.StreamHandler:
+            handler.addFilter(is_shown)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import logging
+import logging.handlers
 
 import pytest
 import tensorflow as tf
 
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.clusters.lost_servers import OneLineEach
+from hookbridge.loops.clusters.lost_servers import shorten_log
 
 CONFIG = ClusterConfig(
     {"chief": ("h:1",), "worker": ("h:2",), "ps": ("h:3",)}, "chief", 0
@@ -22,21 +23,23 @@ DERIVED = "CancelledError():Cancelled\nThis derived error is ignored and not rep
 @pytest.mark.parametrize("order", [(SERVER, DERIVED, SERVER), (DERIVED, SERVER)])
 def test_one_line_for_a_server(order: tuple[str, ...]) -> None:
     shown = io.StringIO()
-    logger, terminal, shortens = (
-        tf.get_logger(),
-        logging.StreamHandler(shown),
-        OneLineEach(CONFIG),
-    )
-    logger.addFilter(shortens)
+    logger, terminal = tf.get_logger(), logging.StreamHandler(shown)
+    mine = logging.handlers.MemoryHandler(100, flushLevel=100)  # a user's own
     logger.addHandler(terminal)
+    logger.addHandler(mine)
+    others = [h.filters[:] for h in logger.handlers]
+    shorten_log(CONFIG)
     try:
         for text in order:
             logger.error(FAILED + text)
         logger.error("something else")
         logger.error(FAILED + "ValueError(): mine")
     finally:
+        for handler, filters in zip(logger.handlers, others, strict=True):
+            handler.filters = filters
         logger.removeHandler(terminal)
-        logger.removeFilter(shortens)
-    lost, other, mine = shown.getvalue().splitlines()
+        logger.removeHandler(mine)
+    lost, other, error = shown.getvalue().splitlines()
     assert "parameter server 0 (h:3) is lost" in lost
-    assert other == "something else" and mine.endswith("ValueError(): mine")
+    assert other == "something else" and error.endswith("ValueError(): mine")
+    assert len(mine.buffer) == len(order) + 3
