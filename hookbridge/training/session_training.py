@@ -11,6 +11,8 @@ import hookbridge as hb
 from hookbridge import errors
 from hookbridge.cluster_checks import CHIEF_TYPES
 from hookbridge.loops.steps import Steps, run_steps
+from hookbridge.loops.tasks.jobs import trainers
+from hookbridge.loops.tasks.server import own_device
 from hookbridge.loops.towers.devices import session_config, tower_devices
 from hookbridge.loops.towers.graph import global_step
 from hookbridge.loops.towers.inputs import check_first_batch, next_training_batch
@@ -51,8 +53,7 @@ class SessionTraining:
             self._named_loss if definition.is_keras else self._model_fn,
             settings.model_dir,
             hb.estimator.RunConfig(
-                tf_random_seed=settings.seed,
-                session_config=session_config(self._devices),
+                tf_random_seed=settings.seed, session_config=self._session_config()
             ),
             params=self._model_params(),
         )
@@ -96,6 +97,13 @@ class SessionTraining:
             yield_single_examples=False,
         )
         return found
+
+    def _session_config(self) -> Any:
+        """The towers' devices; a trainer needs no other one, which may have ended."""
+        config, place = session_config(self._devices), self._part.config
+        if (place.task_type, place.task_index) in trainers(place):
+            config.device_filters.extend(["/job:ps", own_device(place)])
+        return config
 
     def _check_first_batch(self) -> None:
         """Checks the first batch before a server starts."""

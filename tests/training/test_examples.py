@@ -69,6 +69,16 @@ def _towers(outputs: Outputs) -> None:
     assert int(line.partition("=")[2]) in range(30, 33)
 
 
+def _trainer(outputs: Outputs) -> None:
+    _, cluster, one = outputs
+    found, alone = (printed(done) for done in (cluster, one))
+    # The last updates of a cluster may come after the chief has asked for the end.
+    assert found["global_step"] in range(60, 64) and alone["global_step"] == 60
+    for each in (found, alone):
+        assert each["loss"] < 2.1  # chance is log(10)
+    assert abs(found["loss"] - alone["loss"]) < 0.3
+
+
 def _rates(outputs: Outputs) -> None:
     for done in outputs:
         assert "step 0: learning rate 0.01000" in done.stdout
@@ -89,6 +99,7 @@ _LOOK = {
     "Digits from CSV": _digits,
     "Sequences of different lengths": _strokes,
     "A `model_fn` with towers and SyncReplicas": _towers,
+    "A distributed trainer": _trainer,
     "The hook that feeds the learning rate": _rates,
     "A loop that fetches its data apart": _fetches,
     "Post-processing": _processing,

@@ -13,8 +13,11 @@ from commands import DIGITS, ROOT, hookbridge, printed, weights
 from fork_server import ForkServer
 
 from hookbridge import compat
+from hookbridge.loops.tasks.local_cluster import LocalCluster
 from hookbridge.training.definition import ModelDefinition
 from hookbridge.training.inputs import Inputs
+from hookbridge.training.part import Part
+from hookbridge.training.session_training import SessionTraining
 from hookbridge.training.settings import TrainingSettings
 from hookbridge.training.user_file import load_file
 
@@ -149,6 +152,19 @@ def test_an_epoch_reads_the_data_once(
     )
     definition = ModelDefinition(load_file(path))
     assert Inputs(definition, settings, (workers, 0)).steps_per_epoch() == expected
+
+
+def test_a_late_worker_of_an_estimator_does_not_wait_for_a_chief_that_has_ended(
+    tmp_path: Path,
+) -> None:
+    path = str(ROOT / "examples" / "distributed_trainer.py")
+    settings = TrainingSettings(path, "estimator", str(tmp_path), ("list.csv",))
+    definition = ModelDefinition(load_file(path))
+    config = LocalCluster(num_workers=2, num_ps=1).configs()[1]
+    part = Part(definition, settings, Inputs(definition, settings), config, {})
+    session_config = SessionTraining(part).estimator.config.session_config
+    filters = ["/job:ps", f"/job:{config.task_type}/task:{config.task_index}"]
+    assert list(session_config.device_filters) == filters
 
 
 @pytest.mark.slow
