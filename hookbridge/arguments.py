@@ -73,6 +73,11 @@ def seconds(name: str, value: Any) -> float:
     return float(value)
 
 
+def lasting(secs: float) -> str:
+    """A duration at the end of a message's clause; nothing if there was no time."""
+    return f" for {secs:g} s" if secs else ""
+
+
 def check_divides(batch_size: int, num_towers: int) -> None:
     """Raises unless every tower gets the same number of examples."""
     if batch_size % num_towers:
@@ -93,18 +98,27 @@ def check_divides(batch_size: int, num_towers: int) -> None:
 
 
 def without_arguments(what: str, function: Any) -> Any:
-    """`function`, which can be called without arguments; `what` names the argument."""
+    """`function`, which can be called without arguments; `what` names it."""
+    return with_arguments(what, function)
+
+
+def with_arguments(what: str, function: Any, *arguments: str) -> Any:
+    """`function`, which can be called with positional arguments; `what` names it."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some builtins have none
         return function
     try:
-        signature.bind()
+        signature.bind(*arguments)
     except TypeError as e:
         name = getattr(function, "__name__", repr(function))
         raise errors.InvalidArgumentError(
             f"`{what}` is the function `{name}{signature}`; expected one that can be "
-            "called without arguments."
+            + (
+                f"called as `{what}({', '.join(arguments)})`."
+                if arguments
+                else "called without arguments."
+            )
         ) from e
     return function
 

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import compat
+from hookbridge.arguments import lasting
 from hookbridge.loops import ClusterConfig, GroupStopHook, LocalCluster, SessionCluster
 
 v1 = tf.compat.v1
@@ -445,3 +446,7 @@ def test_a_call_is_refused(case: str, tmp_path: Path) -> None:
 def test_counts_may_be_numbers_without_a_fraction() -> None:
     assert hb.loops.tower_devices(2.0) == hb.loops.tower_devices(2)  # type: ignore[arg-type]
     assert len(LocalCluster(num_workers=2.0, num_ps=1.0).configs()) == 4  # type: ignore[arg-type]
+
+
+def test_no_time_is_not_said() -> None:
+    assert (lasting(0.0), lasting(2.5)) == ("", " for 2.5 s")

@@ -14,7 +14,13 @@ from hookbridge import errors
 from hookbridge.adapters.convert import as_hooks
 from hookbridge.adapters.session_graph.variables import write
 from hookbridge.adapters.session_loop.last_step import LastEpochHook
-from hookbridge.arguments import positive, writable
+from hookbridge.arguments import (
+    instance,
+    positive,
+    shown,
+    with_arguments,
+    writable,
+)
 from hookbridge.loops.steps import Steps, run_steps
 from hookbridge.loops.towers import devices as devices_lib
 from hookbridge.loops.towers.evaluation import Evaluation
@@ -91,6 +97,14 @@ class TowerLoop:
                 raise errors.InvalidArgumentError(
                     f"Received {name}={function!r}; expected a function."
                 )
+        with_arguments("model_fn", model_fn, "features", "labels", "mode")
+        if seed is not None:
+            instance("seed", seed, int, "an integer, or None")
+        if cluster is not None and not hasattr(cluster, "use_config"):
+            raise errors.InvalidArgumentError(
+                f"Received cluster={shown(cluster)}; expected a "
+                "`hb.loops.SessionCluster`, or None to train in one process."
+            )
         if not callable(learning_rate) and not (
             isinstance(learning_rate, numbers.Real) and 0 < learning_rate < math.inf
         ):

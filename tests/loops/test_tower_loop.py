@@ -238,6 +238,24 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         ).train(data),
         "TowerSpec",
     ),
+    "arguments_of_the_model": (
+        lambda: TowerLoop(
+            lambda x: x,  # type: ignore[arg-type,misc]
+            optimizer=v1.train.GradientDescentOptimizer,
+            learning_rate=1.0,
+        ),
+        r"`model_fn\(features, labels, mode\)`",
+    ),
+    "list_of_metrics": (
+        lambda: TowerLoop(
+            lambda *_: TowerSpec(tf.constant(1.0), metrics=[1]),  # type: ignore[arg-type]
+            optimizer=v1.train.GradientDescentOptimizer,
+            learning_rate=1.0,
+        ).train(data),
+        r"metrics=\[1\]`; expected a dict",
+    ),
+    "seed": (lambda: loop(seed="a"), "`seed='a'` of type `str`; expected an integer"),
+    "cluster": (lambda: loop(cluster=5), "cluster=5; expected a `hb.loops.Session"),
     "no_mean": (
         lambda: TowerLoop(
             lambda features, labels, mode: TowerSpec(loss=features),

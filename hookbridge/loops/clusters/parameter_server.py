@@ -16,7 +16,7 @@ from hookbridge.adapters.guests.kinds import flatten
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.exit import end_with_threads, exit_code
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
-from hookbridge.arguments import seconds
+from hookbridge.arguments import lasting, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.lost_servers import shorten_log
 from hookbridge.loops.clusters.strategy_server import PROTOCOL, serve, tell_servers
@@ -212,7 +212,7 @@ def _lost(
     config: ClusterConfig, workers: Sequence[tuple[str, int]], secs: float
 ) -> errors.TaskLostError:
     return errors.TaskLostError(
-        f"All workers are gone for {secs:g} s: {_names(config, workers)}; expected one "
+        f"All workers are gone{lasting(secs)}: {_names(config, workers)}; expected one "
         "at least that computes steps. See what they printed, and start the job "
         "again: it goes on from its last checkpoint."
     )

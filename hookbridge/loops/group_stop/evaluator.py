@@ -15,7 +15,7 @@ from absl import logging
 
 from hookbridge import errors, exit_codes
 from hookbridge.adapters.state import storage
-from hookbridge.arguments import path, seconds
+from hookbridge.arguments import lasting, path, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.around_session import end_with
 from hookbridge.loops.group_stop.board import Ending, stop_job
@@ -128,7 +128,7 @@ class JobEnd:
         """Raises `errors.ClusterError` if the chief left without writing the marker."""
         if self._chief.away(self._lost_secs):
             raise errors.TaskLostError(
-                f"The chief is gone for {self._lost_secs:g} s and has not said that "
+                f"The chief is gone{lasting(self._lost_secs)} and has not said that "
                 f"the job is over (in {self._model_dir}); expected it to train on or "
                 "to end. It was killed: see what it printed, and start the job again."
             )

@@ -12,7 +12,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors, exit_codes
-from hookbridge.arguments import seconds
+from hookbridge.arguments import lasting, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import Ending, StopBoard
 from hookbridge.loops.group_stop.watch import POLL_SECS, StepWatch, watch
@@ -212,7 +212,7 @@ class GroupStop:
             for job, index in tasks
         )
         return errors.TaskLostError(
-            f"{names} cannot be reached for {secs:g} s; `{self.name}` expected a "
+            f"{names} cannot be reached{lasting(secs)}; `{self.name}` expected a "
             "server that listens there. It was not started, has ended or was "
             "killed: see what it printed, and start the job again: it goes on from "
             "its last checkpoint."

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.arguments import string_mapping
 
 TRAIN = "train"
 EVAL = "eval"
@@ -55,7 +56,8 @@ def call_model_fn(
             f"`model_fn` returned {spec!r}; expected "
             "`hookbridge.loops.TowerSpec(loss=..., metrics={...})`."
         )
-    for name, tensor in {"loss": spec.loss, **spec.metrics}.items():
+    metrics = string_mapping("metrics", spec.metrics)
+    for name, tensor in {"loss": spec.loss, **metrics}.items():
         if getattr(getattr(tensor, "shape", None), "rank", None) != 0:
             raise errors.InvalidArgumentError(
                 f"`model_fn` returned `{name}` = {tensor!r}; expected a scalar "
