@@ -19,9 +19,8 @@ from hookbridge.adapters.fit_loop.keras_function import SameIterator, traceable
 from hookbridge.adapters.fit_loop.step_feeds import StepFeeds, rate_applied
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
 from hookbridge.adapters.hooked_loop.modes import Mode
-from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.adapters.live_session.resources import compiled
-from hookbridge.adapters.live_session.split_program import SplitProgram
 
 # Calls the step: (what Keras passes, feeds) -> (what Keras expects, the fetched
 # tensors, `{placeholder: value}` of the tapped tensors).

@@ -57,10 +57,7 @@ def complete(path: str, values: Mapping[str, Any]) -> None:
 
 
 def load(path: str, wanted: Sequence[str]) -> dict[str, Any]:
-    """Reads what `complete` added.
-
-    A warning lists those of `wanted` that the file does not have.
-    """
+    """What `complete` added; warns if some of `wanted` are not there."""
     with h5py.File(path, "r") as file:
         entries = file[_GROUP].values() if _GROUP in file else ()
         found = {str(e.attrs["name"]): np.asarray(e) for e in entries}

@@ -46,10 +46,7 @@ def check(model: Any) -> None:
 
 
 class Clone:
-    """A clone whose weights follow the session.
-
-    It is made when it is first needed: most callbacks never ask for it.
-    """
+    """A clone whose weights follow the session, made when it is first needed."""
 
     def __init__(self, source: Any, weights: LiveWeights) -> None:
         self._source = source

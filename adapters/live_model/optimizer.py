@@ -20,11 +20,7 @@ from hookbridge.adapters.session_graph.optimizers import Optimizer, optimizer_of
 def live_optimizer(
     rates: LiveRates, step: Callable[[], int], flavours: frozenset[str]
 ) -> LiveOptimizer:
-    """The live optimizer of a graph; its class is named as the graph's optimizer's.
-
-    A `TensorBoard` writes the learning rate only of an instance of its own Keras's
-    `Optimizer`.
-    """
+    """The live optimizer of a graph, named and, for TensorBoard, typed as its own."""
     facts = [optimizer_of(live.rate) for live in rates.each]
     single = facts[0] if len(facts) == 1 else Optimizer()
     kind = _named(LiveOptimizer, single.class_name)

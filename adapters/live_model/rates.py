@@ -145,10 +145,7 @@ class OverriddenRates(dict[Any, Any]):
         return feeds
 
     def feed_from(self, stop: Callable[[], None]) -> None:
-        """Another run feeds from now on; the last one is told to stop.
-
-        `stop` is called when a later one takes over.
-        """
+        """Another run feeds from now on; `stop` is called when a later one does."""
         last = self._stop_last and self._stop_last()
         if last is not None:
             last()

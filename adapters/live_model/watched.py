@@ -93,10 +93,7 @@ def _types() -> tuple[type, type]:
 
 
 def refuse_assignment(variable: Any, complaint: str) -> Callable[[Any], None]:
-    """Makes an eager variable read-only.
-
-    Returns the variable's own `assign`, which still works.
-    """
+    """Makes a variable read-only; returns its own `assign`, which still works."""
     assign = variable.assign
 
     def refuse(*args: Any, **kwargs: Any) -> None:

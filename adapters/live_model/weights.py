@@ -77,11 +77,7 @@ class LiveLayer:
 
 
 class LiveWeights:
-    """The weights of the model in a graph.
-
-    `order` is that of `get_weights`; None puts `others`, which are not trained,
-    last.
-    """
+    """The weights of the model in a graph; `order` is that of `get_weights`."""
 
     def __init__(
         self,

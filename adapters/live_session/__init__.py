@@ -12,6 +12,6 @@ Read in this order: `session` (what a hook calls), `plan` and `program` (what on
 `run` does), `graph` and `names` (what a hook can look up), `graph_variables`,
 `variables` and `global_step` (what the graph stands for); `saver` (checkpoints) and
 `feeds` (what hooks may feed); then
-`closure`, `part`, `resources`, `split_program` and `run_options` (how ops of the graph
+`closure`, `part`, `resources` and `run_options` (how ops of the graph
 get into a `tf.function`).
 """

@@ -25,10 +25,7 @@ _LAST: weakref.WeakKeyDictionary[Any, _Last] = weakref.WeakKeyDictionary()
 
 
 def note_restored(model: Any, value: int | None) -> None:
-    """Lets the next run of `model` begin at the global step of a checkpoint.
-
-    `iterations` is used if the checkpoint has none.
-    """
+    """The next run of `model` begins at a checkpoint's global step, if any."""
     _LAST.pop(model, None)
     if value is not None:
         _note(model, value)

@@ -22,10 +22,7 @@ def _function_names(node: Any) -> bool:
 def _graph_def(
     graph: Any, ops: Sequence[Any], resources: SessionResources
 ) -> tuple[Any, bool]:
-    """The GraphDef of `ops` alone; inputs from other ops are left open.
-
-    The flag says whether the ops have resources of this session.
-    """
+    """The GraphDef of `ops` alone, and whether they have resources of a session."""
     result = v1.GraphDef()
     result.versions.CopyFrom(graph.graph_def_versions)
     needs_library = has_resources = False
@@ -80,10 +77,7 @@ class Part:
         return self._graph_def.SerializeToString(deterministic=True), *self._outputs
 
     def build(self, values: Mapping[str, Any], fed: Iterable[str]) -> dict[str, Any]:
-        """Adds the ops to the current function graph.
-
-        A fed value also replaces a tensor of this part.
-        """
+        """Adds the ops to the current function graph; a fed value replaces a tensor."""
         if self.is_empty:
             return {}
         outside = self._inputs | {n for n in fed if n.split(":")[0] in self._names}

@@ -27,10 +27,7 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any:
 
 
 class SessionResources:
-    """The resources of one live session.
-
-    `make(graph, op, resources)` builds one op in the function being traced.
-    """
+    """The resources of one live session; `make` builds one op while tracing."""
 
     def __init__(self, graph: Any, make: Callable[[Any, Any, SessionResources], Any]):
         self._graph = graph
@@ -42,10 +39,7 @@ class SessionResources:
         self._functions: list[Any] = []
 
     def place(self, node: Any) -> bool:
-        """Puts the resource of a node into this session's container, if it has one.
-
-        Returns whether the node has one, and so belongs to this session.
-        """
+        """Puts the resource of a node into this container; whether it has one."""
         if "container" not in node.attr or "shared_name" not in node.attr:
             return False
         node.attr["container"].s = self._container.encode()

@@ -23,9 +23,8 @@ from hookbridge.adapters.hooked_loop.monitored import (
     ClusterFailure,
     LaterStop,
 )
-from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.adapters.live_session.session import LiveSession
-from hookbridge.adapters.live_session.split_program import SplitProgram
 from hookbridge.adapters.parameter_server.delivery import Delivery, connected_workers
 from hookbridge.adapters.parameter_server.exit import end_with_threads
 from hookbridge.adapters.parameter_server.keras_calls import (

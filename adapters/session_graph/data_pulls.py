@@ -28,11 +28,7 @@ _DEQUEUES = ("QueueDequeue", "ReaderRead", "Unstage", "OrderedMapUnstage")
 
 
 class DataPulls:
-    """What the entries of `logs` take from iterators and queues.
-
-    `trained` are the ops that end a step. With `idle_steps`, an entry may take data
-    in a step that takes none, such as an eval step that only counts.
-    """
+    """What the entries of `logs` take from iterators and queues."""
 
     def __init__(
         self,
@@ -41,7 +37,7 @@ class DataPulls:
         *,
         idle_steps: bool = False,
     ) -> None:
-        self._idle_steps = idle_steps
+        self._idle_steps = idle_steps  # an eval step may only count
         self._pulls = {s.key: _pulls_of(s.tensor) for s in sources}
         if any(self._pulls.values()):
             self._trained = graph_ops.ancestors(trained)

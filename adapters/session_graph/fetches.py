@@ -61,10 +61,7 @@ class StepFetch:
         return found
 
     def columns(self, results: Sequence[Any]) -> dict[str, Any] | None:
-        """The values of several steps, `{key: array of shape [N]}`.
-
-        None where they have to be unpacked one by one.
-        """
+        """The values of several steps as arrays; None if they are not all numbers."""
         if self._others or not self._numbers:
             return None
         table = np.array(results, np.float64).reshape(len(results), -1)

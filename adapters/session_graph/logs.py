@@ -74,10 +74,7 @@ def _number(source: LogSource) -> LogSource:
 
 
 def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource:
-    """The source of a metric that keeps its own mean.
-
-    `update` is an op, or a tensor with the value after the update.
-    """
+    """A metric with its own mean; `update` is an op, or the value after it."""
     update = graph.as_graph_element(update)
     if isinstance(update, tf.Operation) or update.shape.rank != 0:
         operation = getattr(update, "op", update)

@@ -10,10 +10,7 @@ import tensorflow as tf
 
 
 class MetricValues:
-    """The variables of streaming metrics.
-
-    Their graph must not be finalized yet.
-    """
+    """The variables of streaming metrics of a graph that may still grow."""
 
     def __init__(self, resets: Sequence[Any]) -> None:
         self._resets = list(dict.fromkeys(resets))

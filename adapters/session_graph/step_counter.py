@@ -31,10 +31,7 @@ class StepCounter:
         self.stale = False
 
     def bind(self, session: Any, member: Any) -> None:
-        """Follows a session.
-
-        `member` is a key in the fetches of every step of the loop.
-        """
+        """Follows a session; `member` is a key in the fetches of the loop's steps."""
         self._member = member
         if session is not self._session:
             self._session = session
@@ -51,11 +48,7 @@ class StepCounter:
     def after(
         self, before: int, adds: int | None, count: int | None, run_context: Any
     ) -> int:
-        """The global step after a step of the loop.
-
-        `adds` is what `adds` returned for the step, `count` the counter as it
-        was read with the step.
-        """
+        """The global step after a step; `adds` and `count` are None if not known."""
         if adds is not None and not self.stale:
             return before + adds
         if count is not None:

@@ -37,10 +37,7 @@ class Step:
 
 
 class StepGraph:
-    """Finds the steps among the runs on one graph.
-
-    Without a counter, a run that applies gradients is a step.
-    """
+    """Finds the steps among the runs on one graph; without a counter, the updates."""
 
     def __init__(self, graph: Any, counter: Any) -> None:
         self._graph = graph
@@ -63,10 +60,7 @@ class StepGraph:
         return bool(self.movers or self.pushes or self.applies)
 
     def step_of(self, fetches: Any) -> Step | None:
-        """The step that a run of `fetches` is, or None if it is none.
-
-        The answer is remembered: asking again costs a dictionary look-up.
-        """
+        """The step that a run of `fetches` is, or None; the answer is remembered."""
         key = _key(fetches)
         known: tuple[Step | None] | None = self._known.get(key)
         if known is None:

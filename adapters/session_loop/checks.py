@@ -164,11 +164,7 @@ def check_training(
     rates: Sequence[LearningRate],
     not_cloned: Callable[[], str],
 ) -> None:
-    """Refuses a callback that this training graph cannot host.
-
-    `not_cloned` returns why the graph's Keras model has no eager clone, or an empty
-    text.
-    """
+    """Refuses a callback that this training graph cannot host."""
     if config.steps_per_epoch is None and _needs_epochs(guest):
         raise epochs_undefined(guest)
     monitors.check_monitor(guest, config, produced)

@@ -18,10 +18,7 @@ _MOST_PENDING = 1000
 
 
 class EpochLogs:
-    """The running values of an epoch, in the order of `sources`.
-
-    The graph of `sources` must not be finalized yet.
-    """
+    """The running values of an epoch, in the order of `sources`."""
 
     def __init__(self, sources: Sequence[LogSource]) -> None:
         self._sources = [s for s in sources if s.key != SIZE]
@@ -44,10 +41,7 @@ class EpochLogs:
         return self._means.keys()
 
     def begin_epoch(self, session: Any, kept: LoopState | None = None) -> None:
-        """Forgets the last epoch.
-
-        `kept` is the state of an interrupted epoch that goes on.
-        """
+        """Forgets the last epoch; `kept` is of an interrupted one that goes on."""
         self._pending.clear()
         for mean in self._means.values():
             mean.reset()

@@ -55,10 +55,7 @@ class SessionRun:
     # --- the session's events ------------------------------------------------------
 
     def join(self, member: Any, *, is_called: bool) -> None:
-        """`begin` of one member.
-
-        Its callback is called if its role lets it run in this process.
-        """
+        """`begin` of one member; `is_called`: its role lets its callback run here."""
         self.members.append(member)
         if not is_called:
             return

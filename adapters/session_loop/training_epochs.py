@@ -72,11 +72,7 @@ class TrainingEpochs:
     def go_on_from(
         self, state: LoopState | None, step: int, session: Any, *, went_back: bool
     ) -> None:
-        """Goes on where the session is, after a restart or a recovery.
-
-        `state` was saved there; `went_back` tells that the session was at a
-        later step before.
-        """
+        """Goes on after a restart or a recovery, with the state that was saved."""
         if state is not None:
             self._rates.restore(state.rates)
         self._kept = state

@@ -31,10 +31,7 @@ class ValidationRun:
         return None if names is None else [str(n) for n in names]
 
     def run(self) -> Mapping[str, float]:
-        """Validates once, with all events from `on_test_begin` to `on_test_end`.
-
-        The metrics are without prefix.
-        """
+        """Validates once, with all events; returns the metrics without prefix."""
         assert self._validation is not None
         run = self._run
         run.deliver("on_test_begin", {})

@@ -6,7 +6,7 @@ import inspect
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -107,37 +107,28 @@ def checked(result: Any) -> Mapping[str, float]:
     return cast(Mapping[str, float], result)
 
 
-class _Checked:
-    """A user's object with the method of `Validation`, whose results are checked."""
+class _OfUser:
+    """A user's `run(session, report)`, whose results are checked."""
 
-    def __init__(self, validation: Validation) -> None:
-        self._validation = validation
-        _check_run(validation.run)
+    def __init__(self, run: Callable[..., Any], source: Any = None) -> None:
+        self._run = run
+        self._source = source
 
     def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
-        return checked(self._validation.run(session, report))
+        return checked(self._run(session, report))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._validation, name)
+        return getattr(self._source, name)
 
 
-class _OfFunction:
-    """A function that returns `{metric: value}`; it may take the session.
+def _without_session(function: Callable[[], Any]) -> Callable[..., Any]:
+    """A function without arguments; it runs eagerly, as methods of callbacks do."""
 
-    One without arguments runs under eager execution, as the methods of callbacks do.
-    """
-
-    def __init__(self, function: Any) -> None:
-        self._takes_session = _takes_session(function)
-        if not self._takes_session:
-            function = without_arguments("validation", function)
-        self._function = function
-
-    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
-        if self._takes_session:
-            return checked(self._function(session))
+    def run(session: Any, report: ValidationReport) -> Any:
         with compat.private("eager_mode")():
-            return checked(self._function())
+            return function()
+
+    return run
 
 
 def _takes_session(function: Any) -> bool:
@@ -158,11 +149,14 @@ def as_validation(validation: Any) -> Validation | None:
     if validation is None:
         return None
     if not inspect.isclass(validation) and isinstance(validation, Validation):
-        return _Checked(validation)
+        _check_run(validation.run)
+        return _OfUser(validation.run, validation)
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
-        return _OfFunction(validation)
+        if _takes_session(validation):
+            return _OfUser(lambda session, report: validation(session))
+        return _OfUser(_without_session(without_arguments("validation", validation)))
     raise errors.InvalidArgumentError(
         f"`validation` is {validation!r}; expected a function of the session, or "
         "without arguments, that returns {metric: value}, a pair (estimator, "

@@ -12,11 +12,7 @@ import numpy as np
 
 
 def as_log_value(value: Any) -> Any:
-    """A fetched value as Keras puts it into `logs`.
-
-    Scalars become Python floats, as in Keras; arrays, strings and structures stay
-    unchanged.
-    """
+    """A fetched value as in Keras's `logs`: scalars become Python floats."""
     if isinstance(value, (np.ndarray, np.generic)):
         if value.ndim == 0 and value.dtype.kind in "fiub":
             return float(value)

@@ -10,8 +10,7 @@ from absl import logging
 
 from hookbridge.adapters.session_graph import variables as session_variables
 from hookbridge.adapters.session_state.loop_state import LoopState, parse
-from hookbridge.adapters.session_state.saves import Saves
-from hookbridge.adapters.session_state.worker_checkpoints import WorkerCheckpoints
+from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
 from hookbridge.adapters.state.files import CallbackState, Part, Saved, note_ended
 from hookbridge.cluster import ClusterConfig, task_of
 

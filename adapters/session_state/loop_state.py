@@ -32,10 +32,7 @@ class LoopState(NamedTuple):
 
 
 def parse(document: Any, step: int) -> LoopState:
-    """The state that `LoopState.document` described.
-
-    One of an older version or another loop lacks parts.
-    """
+    """What `document` described; of another loop or version, parts may be missing."""
     parts = _dict(document)
     step = int(parts.get("step", step))
     rates, sums = _dict(parts.get("learning_rates")), parts.get("epoch_logs")

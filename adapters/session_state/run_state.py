@@ -45,11 +45,7 @@ class RunState:
     def restore(
         self, session: Any, keys: Collection[str], *, went_back: bool
     ) -> LoopState | None:
-        """Gives the callbacks the state of the step that a new session is at.
-
-        Returns where the run was, or None if there is no state. `ready` has to
-        follow.
-        """
+        """Gives callbacks the state of a new session; returns where the run was."""
         saved = self._keeper.restore(session, went_back=went_back)
         if saved is None:
             return None

@@ -1,8 +1,9 @@
-"""Follows the savers of a graph."""
+"""Follows the savers of a graph, and in a worker the checkpoints of the chief."""
 
 from __future__ import annotations
 
 import functools
+import os
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -125,6 +126,41 @@ class Saves:
         directory, not from a file (`checkpoint_filename_with_path`).
         """
         return self._last_restored.get(session)
+
+
+class WorkerCheckpoints:
+    """Follows the directory that the chief saves to.
+
+    Each look costs one `stat` of a file. A remote directory is not looked at in each
+    step: `new` finds nothing there, `newest` does.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._file = os.path.join(directory, "checkpoint")
+        self._seen: Any = self._stamp()
+
+    def newest(self) -> str | None:
+        """Path of the newest checkpoint without suffix, or None."""
+        found: str | None = tf.train.latest_checkpoint(self._directory)
+        return found
+
+    def new(self) -> str | None:
+        """Path of the newest checkpoint if it came since the last look, or None."""
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return None
+        self._seen = stamp
+        return self.newest()
+
+    def _stamp(self) -> Any:
+        if "://" in self._directory:
+            return None
+        try:
+            found = os.stat(self._file)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino
 
 
 def _number(session: Any, step: Any) -> int:

@@ -1,5 +1,5 @@
 """The state of callbacks as files beside a checkpoint, for both loops.
 
 Read `files`, then `identity` and `matching` (whose state it is), `attributes` (what is
-state), `document` (the form of the files), `codec`, `arrays` and `storage`.
+state), `document` (the form of the files), `codec` and `storage`.
 """

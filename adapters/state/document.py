@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from absl import logging
 
-from hookbridge.adapters.state import arrays as array_files
 from hookbridge.adapters.state import codec, storage
 from hookbridge.adapters.state.identity import Identity
 
@@ -63,7 +62,7 @@ def write(prefix: str, name: str, found: Document) -> None:
     }
     path = ""
     if arrays:
-        data = array_files.to_bytes(arrays)
+        data = codec.to_bytes(arrays)
         document["arrays"] = hashlib.sha256(data).hexdigest()
         path = storage.arrays_path(prefix, name, document["arrays"])
         if not storage.exists(path):
@@ -96,10 +95,7 @@ def _leave_out_largest(entries: Sequence[Any]) -> None:
 
 
 def read(prefix: str, name: str) -> Document:
-    """Reads the state of a process beside a checkpoint.
-
-    A damaged file raises any kind of exception.
-    """
+    """Reads a state beside a checkpoint; a damaged file may raise anything."""
     document = _json(storage.json_path(prefix, name))
     if document["version"] == VERSION:
         return _parsed(document, prefix, name, document["loops"])
@@ -156,4 +152,4 @@ def _arrays(document: Any, prefix: str, name: str, parts: Any) -> dict[str, Any]
         data = storage.read(storage.arrays_path(prefix, name, digest), most)
         if hashlib.sha256(data).hexdigest() != digest:
             raise ValueError("its arrays are those of another state")
-    return array_files.from_bytes(data, keys)
+    return codec.from_bytes(data, keys)

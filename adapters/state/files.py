@@ -18,10 +18,7 @@ _ENDED: identity.OfObjects[tuple[str, int]] = identity.OfObjects()
 
 
 class Part:
-    """Callbacks whose events come together, such as those of one `as_hooks` call.
-
-    `loop` returns what their loop keeps, or None.
-    """
+    """Callbacks whose events come together; `loop` returns what their loop keeps."""
 
     def __init__(self, callbacks: Sequence[Any], loop: Callable[[], Any]) -> None:
         self.callbacks = callbacks
@@ -108,11 +105,7 @@ class Saved:
         return None
 
     def report(self, *, is_own: bool) -> None:
-        """Logs which callbacks go on and which begin anew, and why.
-
-        Another process may call callbacks that this one does not have (not
-        `is_own`).
-        """
+        """Logs who goes on and who begins anew, and why; who is gone if `is_own`."""
         pairs, gone, lost = self._matches
         for reason, places in lost:
             if not any(self._entries[n].state for n in places):

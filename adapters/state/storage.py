@@ -11,10 +11,7 @@ from hookbridge.whole_files import replacing
 
 
 def name_of(task: str) -> str:
-    """The part of the files' names that tells whose state it is.
-
-    It is empty for the process that writes the checkpoints.
-    """
+    """The part of the files' names that tells whose state it is."""
     return f"hookbridge.{task}" if task else "hookbridge"
 
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 from state_runs import Holds, document, patient, state_of
 
 import hookbridge as hb
-from hookbridge.adapters.session_state.worker_checkpoints import WorkerCheckpoints
+from hookbridge.adapters.session_state.saves import WorkerCheckpoints
 
 ONE_KERAS = True
 

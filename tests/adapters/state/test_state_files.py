@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from state_runs import Holds, Killed, state_of
 
-from hookbridge.adapters.state import arrays as array_files
-from hookbridge.adapters.state import attributes, document, storage
+from hookbridge.adapters.state import attributes, codec, document, storage
 
 ONE_KERAS = True
 
@@ -54,7 +53,7 @@ def test_arrays_of_another_state_are_refused(
     one.callback.kept = np.full(3, 1.0)
     one.state.save(prefix, 3)
     (path,) = tmp_path.glob("*.npz")
-    path.write_bytes(array_files.to_bytes({"a0": np.full(3, 9.0)}))
+    path.write_bytes(codec.to_bytes({"a0": np.full(3, 9.0)}))
     two = Holds(keras)
     assert not two.restore(prefix)
     np.testing.assert_array_equal(two.callback.kept, np.zeros(3))
@@ -138,18 +137,16 @@ def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
 
 
 def test_array_file_that_claims_more_than_it_has(tmp_path: Path) -> None:
-    good = array_files.to_bytes({"a0": np.arange(3.0)})
-    np.testing.assert_array_equal(
-        array_files.from_bytes(good, ["a0"])["a0"], np.arange(3.0)
-    )
+    good = codec.to_bytes({"a0": np.arange(3.0)})
+    np.testing.assert_array_equal(codec.from_bytes(good, ["a0"])["a0"], np.arange(3.0))
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a0.npy", bytes(10**7))
     with pytest.raises(ValueError, match="larger than its file"):
-        array_files.from_bytes(path.read_bytes(), ["a0"])
+        codec.from_bytes(path.read_bytes(), ["a0"])
     header = good.replace(b"(3,)", b"(9,)")
     with pytest.raises((ValueError, zipfile.BadZipFile)):
-        array_files.from_bytes(header, ["a0"])
+        codec.from_bytes(header, ["a0"])
 
 
 def test_state_that_is_far_larger_than_its_checkpoint(
