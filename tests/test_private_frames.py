@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import types
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,16 @@ import pytest
 from hookbridge import compat
 from hookbridge.compat.frames import FRAMES, PrivateFrame, code_of
 
-HAS_KERAS_3 = importlib.util.find_spec("tf_keras") is not None
+# Keras before 3.7 makes a `tf.function`, and needs no row.
+HAS_FRAME = tuple(map(int, metadata.version("keras").split(".")[:2])) > (3, 6)
+IS_KERAS_2 = metadata.version("keras").startswith("2.")
 
 
 def is_here(row: PrivateFrame) -> bool:
     """Whether the installed versions should have the module of a row."""
     package = row.module.split(".")[0]
     if package == "keras" and row.module != "keras.src.callbacks":
-        return (".backend." in row.module) is HAS_KERAS_3
+        return HAS_FRAME if ".backend." in row.module else IS_KERAS_2
     return importlib.util.find_spec(package) is not None
 
 

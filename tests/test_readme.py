@@ -36,7 +36,7 @@ PROSE = {"text"}
 # Checks that run after the first and the second Python block of the README.
 AFTER = {
     0: "assert hooks[0].callback is guests[0] and session.should_stop()\n",
-    1: "assert int(model.optimizer.iterations) == 25\n",
+    1: "assert model.optimizer.iterations.numpy() == 25\n",
 }
 RUN_BLOCK = "    exec(compile(source, '<block>', 'exec'), {'__name__': '__main__'})\n"
 

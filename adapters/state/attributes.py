@@ -155,6 +155,15 @@ def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
     )
 
 
+def find_direction(callback: Any) -> None:
+    """Lets a monitor of Keras before 3.7 find its direction before it gets its `best`.
+
+    It would do so at its first epoch otherwise, and begin its `best` anew.
+    """
+    if not hasattr(callback, "best") and hasattr(callback, "_set_monitor_op"):
+        callback._set_monitor_op()
+
+
 def put(callback: Any, name: str, value: Any) -> None:
     """Sets an attribute to what `decode` returned.
 

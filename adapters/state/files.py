@@ -244,6 +244,8 @@ def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
         # `on_train_begin`. Only Keras's own counters began anew there.
         if not has_it or attribute in attributes.counters_of(callback):
             try:
+                if attribute == "best":
+                    attributes.find_direction(callback)
                 attributes.put(callback, attribute, value)
             except Exception as e:  # a property of a user's class may raise
                 logging.warning(

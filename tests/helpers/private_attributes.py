@@ -112,6 +112,7 @@ ATTRIBUTES = (
     *_rows("TensorBoard of v1", _profile_batch="the batch that it is to profile"),
     *_rows("Keras 2 callback's method", _is_default="whether a guest overrides it"),
     *_rows("Keras 3 callback's method", _is_default="whether a guest overrides it"),
+    *_rows("Keras 3 EarlyStopping", _set_monitor_op="sets `best` before Keras 3.7"),
     *_rows("Keras 3 model", _flatten_layers="the layers at every depth"),
     *_rows(
         "Keras 3 optimizer",
