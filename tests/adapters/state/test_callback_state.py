@@ -154,7 +154,7 @@ def test_damaged_file_is_reported(kind: str, tmp_path: Path, said: Any) -> None:
     assert said(str(path)) and stop.wait == 0
 
 
-def test_training_goes_on_after_a_damaged_file(
+def test_damaged_file_is_reported_and_training_goes_on(
     keras: Any, tmp_path: Path, said: Any
 ) -> None:
     options: dict[str, Any] = {
