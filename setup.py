@@ -52,7 +52,6 @@ PACKAGES = [
     "hookbridge.loops.tasks",
     "hookbridge.loops.towers",
     "hookbridge.migrate",
-    "hookbridge.migrate.guest_rewrites",
     "hookbridge.migrate.reading",
     "hookbridge.migrate.rewrites",
     "hookbridge.migrate.rewriting",

@@ -28,8 +28,6 @@ FLAGS = {
     "write": "Change the files.",
     "diff": "Print the change.",
     "check": "Exit with 1 if a file would be rewritten.",
-    "native": "Hooks become Keras callbacks where that is certain.",
-    "add_guests": "Show how a Keras callback joins each training.",
     "list_rules": "Print the rules.",
 }
 
@@ -48,7 +46,7 @@ def run(values: Values) -> int:
     """Rewrites the files under the paths; returns the exit code."""
     escape_unknown()
     if values.list_rules:
-        others = ("check", "write", "diff", "native", "add_guests", "only", "skip")
+        others = ("check", "write", "diff", "only", "skip")
         values.refuse(others, "--list_rules", "it prints the list and no more")
         print(_rules())
         return 0
@@ -70,8 +68,6 @@ def run(values: Values) -> int:
         "target": values.target,
         "only": values.only,
         "skip": values.skip,
-        "native": values.native,
-        "add_guests": values.add_guests,
     }
     for done in files.rewrite_files(values.paths, **options):
         if isinstance(done, Unread):
@@ -130,11 +126,7 @@ def _sum_up(counts: Counter[str], failures: Sequence[str], where: Any) -> None:
 
 
 def _rules() -> str:
-    rules = [(r.name, r.summary, r.option) for r in migrate.REWRITES]
-    width = max(len(name) for name, _, _ in rules)
-    lines = [
-        f"{name:<{width}}  {summary}" + (f" With --{option}." if option else "")
-        for name, summary, option in rules
-    ]
+    width = max(len(rule.name) for rule in migrate.REWRITES)
+    lines = [f"{rule.name:<{width}}  {rule.summary}" for rule in migrate.REWRITES]
     text = "Comments above what is left: `# TODO(hookbridge): CODE reason`."
     return "\n".join([*lines, f"{'todos':<{width}}  {text}"])

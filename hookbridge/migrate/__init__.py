@@ -12,7 +12,7 @@ Reading order: `findings` (what comes out), `codes` (the reasons), the room `rea
 (what the source says), `target`, `contrib_names` and `fates` (what becomes of a name),
 `scanning` and the four that find: `name_findings`, `behaviour_findings`,
 `guest_classes`, `guest_sites`; `formats` and `html` write the report. The rooms
-`rewriting`, `rewrites` and `guest_rewrites` change code.
+`rewriting` and `rewrites` change code.
 """
 
 from __future__ import annotations

@@ -35,13 +35,7 @@ _CLUSTER_WAY = "`hb.loops.SessionCluster`, whose processes end together"
 
 
 def find(module: Module, place: Place, target: Target) -> Iterator[Finding]:
-    """The calls of one module for which a new name is not enough.
-
-    Args:
-      module: the module.
-      place: where it stands in its program.
-      target: the TensorFlow that it has to run on.
-    """
+    """The calls of one module for which a new name is not enough."""
     yield from _v1_behaviour(module, place)
     yield from _keras2(module, place, target)
     for call in module.source.nodes:

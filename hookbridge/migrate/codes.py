@@ -6,17 +6,11 @@ from typing import NamedTuple
 
 
 class Code(NamedTuple):
-    """One reason code.
+    """One reason code."""
 
-    Attributes:
-      verdict: see `hookbridge.migrate.findings.Finding`.
-      message: what breaks, in a sentence.
-      run: what `hookbridge run` does about it; empty if nothing.
-    """
-
-    verdict: str
-    message: str
-    run: str = ""
+    verdict: str  # see `hookbridge.migrate.findings.Finding`
+    message: str  # what breaks, in a sentence
+    run: str = ""  # what `hookbridge run` does about it; empty if nothing
 
 
 _ESTIMATOR = "TensorFlow has no Estimator since 2.16."
@@ -122,14 +116,4 @@ CODES: dict[str, Code] = {
         "assisted",
         "Callbacks with epochs need as_hooks(..., steps_per_epoch=...) in a session.",
     ),
-    "NATIVE_CLASS": Code(
-        "assisted", "A hook of pure Python that `--native` left a hook."
-    ),
 }
-# Codes that say where guests go, and nothing about what a TensorFlow lacks.
-OF_GUESTS = frozenset(
-    (
-        *("HOOK_CLASS", "CALLBACK_CLASS", "HOOK_SITE", "CALLBACK_SITE", "FETCH_RUN"),
-        *("STEPS_PER_EPOCH", "NATIVE_CLASS"),
-    )
-)

@@ -63,18 +63,11 @@ _HINTS = {
 
 
 class Fate(NamedTuple):
-    """What becomes of one name.
-
-    Attributes:
-      code: the reason code.
-      living: what to write today, as a dotted name; its root is `tf`, `hookbridge` or
-        a package. Empty if a rename does not help.
-      hint: the way out in words, where there is no living name.
-    """
+    """What becomes of one name."""
 
     code: str
-    living: str = ""
-    hint: str = ""
+    living: str = ""  # a dotted name; empty if a rename does not help
+    hint: str = ""  # the way out in words, where there is no living name
 
     @property
     def way_out(self) -> str:
@@ -84,12 +77,7 @@ class Fate(NamedTuple):
 
 
 def fate(name: str, target: Target) -> Fate | None:
-    """What becomes of a canonical name; None if the target has it.
-
-    Args:
-      name: such as `tf.estimator.Estimator`; see `reading.names.canonical`.
-      target: the TensorFlow that the code has to run on.
-    """
+    """What becomes of a canonical name; None if the target has it."""
     root, _, rest = name.partition(".")
     if root == "hookbridge":
         return _of_ours(name)
@@ -271,12 +259,7 @@ def _joined(*parts: str) -> str:
 
 
 def has_estimator(rest: str, v1: bool = False) -> bool:
-    """Whether the last TensorFlow with Estimator has a name of it.
-
-    Args:
-      rest: what follows `tf.estimator.`.
-      v1: whether it follows `tf.compat.v1.estimator.`.
-    """
+    """Whether the last TensorFlow with Estimator has a name of it."""
     place = f"{_V1}.estimator" if v1 else "tf.estimator"
     return _last_with_estimator().has(_joined(place, rest))
 

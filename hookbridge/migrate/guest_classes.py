@@ -21,9 +21,7 @@ _WRITERS = frozenset(
 class Guests:
     """Which classes of some modules are guests; subclasses are followed across files.
 
-    Args:
-      modules: the modules.
-      others: `{dotted name of a class: kind}` of guest classes in other modules.
+    `others` has `{dotted name of a class: kind}` of guest classes in other modules.
     """
 
     def __init__(
@@ -60,14 +58,10 @@ class Guests:
         return False
 
     def kind(self, dotted: str | None, own: str = "") -> str | None:
-        """The kind of a class or of a function that makes a guest.
+        """ "hook", "listener" or "callback" for a class or a function that makes one.
 
-        Args:
-          dotted: its name as imported; None for a name that is not imported.
-          own: its dotted name if it is the module's own.
-
-        Returns:
-          "hook", "listener", "callback", or None where it is not certain.
+        `dotted` is its name as imported, `own` that of a class of the module itself.
+        None where it is not certain.
         """
         if dotted is None:
             return self.kinds.get(own)
@@ -107,15 +101,7 @@ def _finding(module: Module, node: ast.ClassDef, kind: str) -> Finding:
 
 
 def fingerprint(node: ast.ClassDef) -> dict[str, Any]:
-    """What a guest class does, as far as its source shows.
-
-    Args:
-      node: the class.
-
-    Returns:
-      methods: the events that it overrides; adds_ops, fetches, feeds, uses_session,
-      stops, by_name, counts, writes_files: whether the class does that.
-    """
+    """What a guest class does, as far as its source shows."""
     methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
     events = [
         name for name in methods if name in HOOK_METHODS or name.startswith("on_")

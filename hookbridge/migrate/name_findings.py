@@ -18,11 +18,6 @@ def find(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     """Every use of a TensorFlow name that the target lacks.
 
     What the program writes itself, and what it does without, is not reported.
-
-    Args:
-      module: the module.
-      place: where it stands in its program.
-      target: the TensorFlow that it has to run on.
     """
     names, source = module.names, module.source
     for starred in names.starred:

@@ -18,13 +18,7 @@ from hookbridge.migrate.target import NEWEST, Target
 
 
 def lacks(module: Module, place: Place, target: Target) -> list[Finding]:
-    """What the target lacks of one module, by line.
-
-    Args:
-      module: the module.
-      place: where it stands in its program.
-      target: the TensorFlow that it has to run on.
-    """
+    """What the target lacks of one module, by line."""
     found = list(name_findings.find(module, place, target))
     found += behaviour_findings.find(module, place, target)
     return sorted(found, key=lambda f: (f.cell, f.line, f.column))

@@ -29,14 +29,7 @@ def _modules(version: str) -> dict[str, dict[str, list[str] | None]]:
 
 
 class Target:
-    """A TensorFlow that code has to run on.
-
-    Args:
-      version: such as "2.21".
-
-    Raises:
-      errors.InvalidArgumentError: the names of this version are not known.
-    """
+    """A TensorFlow that code has to run on."""
 
     def __init__(self, version: str) -> None:
         if version not in versions():

@@ -26,11 +26,7 @@ _in_child: dict[str, tuple[Located, Program]] = {}
 
 
 class Inherited:
-    """The added item of the message: unpickling it calls `start` in the child.
-
-    Args:
-      launch: what the parent was asked for.
-    """
+    """The added item of the message: unpickling it calls `start` in the child."""
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch

@@ -27,43 +27,28 @@ COLUMNS = 100
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One place in a program.
-
-    Attributes:
-      file, line, column, cell: as in `hookbridge.migrate.Finding`.
-      name: the name that the target lacks, or the call that acts differently.
-      code: the reason code of the rule.
-      run: what `hookbridge run` does about it; empty if nothing.
-      migrate: what `hookbridge migrate rewrite` writes; empty if nothing.
-      person: what is left to a person; empty if nothing.
-    """
+    """One place in a program."""
 
     file: str
     line: int
     column: int
     cell: int
-    name: str
-    code: str
-    run: str
-    migrate: str
-    person: str
+    name: str  # the name that the target lacks, or the call that acts differently
+    code: str  # the reason code of the rule
+    run: str  # what `hookbridge run` does about it; empty if nothing
+    migrate: str  # what `hookbridge migrate rewrite` writes; empty if nothing
+    person: str  # what is left to a person; empty if nothing
 
 
 @dataclass(frozen=True)
 class Diagnoses:
-    """All places of all files.
+    """All places of all files."""
 
-    Attributes:
-      target: the TensorFlow that the program has to run on.
-      files: number of files that were read.
-      found: the places by file and line; those that are left to a person come first.
-      unread: files that were not read; a person has to look at them.
-    """
-
-    target: str
-    files: int
+    target: str  # the TensorFlow that the program has to run on
+    files: int  # number of files that were read
+    # The places by file and line; those that are left to a person come first.
     found: tuple[Diagnosis, ...]
-    unread: tuple[Unread, ...]
+    unread: tuple[Unread, ...]  # files that were not read; a person has to look at them
 
     @property
     def left(self) -> int:
@@ -75,14 +60,6 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
     """Lists what the programs in files and folders need and the target lacks.
 
     The modules of a program that its files import are read, as `run` reads them.
-
-    Args:
-      paths: files of Python, notebooks, or folders.
-      target: the TensorFlow that they have to run on, such as "2.21".
-
-    Raises:
-      errors.InvalidArgumentError: a path does not exist, or the names of the target
-        are not known.
     """
     names = Target(target)
     programs, unread = read_programs(paths)

@@ -20,21 +20,7 @@ _PYTEST_OPTION = "--assert=plain"
 
 
 def prepare(launch: Launch) -> Callable[[], int]:
-    """Reads the program and enters its world.
-
-    Args:
-      launch: what was asked for.
-
-    Returns:
-      A function that runs the program in this process. It returns 0; an exception of
-      the program, `SystemExit` included, passes through.
-
-    Raises:
-      errors.InvalidArgumentError: the program does not exist or is no Python, or
-        two worlds are asked for.
-      errors.ImportOrderError: TensorFlow was imported before.
-      errors.MissingExtraError: what the program needs is not installed.
-    """
+    """Reads the program and enters its world; what is returned runs the program."""
     worlds.check_not_imported()
     # `python -P` does not put the program's folder into `sys.path`.
     puts_folder = not getattr(sys.flags, "safe_path", False)

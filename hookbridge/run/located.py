@@ -21,21 +21,13 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 @dataclass(frozen=True)
 class Located:
-    """Where a program was found.
+    """Where a program was found."""
 
-    Attributes:
-      file: its main file, as `__file__` of `__main__` shows it.
-      folder: what Python puts first into `sys.path` for it.
-      argv0: what Python puts into `sys.argv[0]`.
-      spec: how it was found, for a module; None for a file.
-      others: files that run besides it: the packages above a module, or the files
-        that an installed tool such as pytest is to run.
-    """
-
-    file: str
-    folder: str
-    argv0: str
-    spec: ModuleSpec | None = None
+    file: str  # its main file, as `__file__` of `__main__` shows it
+    folder: str  # what Python puts first into `sys.path` for it
+    argv0: str  # what Python puts into `sys.argv[0]`
+    spec: ModuleSpec | None = None  # how it was found, for a module; None for a file
+    # The packages above a module, or the files that a tool such as pytest is to run.
     others: tuple[str, ...] = ()
 
     def import_packages(self) -> None:
@@ -45,11 +37,7 @@ class Located:
 
 
 def locate(launch: Launch) -> Located:
-    """Finds the main file.
-
-    Raises:
-      errors.InvalidArgumentError: there is none, or it is no Python source.
-    """
+    """Finds the main file."""
     return _module(launch) if launch.as_module else _file(launch.program)
 
 
@@ -103,12 +91,7 @@ def _specs(name: str) -> list[ModuleSpec]:
 
 
 def _files_to_run(arguments: Sequence[str], folder: str) -> list[str]:
-    """The Python files that an installed tool is to run: pytest, unittest, coverage.
-
-    Args:
-      arguments: the tool's own; those that name a file or a folder count.
-      folder: where files are looked for if no argument names any.
-    """
+    """The Python files that an installed tool is to run: pytest, unittest, coverage."""
     places = [a.partition("::")[0] for a in arguments if not a.startswith("-")]
     found: list[str] = []
     for place in [p for p in places if os.path.exists(p)] or [folder]:
@@ -125,10 +108,8 @@ def _files_to_run(arguments: Sequence[str], folder: str) -> list[str]:
 class OwnCode:
     """Tells the program's own files from those of installed packages.
 
-    Args:
-      folder: the program's folder.
-      old_libraries: installed packages that mean TensorFlow 1, as the user says. Of
-        others their source is asked. Their imports are answered like the program's.
+    The imports of `old_libraries`, which mean TensorFlow 1 as the user says, are
+    answered like the program's; so are those of packages whose source shows it.
     """
 
     def __init__(self, folder: str, old_libraries: Collection[str] = ()) -> None:

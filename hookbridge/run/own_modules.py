@@ -27,13 +27,7 @@ if TYPE_CHECKING:  # it imports TensorFlow
 
 
 class Program:
-    """A program's own files and its world, which is entered when a file needs it.
-
-    Args:
-      launch: what was asked for.
-      own: which files are its own.
-      modules: the modules that `read_program` found.
-    """
+    """A program's own files and its world, which is entered when a file needs it."""
 
     def __init__(self, launch: Launch, own: OwnCode, modules: Sequence[Module]) -> None:
         self.own = own
@@ -103,13 +97,7 @@ class Program:
 
 
 class OwnLoader(SourceFileLoader):
-    """Loads one of the program's own files.
-
-    Args:
-      name: the module's name.
-      path: the file.
-      program: the program that it is a part of.
-    """
+    """Loads one of the program's own files."""
 
     def __init__(self, name: str, path: str, program: Program) -> None:
         super().__init__(name, path)
@@ -127,11 +115,7 @@ class OwnLoader(SourceFileLoader):
 
 
 class OwnFinder:
-    """Finds only the program's own modules; `OwnLoader` loads them.
-
-    Args:
-      program: the program.
-    """
+    """Finds only the program's own modules; `OwnLoader` loads them."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

@@ -24,13 +24,11 @@ _HERE = "hookbridge.run.statements"
 
 
 class Imports:
-    """Answers the import statements of one file.
+    """Answers the import statements of one file, which may mean TensorFlow 1 (`old`).
 
-    Args:
-      old: whether `tensorflow` in it means TensorFlow 1.
-      strict: whether importing a name that is gone raises `ImportError`, for imports
-        whose `ImportError` the file catches: the file then has another way. Without
-        `strict` such a name is imported and raises when it is used.
+    With `strict`, importing a name that is gone raises `ImportError`, for imports whose
+    error the file catches: it has another way then. Otherwise the name raises when it
+    is used.
     """
 
     def __init__(self, old: bool, strict: bool = False) -> None:
@@ -88,12 +86,7 @@ new = Imports(old=False)
 
 
 def rewrite(tree: ast.Module, old: bool) -> ast.Module:
-    """Replaces the imports of TensorFlow in a module.
-
-    Args:
-      tree: the module's syntax tree.
-      old: whether it means TensorFlow 1.
-    """
+    """Replaces the imports of TensorFlow in a module."""
     made: ast.Module = _Rewriting().visit(tree)
     first = ast.ImportFrom(_HERE, [ast.alias("old" if old else "new", HELPER)], 0)
     place = sum(1 for _ in itertools.takewhile(_comes_first, made.body))

@@ -35,11 +35,7 @@ def device(name_or_function: Any) -> Any:
 
 @functools.cache
 def tensorflow(old: bool) -> View:
-    """What `tensorflow` is in a file.
-
-    Args:
-      old: whether it means TensorFlow 1.
-    """
+    """What `tensorflow` is in a file."""
     import tensorflow as tf
 
     v1 = tf.compat.v1
@@ -81,15 +77,7 @@ def _examples() -> View:
 
 
 def find(old: bool, dotted: str) -> Any:
-    """The object that a dotted name of TensorFlow or Keras stands for.
-
-    Args:
-      old: whether the file means TensorFlow 1.
-      dotted: begins with `tensorflow` or `keras`.
-
-    Raises:
-      ImportError: there is nothing of that name.
-    """
+    """The object that a dotted name of TensorFlow or Keras stands for."""
     if dotted.partition(".")[0] == KERAS:
         return importlib.import_module(keras2() + dotted[len(KERAS) :])
     if dotted == PYTHON or dotted.startswith(f"{PYTHON}."):

@@ -23,18 +23,12 @@ LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 @dataclass(frozen=True)
 class World:
-    """What a program finds in its process.
+    """What a program finds in its process."""
 
-    Attributes:
-      meaning: what the program means by TensorFlow.
-      v1: whether the v1 behaviour of TensorFlow is switched on.
-      keras2: whether `tf.keras` is to be Keras 2; None leaves it as it is.
-      reasons: why the world is as it is, for the line that `told` returns.
-    """
-
-    meaning: Meaning
-    v1: bool
-    keras2: bool | None
+    meaning: Meaning  # what the program means by TensorFlow
+    v1: bool  # whether the v1 behaviour of TensorFlow is switched on
+    keras2: bool | None  # whether `tf.keras` is to be Keras 2; None leaves it as it is
+    # Why the world is as it is, for the line that `told` returns.
     reasons: tuple[str, ...]
 
     def told(self) -> str:
@@ -51,12 +45,7 @@ class World:
 
 
 def decide(files: Sequence[Evidence], launch: Launch) -> World:
-    """The world of a program, from the evidence in its files and the flags.
-
-    Raises:
-      errors.InvalidArgumentError: flags and environment ask for two worlds.
-      errors.MissingExtraError: what the program needs is not installed.
-    """
+    """The world of a program, from the evidence in its files and the flags."""
     _check_flags(launch)
     reasons = []
     meaning = of_files(files, v1=bool(launch.v1))
@@ -108,11 +97,7 @@ def _is_true(value: str) -> bool:
 
 
 def _check_installed(world: World) -> None:
-    """Makes sure that what the program needs is installed.
-
-    Raises:
-      errors.MissingExtraError: something is missing.
-    """
+    """Makes sure that what the program needs is installed."""
     needs: list[tuple[str, str, object]] = [("tf_slim", "contrib", world.meaning.slim)]
     if compat.installed_tf_version() > LAST_WITH_KERAS2:
         needs.append(("tensorflow_estimator", "estimator", world.meaning.estimator))
@@ -125,11 +110,7 @@ def _check_installed(world: World) -> None:
 
 
 def enter(world: World) -> None:
-    """Prepares this process as the world says; TensorFlow is imported here.
-
-    Raises:
-      errors.ImportOrderError: TensorFlow was imported before.
-    """
+    """Prepares this process as the world says; TensorFlow is imported here."""
     check_not_imported()
     if world.keras2 is not None:
         os.environ[LEGACY_KERAS] = "1" if world.keras2 else "0"
@@ -151,11 +132,7 @@ def enter(world: World) -> None:
 
 
 def check_not_imported() -> None:
-    """Makes sure that the choice of Keras and of behaviour still has an effect.
-
-    Raises:
-      errors.ImportOrderError: TensorFlow was imported before.
-    """
+    """Makes sure that the choice of Keras and of behaviour still has an effect."""
     if "tensorflow" in sys.modules:
         raise errors.ImportOrderError(
             "TensorFlow was imported before `hookbridge run` could prepare it, by "

@@ -21,29 +21,20 @@ NATIVE = {
     "early_stopping": "2.15",
     "listeners": "2.15",
     "keras_estimator": "2.15",
-    "keras_at_hand": "2.15",
-    "keras_both": "2.15",
     "contrib": "1.15",
     "half_upgraded": "2.15",
-    "pure_hooks": "2.15",
     "scaffold": "2.15",
 }
 # The lines that a program prints; TensorFlow's log is in another stream.
 _TELLS = re.compile(
     r"^((?:step|loss|w|x|own|listener|train|eval|seen|predicted)\b[^\n]*)$", re.M
 )
-_EVALUATED = re.compile(r"Saving dict for [^\n]*\bloss = ([^\s,]+)")
 _NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
 def told(output: str) -> list[str]:
     """The lines in which a program prints its losses and steps."""
     return [line for line in _TELLS.findall(output) if _NUMBER.search(line)]
-
-
-def evaluated(log: str) -> list[str]:
-    """The losses of evaluations that Estimator has logged."""
-    return list(dict.fromkeys(_EVALUATED.findall(log)))
 
 
 def numbers(line: str) -> list[float]:

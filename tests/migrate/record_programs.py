@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from left_files import files_of
-from migrated import NATIVE, PROGRAMS, RECORDED, evaluated, told
+from migrated import NATIVE, PROGRAMS, RECORDED, told
 
 
 def main() -> None:
@@ -42,7 +42,6 @@ def main() -> None:
             rows[name] = {
                 "tensorflow": tf.__version__,
                 "told": told(done.stdout),
-                "evaluated": evaluated(done.stderr),
                 "files": files_of(Path(folder)),
             }
         RECORDED.write_text(_as_text(rows))

@@ -10,17 +10,16 @@ from pathlib import Path
 from types import ModuleType
 
 from hookbridge import migrate
-from hookbridge.migrate import guest_rewrites, rewrites
+from hookbridge.migrate import rewrites
 
 
 def modules() -> dict[str, ModuleType]:
     """`{name of a rule: its module}`, in the order of the registry."""
     found = {}
-    for room in (rewrites, guest_rewrites):
-        for info in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
-            module = importlib.import_module(info.name)
-            if hasattr(module, "RULE"):
-                found[module.RULE.name] = module
+    for info in pkgutil.iter_modules(rewrites.__path__, f"{rewrites.__name__}."):
+        module = importlib.import_module(info.name)
+        if hasattr(module, "RULE"):
+            found[module.RULE.name] = module
     return {rule.name: found[rule.name] for rule in migrate.REWRITES}
 
 
@@ -30,7 +29,5 @@ def section(name: str, module: ModuleType) -> str:
     tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
     text = (ast.get_docstring(tree, clean=False) or "").strip()
     first, diff, *after = text.split("\n\n", 2)
-    option = module.RULE.option
-    first += f" With `--{option}`." if option else ""
     lines = [f"### {name}", "", first, "", "```diff", textwrap.dedent(diff), "```", ""]
     return "\n".join([*lines, *(f"{part}\n" for part in after)])

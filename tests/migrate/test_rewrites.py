@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from rule_docs import modules, section
@@ -50,14 +50,9 @@ def is_changed(case: Case) -> bool:
     return case.before != case.after
 
 
-def options(rule: str) -> dict[str, Any]:
-    (option,) = [r.option for r in migrate.REWRITES if r.name == rule]
-    return {option: True} if option else {}
-
-
 @pytest.mark.parametrize("case", cases(), ids=lambda c: f"{c.rule}: {c.name}")
 def test_the_rule_does_this_and_nothing_else(case: Case) -> None:
-    done = migrate.rewrite(case.before, only=[case.rule], **options(case.rule))
+    done = migrate.rewrite(case.before, only=[case.rule])
     assert done.source == case.after
     assert bool(done.edits) is is_changed(case)
     for edit in done.edits:

@@ -63,48 +63,30 @@ class Use(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """The first use of each kind in one file; None if there is none.
-
-    Attributes:
-      file: the file.
-      tensorflow: an import of TensorFlow, or of a package that brings it.
-      old: a name, under `import tensorflow as tf`, that only TensorFlow 1 had.
-      leftover: a name that only TensorFlow 1 had and that upgraded programs may have.
-      new: a name that a program of TensorFlow 2 writes, `tf.compat.v1` and the parts of
-        hookbridge that stand for dead names included.
-      v1_behaviour: what needs the v1 behaviour of TensorFlow.
-      switch: the program's own call that switches v2 behaviour off.
-      estimator: a name of Estimator.
-      keras: any name of Keras.
-      keras2: what Keras 3 does not have.
-      slim: a name of tf.contrib that tf_slim stands for.
-      keras_choice: the program's own choice of its Keras.
-      written: the names of TensorFlow that the file assigns to.
-    """
+    """The first use of each kind in one file; None if there is none."""
 
     file: str
+    # An import of TensorFlow, or of a package that brings it.
     tensorflow: Use | None = None
+    # A name, under `import tensorflow as tf`, that only TensorFlow 1 had.
     old: Use | None = None
+    # A name that only TensorFlow 1 had and that upgraded programs may have.
     leftover: Use | None = None
+    # A program of TensorFlow 2 writes it, `tf.compat.v1.X` and `hb.contrib.X` too.
     new: Use | None = None
-    v1_behaviour: Use | None = None
-    switch: Use | None = None
-    estimator: Use | None = None
-    keras: Use | None = None
-    keras2: Use | None = None
-    slim: Use | None = None
-    keras_choice: Use | None = None
+    v1_behaviour: Use | None = None  # what needs the v1 behaviour of TensorFlow
+    switch: Use | None = None  # the program's own call that switches v2 behaviour off
+    estimator: Use | None = None  # a name of Estimator
+    keras: Use | None = None  # any name of Keras
+    keras2: Use | None = None  # what Keras 3 does not have
+    slim: Use | None = None  # a name of tf.contrib that tf_slim stands for
+    keras_choice: Use | None = None  # the program's own choice of its Keras
+    # The names of TensorFlow that the file assigns to.
     written: frozenset[str] = frozenset()
 
 
 def examine(source: Source, names: Names, guarded: Collection[int]) -> Evidence:
-    """The evidence of one file.
-
-    Args:
-      source: the file.
-      names: its names.
-      guarded: the ids of nodes for whose failure it is prepared.
-    """
+    """The evidence of one file."""
     found: dict[str, Use] = {}
     kinds = _kinds(source, names, guarded)
     for kind, name, line in sorted(kinds, key=lambda one: one[2]):

@@ -13,10 +13,8 @@ from hookbridge.migrate.reading.names import module_name
 def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
     """The folders in which a file's own modules may be: its own, then those above it.
 
-    Args:
-      file: the file.
-      tops: real paths of folders that hold whole programs. A folder above is taken if
-        it is not above these, or if the folder below it is a package.
+    `tops` are real paths of folders that hold whole programs. A folder above is taken
+    if it is not above these, or if the folder below it is a package.
     """
     folder = os.path.dirname(os.path.realpath(file))
     found = [folder]
@@ -30,15 +28,7 @@ def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
 
 
 def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The files that a module's imports may mean.
-
-    Args:
-      module: the module.
-      roots: folders in which absolute imports are looked for, in order.
-
-    Yields:
-      The dotted name and the file.
-    """
+    """The dotted name and file of each import; `roots` are searched in order."""
     folder = os.path.dirname(os.path.abspath(module.file))
     for node in module.source.nodes:
         if isinstance(node, ast.Import):
@@ -87,13 +77,6 @@ def link(module: Module, own: Mapping[str, Module]) -> bool:
     """Gives a module the names that it imports from other modules of its program.
 
     `from layers import *` and `from layers import tf as t` bind what `layers` binds.
-
-    Args:
-      module: the module.
-      own: the modules that its imports mean, by dotted name.
-
-    Returns:
-      Whether the module has got a name that it did not have.
     """
     bound = module.names.bound
     before = dict(bound)

@@ -25,9 +25,6 @@ class OldLibraries:
 
     A file does if it has names that only TensorFlow 1 had and none that TensorFlow 2 or
     `tf.compat.v1` has. A file without either means what the rest of its package means.
-
-    Args:
-      named: packages of which the user says so.
     """
 
     def __init__(self, named: Collection[str] = ()) -> None:
@@ -56,11 +53,7 @@ class OldLibraries:
         return self.reason(folder) is not None
 
     def reason(self, folder: str) -> Use | None:
-        """The first name that shows that a package means TensorFlow 1, if it does.
-
-        Args:
-          folder: the folder of the package, or its only file.
-        """
+        """The first name that shows that a package means TensorFlow 1, if it does."""
         if folder not in self._packages:
             self._packages[folder] = None
             files = (read_module(file) for file in _files(folder))

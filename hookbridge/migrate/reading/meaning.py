@@ -14,27 +14,17 @@ from hookbridge.migrate.reading.evidence import Evidence, Use
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a program means by TensorFlow.
+    """What a program means by TensorFlow."""
 
-    Attributes:
-      old: the first name that shows TensorFlow 1; files without evidence of their own
-        mean it too then. None for a program of TensorFlow 2.
-      needs_v1: the first use that needs the v1 behaviour, if any.
-      switch: the program's own call that switches it on, if any.
-      estimator: the first use of Estimator, if any.
-      keras2: the first use that needs Keras 2, if any.
-      keras_choice: the program's own choice of its Keras, if any.
-      slim: the first use of a name that tf_slim stands for, if any.
-      written: the names of TensorFlow that the program assigns to.
-    """
-
+    # Shows TensorFlow 1; files without evidence of their own mean it too then.
     old: Use | None = None
-    needs_v1: Use | None = None
-    switch: Use | None = None
-    estimator: Use | None = None
-    keras2: Use | None = None
-    keras_choice: Use | None = None
-    slim: Use | None = None
+    needs_v1: Use | None = None  # the first use that needs the v1 behaviour, if any
+    switch: Use | None = None  # the program's own call that switches it on, if any
+    estimator: Use | None = None  # the first use of Estimator, if any
+    keras2: Use | None = None  # the first use that needs Keras 2, if any
+    keras_choice: Use | None = None  # the program's own choice of its Keras, if any
+    slim: Use | None = None  # the first use of a name that tf_slim stands for, if any
+    # The names of TensorFlow that the program assigns to.
     written: frozenset[str] = frozenset()
 
     @property
@@ -58,12 +48,7 @@ def means_old_alone(file: Evidence) -> bool:
 
 
 def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
-    """The meaning of a program.
-
-    Args:
-      files: the evidence of its files, the main file first.
-      v1: whether somebody asks for the v1 behaviour besides.
-    """
+    """The meaning of a program."""
     files = list(files)
 
     def first(kind: str) -> Use | None:

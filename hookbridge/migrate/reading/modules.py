@@ -17,15 +17,7 @@ from hookbridge.migrate.reading.sources import Source, parsed, read
 
 
 class Module:
-    """A source and the names that it binds.
-
-    Attributes:
-      source: the source.
-      names: its names.
-
-    Args:
-      source: the source.
-    """
+    """A source and the names that it binds."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -83,15 +75,7 @@ class Module:
         way_out: str,
         details: dict[str, Any] | None = None,
     ) -> Finding:
-        """A finding at a node.
-
-        Args:
-          node: where; its first line counts.
-          code: a reason code of `codes.CODES`.
-          name: what was found.
-          way_out: what to write or do.
-          details: more about it.
-        """
+        """A finding at a node."""
         cell, line = self.source.place(getattr(node, "lineno", 1))
         return Finding(
             file=self.file,
@@ -114,9 +98,5 @@ def read_module(file: str | os.PathLike[str]) -> Module | Unread:
 
 
 def module_of_text(text: str, file: str = "") -> Module:
-    """A module that is given as a text.
-
-    Raises:
-      SyntaxError, ValueError: it is no Python 3.
-    """
+    """A module that is given as a text."""
     return Module(parsed(file, text))

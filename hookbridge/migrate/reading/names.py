@@ -58,30 +58,20 @@ def as_v1(name: str) -> str:
 
 
 def module_name(base: str | None, level: int, package: Sequence[str]) -> str:
-    """The absolute name of the module of `from ..base import x`.
-
-    Args:
-      base: what stands between the dots and `import`.
-      level: the number of dots.
-      package: the parts of the package that the import is in.
-    """
+    """The absolute name of `..base`, of that level, in a package with these parts."""
     above = list(package[: len(package) - level + 1]) if level else []
     return ".".join([*above, *(base.split(".") if base else [])])
 
 
 class Scope:
-    """The names that a module or a function binds.
-
-    Attributes:
-      imported: `{name: the dotted names that imports give it}`.
-      others: names that are bound in another way as well.
-      above: the scope around it; None for a module.
-    """
+    """The names that a module or a function binds."""
 
     def __init__(self, above: Scope | None = None) -> None:
+        # `{name: the dotted names that imports give it}`.
         self.imported: dict[str, list[str]] = {}
+        # Names that are bound in another way as well.
         self.others: Counter[str] = Counter()
-        self.above = above
+        self.above = above  # the scope around it; None for a module
 
     def bind(self, name: str, dotted: str) -> None:
         """Notes what an import gives to a name."""
@@ -100,27 +90,13 @@ class Scope:
 
 
 class Names:
-    """What the names of a module mean, by its scopes, imports and plain assignments.
-
-    Attributes:
-      bound: `{name: what it means, as a dotted name}` at module level. Names that come
-        from other modules of the program are added to it.
-      of_its_own: the names among them that this module binds itself.
-      aliases: `{name: the name that it is another name for}`, such as `v1` for `tf`
-        in `v1 = tf.compat.v1`, at module level.
-      starred: the modules of `from module import *`, in order.
-      written: the dotted names that the module assigns to, such as `tensorflow.model`.
-
-    Args:
-      tree: the module.
-      nodes: all its nodes.
-      package: the parts of the package that it is in, for relative imports.
-    """
+    """What the names of a module mean, by its scopes, imports and plain assignments."""
 
     def __init__(
         self, tree: ast.Module, nodes: Sequence[ast.AST], package: Sequence[str] = ()
     ) -> None:
-        self.starred: list[str] = []
+        self.starred: list[str] = []  # the modules of `from module import *`, in order
+        # `{"v1": statement}` for `v1 = tf.compat.v1` at module level.
         self.aliases: dict[str, ast.stmt] = {}
         self._package = package
         self._top = Scope()
@@ -133,7 +109,9 @@ class Names:
         }
         self._statements = tree.body
         self.add_aliases()
+        # The names among them that this module binds itself.
         self.of_its_own = frozenset(self.bound)
+        # The dotted names that the module assigns to, such as `tensorflow.model`.
         self.written = frozenset(self._written(nodes))
 
     def _walk(self, node: ast.AST, scope: Scope) -> None:
@@ -211,13 +189,7 @@ class Names:
         return None if root is None else ".".join([root, *reversed(parts)])
 
     def at(self, line: int, column: int, name: str) -> str | None:
-        """What a name means at a place; None if no import gives it its value.
-
-        Args:
-          line: 1-based.
-          column: 0-based, in bytes.
-          name: the name.
-        """
+        """What a name means at a place; None if no import gives it its value."""
         scope = self._roots.get((line, column))
         while scope is not None and scope is not self._top:
             if name in scope.imported:
@@ -236,11 +208,7 @@ class Names:
 def uses(
     nodes: Sequence[ast.AST], names: Names
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """The outermost dotted names in a module, and the names that it imports.
-
-    Yields:
-      The node and the canonical name.
-    """
+    """The outermost dotted names in a module, and the names that it imports."""
     inner: set[int] = set()
     for node in nodes:
         if isinstance(node, ast.Attribute):

@@ -21,25 +21,16 @@ _IPYTHON = ("%", "!", "?")
 
 @dataclass(frozen=True)
 class Notebook:
-    """A notebook that was read.
+    """A notebook that was read."""
 
-    Attributes:
-      document: its parsed JSON.
-      text: the code of its cells, with the borders and IPython's lines as imports.
-      cells: the 0-based numbers of the cells in `text`, in order.
-      borders: the 1-based line of `text` before each of these cells.
-      lines: IPython's own lines.
-      layout: the arguments of `json.dumps` that write the file as it was.
-      end: what follows the JSON.
-    """
-
-    document: Any
-    text: str
-    cells: tuple[int, ...]
-    borders: tuple[int, ...]
-    lines: tuple[str, ...]
+    document: Any  # its parsed JSON
+    text: str  # the code of its cells, with the borders and IPython's lines as imports
+    cells: tuple[int, ...]  # the 0-based numbers of the cells in `text`, in order
+    borders: tuple[int, ...]  # the 1-based line of `text` before each of these cells
+    lines: tuple[str, ...]  # IPython's own lines
+    # The arguments of `json.dumps` that write the file as it was.
     layout: dict[str, Any]
-    end: str
+    end: str  # what follows the JSON
 
     def shown(self, text: str) -> str:
         """A text of all cells as the user sees it, without the imports."""
@@ -50,11 +41,7 @@ class Notebook:
         return name.sub(lambda found: self.lines[int(found[1])], text)
 
     def with_code(self, shown: str) -> str:
-        """The notebook's JSON with other code; outputs and metadata stay.
-
-        Raises:
-          ValueError: the text does not have the cells of this notebook.
-        """
+        """The notebook's JSON with other code; outputs and metadata stay."""
         first, *parts = _BORDER.split(shown)
         numbers = [int(number) - 1 for number in parts[::2]]
         codes = dict(zip(numbers, parts[1::2], strict=True))
@@ -76,9 +63,6 @@ def parse(text: str) -> Notebook:
     """Reads the JSON of a notebook.
 
     Cells that begin with a cell magic (`%%bash`) or are not Python 3 stay as they are.
-
-    Raises:
-      ValueError: it is no notebook of format 4.
     """
     document = json.loads(text)
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):

@@ -25,13 +25,6 @@ def read_program(files: Sequence[str], roots: Sequence[str]) -> list[Module]:
     """The main file, then the modules that it imports from the user's own folders.
 
     A module that cannot be parsed is left out: importing it later shows the error.
-
-    Args:
-      files: the main file, then others that run besides it.
-      roots: folders in which modules are looked for.
-
-    Raises:
-      errors.InvalidArgumentError: the main file is no Python source.
     """
     main, *others = map(read_module, files)
     if isinstance(main, Unread):
@@ -79,24 +72,16 @@ class _Graph:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a module stands in the programs that it is a part of.
+    """Where a module stands in the programs that it is a part of."""
 
-    Attributes:
-      meaning: what they mean by TensorFlow.
-      of_main: what the program means of which it is the main file; for another file the
-        same as `meaning`.
-      means_old: whether `import tensorflow` means TensorFlow 1 in the module.
-      own: the modules of the programs that it imports, by dotted name.
-      is_main: whether it is the main file of one.
-      is_run: whether it is that and does something when it runs.
-    """
-
-    meaning: Meaning
+    meaning: Meaning  # what they mean by TensorFlow
+    # The same, for a main file without the other programs that import it.
     of_main: Meaning
-    means_old: bool
+    means_old: bool  # whether `import tensorflow` means TensorFlow 1 in the module
+    # The modules of the programs that it imports, by dotted name.
     own: Mapping[str, Module]
-    is_main: bool
-    is_run: bool
+    is_main: bool  # whether it is the main file of one
+    is_run: bool  # whether it is that and does something when it runs
 
 
 class Programs:
@@ -104,14 +89,6 @@ class Programs:
 
     A file that no other file imports, or that runs as a script, is the main file of a
     program; the files that it imports are the rest of it.
-
-    Attributes:
-      given: the modules of the given files.
-      modules: these, and the modules that they import.
-
-    Args:
-      given: the modules of the given files.
-      tops: real paths of folders that hold whole programs.
     """
 
     def __init__(self, given: Sequence[Module], tops: Collection[str] = ()) -> None:
@@ -173,14 +150,7 @@ class Programs:
 def read_programs(
     paths: Iterable[str | os.PathLike[str]],
 ) -> tuple[Programs, list[Unread]]:
-    """Reads files and folders, and the modules that they import.
-
-    Args:
-      paths: files and folders.
-
-    Raises:
-      errors.InvalidArgumentError: a path does not exist.
-    """
+    """Reads files and folders, and the modules that they import."""
     given: list[Module] = []
     unread: list[Unread] = []
     paths = list(paths)

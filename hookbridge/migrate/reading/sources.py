@@ -25,32 +25,21 @@ SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "__pycache__", "node_module
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The code of one file; the cells of a notebook are one module.
+    """The code of one file; the cells of a notebook are one module."""
 
-    Attributes:
-      file: the path, as it was given or found.
-      text: the code, with the file's own line ends.
-      tree: its syntax tree.
-      nodes: all nodes of the tree; a node comes before the nodes inside it.
-      content: the bytes of the file.
-      encoding: their encoding; "utf-8-sig" for a file with a byte order mark.
-      notebook: the notebook that the code is from; None for a file of Python.
-    """
-
-    file: str
-    text: str
+    file: str  # the path, as it was given or found
+    text: str  # the code, with the file's own line ends
     tree: ast.Module
+    # All nodes of the tree; a node comes before the nodes inside it.
     nodes: tuple[ast.AST, ...]
     content: bytes = b""
+    # Their encoding; "utf-8-sig" for a file with a byte order mark.
     encoding: str = "utf-8"
+    # The notebook that the code is from; None for a file of Python.
     notebook: notebooks.Notebook | None = None
 
     def place(self, line: int) -> tuple[int, int]:
-        """The 1-based cell and the line in it; cell 0 for a file of Python.
-
-        Args:
-          line: 1-based line of `text`.
-        """
+        """The 1-based cell and the line in it; cell 0 for a file of Python."""
         if self.notebook is None:
             return 0, line
         borders = self.notebook.borders
@@ -69,9 +58,6 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
 
     A file is taken whatever its suffix is; a folder gives its Python files and
     notebooks. Links are followed; each real file and folder is taken once.
-
-    Raises:
-      errors.InvalidArgumentError: a path does not exist.
     """
     seen: set[str] = set()
     for path in map(Path, paths):
@@ -135,11 +121,7 @@ def parsed(
     encoding: str = "utf-8",
     notebook: notebooks.Notebook | None = None,
 ) -> Source:
-    """Parses a text.
-
-    Raises:
-      SyntaxError, ValueError: it is no Python 3.
-    """
+    """Parses a text."""
     with warnings.catch_warnings():
         # Old code has escapes in strings that newer Pythons warn of.
         warnings.simplefilter("ignore")

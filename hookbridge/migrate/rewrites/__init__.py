@@ -1,4 +1,5 @@
-"""The rules that rewrite names and calls of TensorFlow, one in each file.
+"""The rules of a rewrite, one in each file.
 
-Reading order: `v1_imports`, `imports`, `names`, then what a rename does not mend.
+Reading order: `v1_imports`, `imports`, `names`, then what a rename does not mend, and
+`guest_lists`.
 """

@@ -19,14 +19,10 @@ NAME = "flags"
 
 
 class EarlyFlags:
-    """The first statement that reads a flag too early.
-
-    Attributes:
-      statement: the statement; None if there is none.
-      name: the name of the flags in it.
-    """
+    """The first statement that reads a flag too early."""
 
     def __init__(self, context: Context) -> None:
+        # The statement; None if there is none.
         self.statement: cst.CSTNode | None = None
         self.name = ""
         flags = [n for n, v in context.imports.bound.items() if v == "absl.flags"]

@@ -11,17 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from hookbridge import errors
-from hookbridge.migrate.guest_rewrites import (
-    added_guests,
-    guest_lists,
-    keras_fit,
-    native_classes,
-)
 from hookbridge.migrate.rewrites import (
     device_functions,
     device_specs,
     dimensions,
     flags,
+    guest_lists,
     imports,
     keras2_switch,
     names,
@@ -41,10 +36,7 @@ REWRITES: tuple[RewriteRule, ...] = (
     dimensions.RULE,
     old_arguments.RULE,
     flags.RULE,
-    keras_fit.RULE,
-    native_classes.RULE,
     guest_lists.RULE,
-    added_guests.RULE,
     keras2_switch.RULE,
     v1_behaviour.RULE,
 )
@@ -55,11 +47,7 @@ TODOS = "todos"
 def chosen(
     rules: Sequence[RewriteRule], only: Collection[str], skip: Collection[str]
 ) -> tuple[list[RewriteRule], bool]:
-    """The rules that `only` and `skip` leave, and whether comments are written.
-
-    Raises:
-      errors.InvalidArgumentError: no rule has one of the names.
-    """
+    """The rules that `only` and `skip` leave, and whether comments are written."""
     known = [*(rule.name for rule in rules), TODOS]
     for name in (*only, *skip):
         if name not in known:

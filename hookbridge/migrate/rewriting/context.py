@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from hookbridge.migrate.reading.names import canonical
 from hookbridge.migrate.reading.programs import Place
 from hookbridge.migrate.rewriting.imports import Imports, first_code
 from hookbridge.migrate.rewriting.results import Edit
-from hookbridge.migrate.rewriting.tree_names import TreeNames, bindings, dotted
+from hookbridge.migrate.rewriting.tree_names import TreeNames, dotted
 from hookbridge.migrate.target import NEWEST, Target
 
 State = TypeVar("State")
@@ -29,22 +29,12 @@ class Options:
 
     Attributes:
       target: the TensorFlow that the code has to run on.
-      native: hooks become callbacks where that is certain.
-      add_guests: trainings with hooks show how a Keras callback joins them.
       guests: `{dotted name of a class: "hook", "listener" or "callback"}` for the
         classes of other files.
-      shared: names that other files use.
     """
 
     target: str = NEWEST
-    native: bool = False
-    add_guests: bool = False
     guests: Mapping[str, str] = field(default_factory=dict)
-    shared: Collection[str] = frozenset()
-
-    def has(self, option: str) -> bool:
-        """Whether an option of a rule is set."""
-        return not option or bool(getattr(self, option))
 
 
 class Context:
@@ -67,7 +57,6 @@ class Context:
       guests: the guest classes of this file and of others.
       edits: what was done, in the order of the walk.
       comments: `{statement of the old tree: [comments above it]}`.
-      left: `{(code, name of a class): why a rule has left the class as it is}`.
     """
 
     def __init__(
@@ -98,16 +87,18 @@ class Context:
         self.kept: set[str] = set()
         self.edits: list[Edit] = []
         self.comments: dict[cst.CSTNode, list[str]] = {}
-        self.left: dict[tuple[str, str], str] = {}
         self._states: dict[Any, Any] = {}
         collector = _Collector()
         self.module.visit(collector)
         self.chains = tuple(collector.chains)
         self.values = collector.values
         self.guests = Guests([source], options.guests)
-        own = frozenset(place.own)
-        names = frozenset(collector.names)
-        self.imports = Imports(bindings(self.module), names, own)
+        imported = {
+            name: value
+            for name, value in source.names.bound.items()
+            if name in source.names.of_its_own and name not in source.names.aliases
+        }
+        self.imports = Imports(imported, frozenset(collector.names), place.own)
         end = first_code(self.module.body)
         last = self.line(self.module.body[end]) if end < len(self.module.body) else None
         for name, statement in source.names.aliases.items():
@@ -120,11 +111,7 @@ class Context:
         return self.source.source.text
 
     def state(self, make: Callable[[Context], State]) -> State:
-        """What a rule knows about this file; it is made when it is first asked for.
-
-        Args:
-          make: the class of the state, which is called with this context.
-        """
+        """What a rule knows about this file: `make(context)`, called once."""
         if make not in self._states:
             self._states[make] = make(self)
         found: State = self._states[make]
@@ -183,15 +170,6 @@ class Context:
         values = self.values.get(name, [])
         return values[0] if len(values) == 1 else None
 
-    def uses(self, name: str) -> list[cst.CSTNode]:
-        """The outermost chains that begin with a name, without its assignments."""
-        return [
-            chain
-            for chain in self.chains
-            if (dotted(chain) or "").partition(".")[0] == name
-            and not isinstance(self.parent(chain), cst.AssignTarget)
-        ]
-
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds this one."""
         return self._parents.get(node)
@@ -205,15 +183,6 @@ class Context:
                 break
             node = above
         return node
-
-    def function(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The function that a node is in, or the module."""
-        above = self.parent(node)
-        while above is not None and not isinstance(
-            above, cst.FunctionDef | cst.Lambda | cst.Module
-        ):
-            above = self.parent(above)
-        return self.module if above is None else above
 
     def code(self, node: cst.CSTNode) -> str:
         """The source of a node alone."""

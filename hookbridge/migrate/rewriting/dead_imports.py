@@ -22,19 +22,12 @@ _NO_MODULES = (
 
 @dataclass(frozen=True)
 class Imported:
-    """One name that an import binds.
-
-    Attributes:
-      node: the import.
-      alias: the part of it that binds the name.
-      bound: the name.
-      full: the canonical dotted name of what is imported.
-    """
+    """One name that an import binds."""
 
     node: cst.Import | cst.ImportFrom
-    alias: cst.ImportAlias
+    alias: cst.ImportAlias  # the part of it that binds the name
     bound: str
-    full: str
+    full: str  # the canonical dotted name of what is imported
 
 
 def imported(node: cst.CSTNode) -> Iterator[Imported]:

@@ -12,12 +12,7 @@ from hookbridge.migrate.rewriting.rule import RewriteRule
 
 
 class Walk(cst.CSTTransformer):
-    """Asks the rules, innermost nodes first, and writes their comments.
-
-    Args:
-      rules: in the order in which they are asked at one node.
-      context: the context that the rules are given.
-    """
+    """Asks the rules, innermost nodes first, and writes their comments."""
 
     def __init__(self, rules: Sequence[RewriteRule], context: Context) -> None:
         super().__init__()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import dataclasses
 import os
@@ -11,7 +10,6 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,17 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FileRewrite:
-    """The rewrite of one file.
-
-    Attributes:
-      source: what was read.
-      result: what came out.
-      is_evidence: whether the file says itself that it means TensorFlow 1.
-    """
+    """The rewrite of one file."""
 
     source: Source
     result: Rewritten
-    is_evidence: bool = False
+    is_evidence: bool = False  # whether the file says itself that it means TensorFlow 1
 
     @property
     def path(self) -> Path:
@@ -59,43 +51,26 @@ def rewrite_files(
     target: str = NEWEST,
     only: Collection[str] = (),
     skip: Collection[str] = (),
-    native: bool = False,
-    add_guests: bool = False,
     rules: Sequence[RewriteRule] = REWRITES,
 ) -> Iterator[FileRewrite | Unread]:
     """Rewrites files and the Python files of folders; nothing is written.
 
     What a file means follows from its whole program: the files that it imports are
     read, too.
-
-    Args:
-      paths: files and folders.
-      target, only, skip, native, add_guests, rules: as for `rewrite`.
-
-    Yields:
-      The result of each file, in a fixed order.
-
-    Raises:
-      errors.InvalidArgumentError: a path does not exist, or an option is wrong.
     """
     rewriting = Rewriting(rules, only, skip)
     Target(target)  # a wrong one must raise, not be reported for each file
-    options = Options(target, native, add_guests)
     paths = list(paths)
     programs, unread = read_programs(paths)
     allowed = [os.path.realpath(path) for path in paths]
-    guests = Guests(programs.modules).kinds
-    classes = {name.rpartition(".")[2] for name in guests}
-    used = {m: classes & _used_names(m) for m in programs.modules} if native else {}
+    options = Options(target, Guests(programs.modules).kinds)
     yield from unread
     for module in programs.given:
         if not any(f"{module.path}/".startswith(f"{top}/") for top in allowed):
             reason = f"it leads out of the folder, to {module.path}; name that path"
             yield Unread(module.file, reason)
             continue
-        others = chain.from_iterable(n for m, n in used.items() if m is not module)
-        own = dataclasses.replace(options, guests=guests, shared=frozenset(others))
-        yield _one(module, programs, rewriting, own)
+        yield _one(module, programs, rewriting, options)
 
 
 def _one(
@@ -116,29 +91,12 @@ def _one(
 
 
 def _shown(done: Rewritten, notebook: Notebook | None) -> Rewritten:
-    """The result as the user sees the text: with IPython's lines and `# cell 3`.
-
-    Raises:
-      ValueError: the cells of a notebook cannot be found in it any more.
-    """
+    """The result as the user sees the text: with IPython's lines and `# cell 3`."""
     if notebook is None:
         return done
     before, source = (notebook.shown(text) for text in (done.before, done.source))
     notebook.with_code(source)
     return dataclasses.replace(done, before=before, source=source)
-
-
-def _used_names(module: Module) -> set[str]:
-    """Every name that a file reads or imports, alone or as an attribute."""
-    found = set()
-    for node in module.source.nodes:
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
-        elif isinstance(node, ast.alias):
-            found.add(node.name.rpartition(".")[2])
-    return found
 
 
 def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
@@ -147,14 +105,8 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
     Each new text is first written to a second file beside the first. Only when all are
     there, each replaces its first file: nobody sees half a file. Files that say
     themselves that they mean TensorFlow 1 come last, so that a rewrite which was
-    interrupted here can be run again. Mode, encoding and line ends stay.
-
-    Yields:
-      The path of each file, as soon as it is replaced.
-
-    Raises:
-      errors.UnwritableError: a file was changed since it was read, or its folder takes
-        no file; no file is replaced.
+    interrupted here can be run again. Mode, encoding and line ends stay. A file that
+    changed since it was read, or cannot be written, raises before any is replaced.
     """
     staged: list[tuple[FileRewrite, str]] = []
     try:
@@ -172,11 +124,7 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
 
 
 def write(done: FileRewrite) -> None:
-    """Replaces one file by its new text.
-
-    Raises:
-      errors.UnwritableError: as `write_all`.
-    """
+    """Replaces one file by its new text."""
     for _ in write_all([done]):
         pass
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 import libcst as cst
+from libcst import matchers as m
 
 from hookbridge.migrate.reading.names import canonical
 from hookbridge.migrate.rewriting.tree_names import dotted, imported_as
@@ -26,13 +27,7 @@ def module_of(root: str) -> str:
 
 
 class Imports:
-    """What one module imports at its top level, and what it has to import.
-
-    Args:
-      bound: `{name: dotted name}` at the module's top level.
-      names: all names that the module uses.
-      own: the dotted names of other modules of its program.
-    """
+    """What one module imports at its top level, and what it has to import."""
 
     def __init__(
         self, bound: Mapping[str, str], names: frozenset[str], own: Collection[str]
@@ -108,7 +103,8 @@ class Imports:
             # The program's own modules may already use what is switched.
             name = self.switch.partition(".")[0]
             lines = [self.switch]
-            if not any(_binds(statement, name) for statement in body[:place]):
+            bound = {held for one in body[:place] for _, held in _imported(one)}
+            if name not in bound:
                 module_name = self._wanted.pop(name, "") or self.bound[name]
                 lines.insert(0, _line(name, module_name))
             body[place:place] = _statements(lines)
@@ -124,41 +120,33 @@ class Imports:
 
     def _is_own(self, statement: cst.CSTNode) -> bool:
         """Whether a statement imports another module of the program."""
-        finder = _Imported()
-        if not isinstance(statement, cst.FunctionDef | cst.ClassDef):
-            statement.visit(finder)
-        return finder.relative or any(
-            name in self._own or name.partition(".")[0] in self._own
-            for name in finder.names
+        return any(
+            module in self._own or module.partition(".")[0] in ("", *self._own)
+            for module, _ in _imported(statement)
         )
 
 
-def _binds(statement: cst.CSTNode, name: str) -> bool:
-    finder = _Imported()
-    statement.visit(finder)
-    return name in finder.bound
+def _imported(statement: cst.CSTNode) -> list[tuple[str, str]]:
+    """What a statement imports: each module, and the name that is bound.
 
-
-class _Imported(cst.CSTVisitor):
-    """What a statement imports."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-        self.bound: set[str] = set()
-        self.relative = False
-
-    def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
-        name = dotted(node.name) or ""
-        self.bound.add(imported_as(node) or name.partition(".")[0])
-
-    def visit_Import(self, node: cst.Import) -> None:
-        self.names.update(dotted(alias.name) or "" for alias in node.names)
-
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        self.relative |= bool(node.relative)
-        if node.module is not None and not node.relative:
-            self.names.add(dotted(node.module) or "")
+    The module of a relative import begins with a dot.
+    """
+    found: list[tuple[str, str]] = []
+    if isinstance(statement, cst.FunctionDef | cst.ClassDef):
+        return found
+    for node in m.findall(statement, m.Import() | m.ImportFrom()):
+        module, aliases = "", node.names  # type: ignore[attr-defined]
+        if isinstance(node, cst.ImportFrom):
+            name = "" if node.module is None else dotted(node.module) or ""
+            module = "." * len(node.relative) + name
+        if isinstance(aliases, cst.ImportStar):
+            found.append((module, ""))
+            continue
+        for alias in aliases:
+            name = dotted(alias.name) or ""
+            bound = imported_as(alias) or name.partition(".")[0]
+            found.append((module or name, bound))
+    return found
 
 
 def _line(name: str, module: str) -> str:
@@ -191,12 +179,9 @@ def _insert(body: list[Statement], place: int, lines: Sequence[str]) -> None:
 
 def _first_use(body: Sequence[cst.CSTNode], names: Collection[str]) -> int:
     """The number of the first statement that has one of the names."""
-    for number, statement in enumerate(body):
-        finder = _Uses(names)
-        statement.visit(finder)
-        if finder.found:
-            return number
-    return len(body)
+    one_of_them = m.Name(m.MatchIfTrue(lambda name: name in names))
+    found = (n for n, one in enumerate(body) if m.findall(one, one_of_them))
+    return next(found, len(body))
 
 
 def _is_docstring(statement: cst.CSTNode) -> bool:
@@ -210,26 +195,19 @@ def _is_docstring(statement: cst.CSTNode) -> bool:
 def _after_future(body: Sequence[cst.CSTNode]) -> int:
     """The place after the docstring and the imports from `__future__`."""
     place = 1 if body and _is_docstring(body[0]) else 0
-    for number, statement in enumerate(body):
-        if isinstance(statement, cst.SimpleStatementLine) and any(
-            isinstance(small, cst.ImportFrom)
-            and small.module is not None
-            and dotted(small.module) == "__future__"
-            for small in statement.body
-        ):
-            place = number + 1
-    return place
+    future = (n for n, one in enumerate(body) if _imports(one, "__future__"))
+    return max(future, default=place - 1) + 1
+
+
+def _imports(statement: cst.CSTNode, package: str) -> bool:
+    """Whether a statement imports a package, or one whose name begins so."""
+    return any(name.startswith(package) for name, _ in _imported(statement))
 
 
 def _after_tensorflow(body: Sequence[cst.CSTNode]) -> int:
     """The place after the first import of TensorFlow, also one inside `try`."""
-    for number, statement in enumerate(body):
-        finder = _Finder()
-        if not isinstance(statement, cst.FunctionDef | cst.ClassDef):
-            statement.visit(finder)
-        if finder.found:
-            return number + 1
-    return _after_future(body)
+    found = (n + 1 for n, one in enumerate(body) if _imports(one, "tensorflow"))
+    return next(found, _after_future(body))
 
 
 def _after_imports(body: Sequence[cst.CSTNode]) -> int:
@@ -240,22 +218,15 @@ def _after_imports(body: Sequence[cst.CSTNode]) -> int:
 
 
 def first_code(body: Sequence[cst.CSTNode], start: int | None = None) -> int:
-    """The number of the first statement that is neither an import nor harmless.
-
-    Args:
-      body: the statements.
-      start: where to begin; None is after the docstring.
-    """
+    """The number of the first statement that is neither an import nor harmless."""
     if start is None:
         start = _after_future(body)
     for number, statement in enumerate(body[start:], start):
         plain = isinstance(statement, cst.SimpleStatementLine) and all(
             isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body
         )
-        finder = _Finder(any_import=True)
-        if isinstance(statement, cst.Try | cst.If):
-            statement.visit(finder)
-        if not (plain or finder.found or _is_harmless(statement)):
+        within = isinstance(statement, cst.Try | cst.If) and _imported(statement)
+        if not (plain or within or _is_harmless(statement)):
             return number
     return len(body)
 
@@ -269,35 +240,3 @@ def _is_harmless(statement: cst.CSTNode) -> bool:
         or "environ" in cst.Module([cst.SimpleStatementLine([small])]).code
         for small in statement.body
     )
-
-
-class _Uses(cst.CSTVisitor):
-    """Whether a statement has one of some names."""
-
-    def __init__(self, names: Collection[str]) -> None:
-        super().__init__()
-        self._names = names
-        self.found = False
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found |= node.value in self._names
-
-
-class _Finder(cst.CSTVisitor):
-    """Whether a statement imports TensorFlow, or anything at all."""
-
-    def __init__(self, *, any_import: bool = False) -> None:
-        super().__init__()
-        self._any = any_import
-        self.found = False
-
-    def visit_Import(self, node: cst.Import) -> None:
-        names = [dotted(alias.name) or "" for alias in node.names]
-        self.found |= self._any or any(n.startswith("tensorflow") for n in names)
-
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        name = dotted(node.module) if node.module is not None else ""
-        self.found |= self._any or (name or "").startswith("tensorflow")
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        return False

@@ -32,7 +32,6 @@ class RewriteRule:
       codes: reason codes of the findings that it settles.
       words: the rule is skipped for a text with none of these. Without words it is
         skipped for a file with no finding of its codes, if it has codes.
-      option: the option that it needs ("native", "add_guests"); empty for none.
       prepare: called with the context once before each walk, on the same thread. What
         a rule knows about one file is in a class of its own: see `Context.state`.
     """
@@ -43,7 +42,6 @@ class RewriteRule:
     apply: Callable[[Any, Any, Context], Any]
     codes: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    option: str = ""
     prepare: Callable[[Context], None] | None = None
 
     def concerns(self, text: str, findings: Collection[Finding]) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,8 +37,6 @@ def rewrite(
     target: str = NEWEST,
     only: Collection[str] = (),
     skip: Collection[str] = (),
-    native: bool = False,
-    add_guests: bool = False,
     rules: Sequence[RewriteRule] = REWRITES,
 ) -> Rewritten:
     """Moves the code of one file to a newer TensorFlow.
@@ -53,8 +50,6 @@ def rewrite(
       target: the version of TensorFlow that it has to run on.
       only: names of the rules to apply; empty for all.
       skip: names of rules that are left out.
-      native: hooks become Keras callbacks where that is certain.
-      add_guests: trainings with hooks show how a Keras callback joins them.
       rules: the rules to choose from; they may include your own.
 
     Returns:
@@ -64,7 +59,7 @@ def rewrite(
       errors.InvalidArgumentError: the code cannot be parsed, or a rule or the target
         is not known.
     """
-    options = Options(target, native, add_guests)
+    options = Options(target)
     rewriting = Rewriting(rules, only, skip)
     try:
         module = module_of_text(source)
@@ -77,16 +72,7 @@ def rewrite(
 
 
 class Rewriting:
-    """The rules that were chosen, for as many files as there are.
-
-    Args:
-      rules: the rules to choose from.
-      only: names of the rules to apply; empty for all.
-      skip: names of rules that are left out.
-
-    Raises:
-      errors.InvalidArgumentError: a rule is not known.
-    """
+    """The rules that were chosen, for as many files as there are."""
 
     def __init__(
         self,
@@ -97,22 +83,15 @@ class Rewriting:
         self._rules, self._comments = chosen(rules, only, skip)
 
     def of(self, module: Module, place: Place, options: Options) -> Rewritten:
-        """The rewrite of one module.
-
-        Args:
-          module: the module.
-          place: where it stands in its program.
-          options: how it is rewritten.
-        """
+        """The rewrite of one module."""
         target = Target(options.target)
         before = text = module.source.text
         becomes_v1 = place.means_old and any(V1 in rule.codes for rule in self._rules)
         if becomes_v1:
             _provide_v1(module)
         edits: list[Edit] = []
-        left: dict[tuple[str, str], str] = {}
         findings = lacks(module, place, target)
-        rules = [rule for rule in self._rules if options.has(rule.option)]
+        rules = self._rules
         settled = frozenset(code for rule in rules for code in rule.codes)
         for _ in range(MAX_WALKS):
             active = [rule for rule in rules if rule.concerns(text, findings)]
@@ -120,7 +99,6 @@ class Rewriting:
                 break
             changed, context = _walked(module, place, findings, active, options)
             edits += sorted(context.edits, key=lambda edit: edit.line)
-            left = context.left
             if changed == text:
                 break
             text = changed
@@ -134,16 +112,8 @@ class Rewriting:
             if not any(found.code in settled for found in findings):
                 break
         if self._comments:
-            text = todos.add(module, [*findings, *_left(module, left)])
+            text = todos.add(module, findings)
         return Rewritten(before, text, tuple(edits), todos.found(text))
-
-
-def _left(module: Module, why: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
-    """A finding for each class that a rule has left, with its reason."""
-    for (code, name), reason in why.items():
-        for node in module.source.tree.body:
-            if isinstance(node, ast.ClassDef) and node.name == name:
-                yield module.finding(node, code, name, reason)
 
 
 def _provide_v1(module: Module) -> None:

@@ -29,12 +29,7 @@ def is_left(finding: Finding) -> bool:
 
 
 def add(module: Module, findings: Iterable[Finding]) -> str:
-    """The text of a module with a comment above each statement that has a finding.
-
-    Args:
-      module: the module.
-      findings: what a scan of it found.
-    """
+    """The text of a module with a comment above each statement that has a finding."""
     source = module.source
     lines = _LINES.findall(source.text)
     wanted: dict[int, list[str]] = {}

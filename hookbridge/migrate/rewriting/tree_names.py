@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import libcst as cst
 
@@ -11,13 +11,7 @@ from hookbridge.migrate.target import Target
 
 
 class TreeNames:
-    """The names of a module, asked by nodes of libcst's tree.
-
-    Args:
-      names: what the scan knows about them.
-      place: gives the 1-based line of a node and its 0-based column in bytes.
-      target: the names of the target TensorFlow.
-    """
+    """The names of a module, asked by nodes of libcst's tree."""
 
     def __init__(
         self,
@@ -68,43 +62,3 @@ def imported_as(alias: cst.ImportAlias) -> str | None:
     if alias.asname is None or not isinstance(alias.asname.name, cst.Name):
         return None
     return alias.asname.name.value
-
-
-def bindings(module: cst.Module) -> Mapping[str, str]:
-    """`{name: dotted}` of the imports at the module's top level, also inside `try`."""
-    found: dict[str, str] = {}
-    blocks: list[cst.CSTNode] = [module]
-    while blocks:
-        block = blocks.pop(0)
-        for statement in getattr(block, "body", ()):
-            if isinstance(statement, cst.SimpleStatementLine):
-                for small in statement.body:
-                    found.update(_bound(small))
-            elif isinstance(statement, cst.Try | cst.If):
-                blocks.append(statement.body)
-    return found
-
-
-def _bound(small: cst.BaseSmallStatement) -> dict[str, str]:
-    if isinstance(small, cst.Import):
-        found = {}
-        for alias in small.names:
-            name = dotted(alias.name) or ""
-            asname = imported_as(alias)
-            found[asname or name.partition(".")[0]] = (
-                name if asname else name.partition(".")[0]
-            )
-        return found
-    if (
-        isinstance(small, cst.ImportFrom)
-        and small.module is not None
-        and not small.relative
-        and not isinstance(small.names, cst.ImportStar)
-    ):
-        module = dotted(small.module)
-        return {
-            imported_as(alias) or str(alias.name.value): f"{module}.{alias.name.value}"
-            for alias in small.names
-            if isinstance(alias.name, cst.Name)
-        }
-    return {}

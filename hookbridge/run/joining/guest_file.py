@@ -29,15 +29,7 @@ OF_TRAINING = frozenset(
 
 
 class GuestFile:
-    """A file with `guests`, which is a list or a function that returns one.
-
-    Args:
-      path: the file.
-
-    Raises:
-      errors.InvalidArgumentError: there is no such file, it raises, or it has no
-        guests.
-    """
+    """A file with `guests`, which is a list or a function that returns one."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -47,20 +39,13 @@ class GuestFile:
             find_guests(self._module, GUESTS)  # raises, and says what is expected
 
     def of_training(self) -> list[Any]:
-        """New hooks and callbacks for one training.
-
-        Raises:
-          errors.HookBridgeError: the file raises, or an item is no guest.
-        """
+        """New hooks and callbacks for one training."""
         return self._make(GUESTS)
 
     def of_evaluation(self) -> list[Any]:
         """New hooks and callbacks for one evaluation: `evaluation_guests`, if any.
 
         Without them, the `guests` that are not in `OF_TRAINING`.
-
-        Raises:
-          errors.HookBridgeError: the file raises, or an item is no guest.
         """
         if hasattr(self._module, EVALUATION):
             return self._make(EVALUATION)

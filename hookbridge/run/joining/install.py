@@ -15,18 +15,7 @@ def install(
     is_own: Callable[[str], bool],
     has_estimator: bool,
 ) -> Party:
-    """Loads the file; its guests join every training from now on.
-
-    Args:
-      path: the file of the guests.
-      steps_per_epoch: for trainings that count no epochs.
-      is_own: whether a file is the program's own.
-      has_estimator: whether this process has Estimator.
-
-    Raises:
-      errors.InvalidArgumentError: there is no such file, it raises, or it has no
-        guests.
-    """
+    """Loads the file; its guests join every training from now on."""
     party = Party(GuestFile(path), steps_per_epoch, is_own)
     if has_estimator:
         estimators.join(party)

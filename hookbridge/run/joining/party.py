@@ -29,13 +29,7 @@ class Place(NamedTuple):
 
 
 class Party:
-    """The guests from outside, for the trainings of this process.
-
-    Args:
-      guests: the user's file.
-      steps_per_epoch: steps that make an epoch, where the loop has no epochs.
-      is_own: whether a file is the program's own.
-    """
+    """The guests from outside, for the trainings of this process."""
 
     def __init__(
         self,
@@ -80,11 +74,7 @@ class Party:
             self._here.pair = None
 
     def hooks(self, kind: str) -> list[Any]:
-        """New guests as hooks for a training of this thread.
-
-        Args:
-          kind: what the training is called in the report.
-        """
+        """New guests as hooks for a training of this thread."""
         return self._made(
             kind,
             lambda: convert.as_hooks(

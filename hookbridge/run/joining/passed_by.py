@@ -16,11 +16,7 @@ _WHY = "a plain session calls no hooks; `MonitoredTrainingSession` does"
 
 
 class PlainSessions:
-    """Looks for training steps among the runs of plain sessions.
-
-    Args:
-      party: is told about the first training step of each graph.
-    """
+    """Looks for training steps among the runs of plain sessions."""
 
     def __init__(self, party: Party) -> None:
         self._party = party

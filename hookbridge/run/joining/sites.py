@@ -21,32 +21,17 @@ _HOOKS = "the guests join it as hooks"
 
 
 class Site(NamedTuple):
-    """A training in a program's source.
-
-    Attributes:
-      file: the file.
-      line: the line of the call.
-      call: what is called.
-      joins: whether guests join it.
-      how: how they join, or why they do not.
-    """
+    """A training in a program's source."""
 
     file: str
     line: int
-    call: str
-    joins: bool
-    how: str
+    call: str  # what is called
+    joins: bool  # whether guests join it
+    how: str  # how they join, or why they do not
 
 
 def tell(launch: Launch) -> int:
-    """Prints where the guests would join; nothing of the program runs.
-
-    Returns:
-      The exit code, 0.
-
-    Raises:
-      errors.InvalidArgumentError: the program does not exist or is no Python.
-    """
+    """Prints where the guests would join; nothing of the program runs."""
     if launch.as_module:
         sys.path[0] = os.getcwd()
     located = locate(launch)
