@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.compat import LAST_WITH_KERAS2, tf_version
+from hookbridge.migrate.fates import PUBLIC
 
 # Private modules of TensorFlow 1 that are gone -> where their names are today.
 MOVED = {
@@ -23,14 +24,6 @@ MOVED = {
 LAYERS = frozenset(
     f"tensorflow.python.layers.{name}"
     for name in ("base", "convolutional", "core", "layers", "normalization", "pooling")
-)
-# A part of a private module's name, and the module of `tf.compat.v1` whose public names
-# replace those that it lost.
-PUBLIC = (
-    (".training.", "train"),
-    ("pywrap", "train"),
-    (".ops.nn", "nn"),
-    (".summary", "summary"),
 )
 PYTHON = "tensorflow.python"
 PYTHON_KERAS = "tensorflow.python.keras"

@@ -49,6 +49,9 @@ CODES: dict[str, Code] = {
         "tensorflow.python is private: names in it move without notice.",
         "imports it as it is",
     ),
+    "PRIVATE_GONE": Code(
+        "manual", "A private name that the installed TensorFlow does not have."
+    ),
     "V1_NAME": Code(
         "auto",
         "TensorFlow 1 had this name; it is in tf.compat.v1.",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hookbridge.migrate import contrib_names
+from hookbridge.migrate.private_names import missing
 from hookbridge.migrate.target import DATA, Target
 
 _V1 = "tf.compat.v1"
@@ -52,6 +53,15 @@ _HOOKS = (
 )
 # Functions of tf_slim that need private names of TensorFlow or Keras that are gone.
 _SLIM_BROKEN = ("batch_norm", "optimize_loss")
+# A part of a private module's name, and the module of `tf.compat.v1` whose public names
+# replace those that it lost.
+PUBLIC = (
+    (".training.", "train"),
+    ("pywrap", "train"),
+    (".ops.nn", "nn"),
+    (".summary", "summary"),
+    (".layers.", "layers"),
+)
 # What to do about names that nothing stands for, by prefix; the longest one counts.
 _HINTS = {
     "tf.contrib.learn": "`hb.estimator` for Estimators, code of your own for the rest",
@@ -216,7 +226,19 @@ def _of_private_keras(name: str, prefix: str, target: Target) -> Fate | None:
 
 
 def _of_private(name: str, prefix: str, target: Target) -> Fate | None:
-    return Fate("PRIVATE", hint="the public name")
+    """The name itself, if the target has it or nothing is known of it."""
+    gone, is_of_module = missing(name, target)
+    if not gone:
+        return Fate("PRIVATE", hint="the public name")
+    last = gone if is_of_module else gone.rpartition(".")[2]
+    for place in (*(place for inside, place in PUBLIC if inside in name), ""):
+        living = _joined(_V1, place, last)
+        if target.has(living):
+            # `run` answers the names that a private module lost, not whole modules.
+            if is_of_module:
+                return Fate("V1_NAME", living)
+            return Fate("PRIVATE_GONE", hint=f"`{living}`")
+    return Fate("PRIVATE_GONE", hint="code of your own")
 
 
 # The first row that has a prefix of the name decides.

@@ -17,6 +17,7 @@ _TAKERS = ("make_session_run_hook", "model_to_estimator")
 SESSIONS = ("MonitoredTrainingSession", "MonitoredSession", "SingularMonitoredSession")
 KERAS_LOOPS = ("fit", "fit_generator", "evaluate", "predict")
 _TRAINING = ("train", "minimize", "apply_gradients", "update", "optim", "solver")
+_UPDATES = ("minimize", "apply_gradients", "create_train_op", "optimize_loss")
 _OURS = ("hookbridge.as_hooks", "hookbridge.as_callbacks")
 
 
@@ -63,46 +64,62 @@ def _is_from_us(node: ast.expr, module: Module, names: Collection[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
 
 
-def fetch_runs(module: Module) -> Iterator[ast.AST]:
+def fetch_runs(module: Module) -> Iterator[ast.Call]:
     """Runs of a monitored session that name no train op, where other runs do."""
-    for block in module.source.nodes:
-        if not isinstance(block, ast.With):
-            continue
-        for item in block.items:
-            if not (
-                isinstance(item.context_expr, ast.Call)
-                and last_name(item.context_expr.func) in SESSIONS
-                and isinstance(item.optional_vars, ast.Name)
-            ):
-                continue
-            session = item.optional_vars.id
-            runs = [n for n in ast.walk(block) if _is_run(n, session)]
-            training = [n for n in runs if names_training(n)]
-            if training and len(training) < len(runs):
-                yield from (node for node in runs if node not in training)
+    blocks = [
+        (block, item.optional_vars.id)
+        for block in module.source.nodes
+        if isinstance(block, ast.With)
+        for item in block.items
+        if isinstance(item.context_expr, ast.Call)
+        and last_name(item.context_expr.func) in SESSIONS
+        and isinstance(item.optional_vars, ast.Name)
+    ]
+    trainings = Trainings(module) if blocks else None
+    for block, session in blocks:
+        calls = [n for n in ast.walk(block) if isinstance(n, ast.Call)]
+        runs = [call for call in calls if ast.unparse(call.func) == f"{session}.run"]
+        training = [run for run in runs if trainings and trainings.has(run)]
+        if training:
+            yield from (run for run in runs if run not in training)
 
 
-def _is_run(node: ast.AST, session: str) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "run"
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == session
-    )
+class Trainings:
+    """Tells which runs of sessions in a module are steps of a training, by their names.
+
+    A fetched name means one if it says so, or if what it is given makes an update.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._updates: set[str] = set()
+        given = [
+            (ast.unparse(target), node.value)
+            for node in module.source.nodes
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+        ]
+        known = -1
+        while known < len(self._updates):
+            known = len(self._updates)
+            self._updates |= {name for name, v in given if self._updates_in(v)}
+
+    def _updates_in(self, value: ast.expr) -> bool:
+        return any(
+            last_name(node) in _UPDATES or ast.unparse(node) in self._updates
+            for node in ast.walk(value)
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
+
+    def has(self, run: ast.Call) -> bool:
+        """Whether a call of `run` is one."""
+        fetched = [*run.args, *(keyword.value for keyword in run.keywords)]
+        names = (last_name(n) for one in fetched for n in ast.walk(one))
+        return any(map(self._updates_in, fetched)) or any(
+            part in name.lower() for name in names for part in _TRAINING
+        )
 
 
-def names_training(node: ast.AST) -> bool:
-    """Whether the names in an expression are those of a training."""
-    words = (
-        getattr(n, "id", "") or getattr(n, "attr", "")
-        for n in ast.walk(node)
-        if isinstance(n, ast.Name | ast.Attribute)
-    )
-    return any(part in word.lower() for word in words for part in _TRAINING)
-
-
-def last_name(node: ast.expr) -> str:
+def last_name(node: ast.AST) -> str:
     """The last part of a name; empty for other expressions."""
     if isinstance(node, ast.Attribute):
         return node.attr

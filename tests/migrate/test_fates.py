@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hookbridge import compat
 from hookbridge.migrate import contrib_names
 from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.fates import fate
@@ -90,6 +91,43 @@ def test_the_lists_of_names_are_those_of_the_installed_tensorflow(name: str) -> 
     assert public
     assert [n for n in public if not target.has(f"{name}.{n}")] == []
     assert not target.has(f"{name}.no_such_name")
+
+
+PRIVATE = (
+    *("framework.ops", "framework.dtypes", "ops.array_ops", "ops.variables"),
+    *("ops.control_flow_ops", "training.moving_averages", "util.nest", "layers.core"),
+)
+
+
+@pytest.mark.parametrize("module", PRIVATE)
+def test_private_names_are_those_of_the_installed_tensorflow(module: str) -> None:
+    target = Target(".".join(map(str, compat.installed_tf_version())))
+    place = f"tensorflow.python.{module}"
+    there = [name for name in dir(importlib.import_module(place)) if name[0] != "_"]
+    assert there
+    for name in there:
+        found = fate(f"{place}.{name}", target)
+        assert found is not None and found.code == "PRIVATE", name
+    gone = fate(f"{place}.no_such_name", target)
+    assert gone is not None and gone.code in ("PRIVATE", "PRIVATE_GONE")
+
+
+def test_private_names_that_are_gone_are_left_or_have_a_public_name() -> None:
+    target = Target(".".join(map(str, compat.installed_tf_version())))
+    python = "tensorflow.python"
+    for name, code, way in (
+        ("ops.no_such_ops.conv2d", "PRIVATE_GONE", "code of your own"),
+        ("ops.no_such_ops.placeholder", "PRIVATE_GONE", "`tf.compat.v1.placeholder`"),
+        ("ops.array_ops.no_such_name", "PRIVATE_GONE", "code of your own"),
+        ("util.nest.placeholder", "V1_NAME", "`tf.compat.v1.placeholder`"),
+    ):
+        found = fate(f"{python}.{name}", target)
+        assert found is not None and (found.code, found.way_out) == (code, way)
+    # Of another TensorFlow than the installed one nothing is known.
+    others = [Target(version) for version in versions() if version != target.version]
+    for other in others:
+        found = fate(f"{python}.no_such_module.x", other)
+        assert found is not None and found.code == "PRIVATE"
 
 
 def test_the_newest_list_is_the_default_target() -> None:

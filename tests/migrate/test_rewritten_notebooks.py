@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from hookbridge import errors
+from hookbridge import errors, migrate
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.rewriting import files
+from hookbridge.run import doctor
 
 IMPORTS = "%matplotlib inline\nimport tensorflow as tf\n!pip install tf_slim"
 USE = "config = tf.estimator.RunConfig()"
@@ -133,6 +134,15 @@ def test_bad_notebooks_are_reported(tmp_path: Path, content: bytes) -> None:
     assert isinstance(bad, Unread) and bad.reason
     assert isinstance(done, files.FileRewrite) and done.path == good
     assert path.read_bytes() == content
+
+
+def test_a_notebook_without_cells_of_code_has_nothing_to_do(tmp_path: Path) -> None:
+    empty = notebook(tmp_path / "a.ipynb")
+    text = notebook(tmp_path / "b.ipynb", cell("# tf.placeholder", "markdown"))
+    for path in (empty, text):
+        assert not rewritten(path).result.changed
+        assert not migrate.scan([path]).findings
+        assert not doctor.diagnose([path], "2.21").found
 
 
 def test_a_notebook_that_changed_meanwhile_is_left(tmp_path: Path) -> None:

@@ -189,9 +189,13 @@ def test_dry_run_takes_no_other_fit_for_a_training(
         "train_and_evaluate(tf.no_op())\n"
         "scaler = np.Scaler()\nscaler.fit([[1.0]])\n"
         "model = tf.keras.Sequential()\nmodel.fit([[1.0]])\n"
+        "update = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
+        "op = tf.group(update)\nwith tf.Session() as sess:\n"
+        "    sess.run([op, loss])\n    sess.run(loss)\n"
     )
     assert main(["run", "--dry_run", "program.py"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("program.py:8: Model.fit: joins")
+    fit, run = capsys.readouterr().out.splitlines()
+    assert fit.startswith("program.py:8: Model.fit: joins")
+    assert run.startswith("program.py:12: sess.run: cannot join")
     assert main(["run", "--dry_run", "nowhere.py"]) == 2
     assert "'nowhere.py', which does not exist" in capsys.readouterr().err

@@ -105,7 +105,8 @@ def _kinds(
         found = None if id(node) in guarded or written else fate(name, target)
         if found is None:
             continue
-        if found.code == "V1_NAME" or name.startswith("tf.contrib"):
+        is_v1 = found.code == "V1_NAME" and name.startswith("tf.")
+        if is_v1 or name.startswith("tf.contrib"):
             leftover = name.startswith(_LEFTOVERS)
             yield "leftover" if leftover else "old", name, node.lineno
     for place, name in v1_behaviour.needing(source, names)[:1]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hookbridge.migrate.guest_sites import SESSIONS, last_name, names_training
+from hookbridge.migrate.guest_sites import SESSIONS, Trainings, last_name
 from hookbridge.migrate.reading.evidence import TENSORFLOW
 from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.programs import read_program
@@ -54,18 +54,22 @@ def sites(modules: Sequence[Module]) -> Iterator[Site]:
     """The trainings of a program, file by file, in the order of their lines."""
     own = frozenset(part for module in modules for part in module.dotted.split("."))
     for module in modules:
-        plain = _plain_sessions(module)
+        plain, trainings = _plain_sessions(module), Trainings(module)
         found = []
         for node in module.source.nodes:
             if isinstance(node, ast.Call):
-                told = _of_call(module, node, plain, own)
+                told = _of_call(module, node, plain, trainings, own)
                 if told is not None:
                     found.append(Site(module.source.file, node.lineno, *told))
         yield from sorted(found)
 
 
 def _of_call(
-    module: Module, node: ast.Call, plain: frozenset[str], own: frozenset[str]
+    module: Module,
+    node: ast.Call,
+    plain: frozenset[str],
+    trainings: Trainings,
+    own: frozenset[str],
 ) -> tuple[str, bool, str] | None:
     """The name of the call, whether guests join, and how; None for other calls."""
     last = last_name(node.func)
@@ -97,13 +101,9 @@ def _of_call(
         found = last, False, "a loop of the program's own calls no callbacks"
     elif last in _MANAGED:
         found = last, False, "a Supervisor's session is a plain one"
-    elif last == "run" and _receiver(node.func) in plain and _trains(node):
+    elif last == "run" and _receiver(node.func) in plain and trainings.has(node):
         found = f"{_receiver(node.func)}.run", False, "its session is a plain one"
     return found
-
-
-def _trains(node: ast.Call) -> bool:
-    return any(map(names_training, [*node.args, *(k.value for k in node.keywords)]))
 
 
 def _is_foreign(function: ast.expr, module: Module, own: frozenset[str]) -> bool:
