@@ -118,7 +118,7 @@ def test_private_names_that_are_gone_are_left_or_have_a_public_name() -> None:
     for name, code, way in (
         ("ops.no_such_ops.conv2d", "PRIVATE_GONE", "code of your own"),
         ("ops.no_such_ops.placeholder", "PRIVATE_GONE", "`tf.compat.v1.placeholder`"),
-        ("ops.array_ops.no_such_name", "PRIVATE_GONE", "code of your own"),
+        ("util.nest.no_such_name", "PRIVATE_GONE", "code of your own"),
         ("util.nest.placeholder", "V1_NAME", "`tf.compat.v1.placeholder`"),
     ):
         found = fate(f"{python}.{name}", target)
