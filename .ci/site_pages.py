@@ -6,14 +6,17 @@ repository too.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File
 
 from hookbridge.cli import command
+from hookbridge.migrate.rewrites.registry import REWRITES
 
 ROOT = Path(__file__).resolve().parent.parent
 # Page of the site -> file of the repository.
@@ -75,11 +78,28 @@ def first_screens() -> str:
     return "\n\n".join((before, *shown, after, "## Start"))
 
 
+def rules() -> str:
+    """The docstring of each rule of a rewrite, as a section in Markdown."""
+    parts = []
+    for rule in REWRITES:
+        file = ROOT / f"{rule.apply.__module__.replace('.', '/')}.py"
+        # Not `__doc__`: Python 3.13 removes the indentation, which a diff needs.
+        tree = ast.parse(file.read_text("utf-8"))
+        text = (ast.get_docstring(tree, clean=False) or "").strip()
+        first, diff, *after = text.split("\n\n", 2)
+        diff = f"```diff\n{textwrap.dedent(diff)}\n```"
+        parts.append("\n\n".join([f"### {rule.name}", first, diff, *after]))
+    return "\n\n".join(parts)
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turns links between files of the repository into links of the site."""
     own = page.file.src_uri
     if own == "index.md":
         markdown = f"{first_screens()}\n{markdown.partition('## Start')[2]}"
+    if own == "migration.md":
+        before, after = markdown.split("## Reason codes")
+        markdown = f"{before}{rules()}\n\n## Reason codes{after}"
     folder = (ROOT / OUTSIDE.get(own, f"docs/{own}")).parent
     up = "../" * own.count("/")
 
