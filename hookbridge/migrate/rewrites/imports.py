@@ -14,36 +14,20 @@ from __future__ import annotations
 from typing import Any
 
 import libcst as cst
+from libcst import matchers as m
 
 from hookbridge.migrate.fates import fate
 from hookbridge.migrate.rewriting.context import Context
-from hookbridge.migrate.rewriting.dead_imports import (
-    Imported,
-    imported,
-    lines_for,
-)
+from hookbridge.migrate.rewriting.dead_imports import imported, lines_for
 from hookbridge.migrate.rewriting.rule import RewriteRule
 
 NAME = "imports"
 
 
-class _AllImports(cst.CSTVisitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[Imported] = []
-
-    def visit_Import(self, node: cst.Import) -> None:
-        self.found += imported(node)
-
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        self.found += imported(node)
-
-
 def prepare(context: Context) -> None:
     """Notes which names keep their meaning, so that no rule renames their uses."""
-    visitor = _AllImports()
-    context.module.visit(visitor)
-    for found in visitor.found:
+    nodes = m.findall(context.module, m.Import() | m.ImportFrom())
+    for found in (one for node in nodes for one in imported(node)):
         guarded = context.is_guarded(found.node)
         lines = lines_for(found, context)
         if lines is None:
@@ -75,17 +59,14 @@ def apply(
     if not lines:
         return _removed(old, new, context)
     statements = [
-        cst.ensure_type(_parsed(line), cst.SimpleStatementLine) for line in lines
+        cst.ensure_type(cst.parse_statement(line), cst.SimpleStatementLine)
+        for line in lines
     ]
     statements[0] = statements[0].with_changes(leading_lines=new.leading_lines)
     statements[-1] = statements[-1].with_changes(
         trailing_whitespace=new.trailing_whitespace
     )
     return cst.FlattenSentinel(statements)
-
-
-def _parsed(line: str) -> cst.BaseCompoundStatement | cst.SimpleStatementLine:
-    return cst.parse_statement(line)
 
 
 def _replaced(small: cst.BaseSmallStatement, context: Context) -> list[str] | None:
