@@ -22,6 +22,7 @@ from left_files import files_of
 from migrated import NATIVE, PROGRAMS, RECORDED, numbers, told
 
 from hookbridge.migrate.rewriting import files
+from hookbridge.migrate.target import NEWEST
 from hookbridge.run import doctor
 
 ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -39,6 +40,9 @@ GONE = {
     ),
     "never_there": "import tensorflow as tf\nx = tf.placeholder(tf.nowhere)\n",
 }
+
+if tf.__version__.startswith(f"{NEWEST}."):  # private names of others are not known
+    GONE["private_name"] = "from tensorflow.python.ops import no_such_ops\n"
 
 
 def split(text: str) -> tuple[str, str]:
