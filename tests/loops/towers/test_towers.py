@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
+from hookbridge import testing
 from hookbridge.loops import TowerLoop, TowerSpec
 
 v1 = tf.compat.v1
@@ -101,18 +102,9 @@ MODELS = {
 }
 
 
-class Record(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Fetches tensors by name in each step, as a user's hook does."""
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
-        self.values: list[dict[str, Any]] = []
-
-    def before_run(self, run_context: Any) -> Any:
-        return v1.train.SessionRunArgs({name: name for name in self.names})
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.values.append(run_values.results)
+def record(*names: str) -> testing.RecordingHook:
+    """A hook that fetches tensors by name in each step, as a user's does."""
+    return testing.RecordingHook(testing.EventLog(), fetches={n: n for n in names})
 
 
 def loop(model_fn: Any, **config: Any) -> TowerLoop:
@@ -150,11 +142,11 @@ def test_names_mean_the_whole_batch_and_the_first_tower() -> None:
     names = ("loss:0", "accuracy:0", "learning_rate:0", "hidden/Relu:0")
     recorded = {}
     for towers in (1, 2):
-        recorded[towers] = Record(*names)
+        recorded[towers] = record(*names)
         loop(dense_model, num_towers=towers).train(
             dense_data, guests=[recorded[towers]]
         )
-    for one, two in zip(recorded[1].values, recorded[2].values, strict=True):
+    for one, two in zip(recorded[1].results(), recorded[2].results(), strict=True):
         for name in ("loss:0", "accuracy:0", "learning_rate:0"):
             np.testing.assert_allclose(one[name], two[name], rtol=1e-5)
         assert one["hidden/Relu:0"].shape == (BATCH, 4)
@@ -213,13 +205,10 @@ def test_the_step_without_data_updates_nothing() -> None:
 
 
 def test_a_hook_feeds_the_learning_rate() -> None:
-    class Feed(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-        def before_run(self, run_context: Any) -> Any:
-            return v1.train.SessionRunArgs(
-                None, feed_dict={"learning_rate:0": np.float32(0.0)}
-            )
-
-    fed = loop(dense_model, num_towers=2).train(dense_data, guests=[Feed()])
+    feed = testing.RecordingHook(
+        testing.EventLog(), feed_dict={"learning_rate:0": np.float32(0.0)}
+    )
+    fed = loop(dense_model, num_towers=2).train(dense_data, guests=[feed])
     initial = loop(dense_model, learning_rate=1e-30).train(dense_data)
     for name in ("hidden/kernel", "logits/kernel"):
         np.testing.assert_allclose(fed.variables[name], initial.variables[name])
@@ -230,10 +219,10 @@ def test_a_loss_named_loss_does_not_take_the_place_of_the_mean() -> None:
         spec = dense_model(features, labels, mode)
         return TowerSpec(loss=tf.identity(spec.loss, name="loss"))
 
-    ours, plain = Record("loss:0"), Record("loss:0")
+    ours, plain = record("loss:0"), record("loss:0")
     loop(model, num_towers=2).train(dense_data, guests=ours)
     loop(dense_model, num_towers=2).train(dense_data, guests=plain)
-    assert ours.values == plain.values
+    assert ours.results() == plain.results()
 
 
 def test_a_metric_whose_name_is_taken_is_refused() -> None:
@@ -248,12 +237,12 @@ def test_a_metric_whose_name_is_taken_is_refused() -> None:
 
 
 def test_a_batch_that_does_not_divide_is_refused_before_training() -> None:
-    steps = Record("loss:0")
+    steps = record("loss:0")
     with pytest.raises(
         hb.errors.InvalidArgumentError, match="batch of 8 examples for 3 towers"
     ):
         loop(dense_model, num_towers=3).train(dense_data, guests=steps)
-    assert steps.values == []
+    assert steps.results() == []
 
 
 def test_a_last_batch_that_does_not_divide_ends_the_run() -> None:
@@ -265,12 +254,12 @@ def test_a_last_batch_that_does_not_divide_ends_the_run() -> None:
 
 
 def test_a_schedule_is_read_through_the_learning_rate() -> None:
-    seen = Record("learning_rate:0")
+    seen = record("learning_rate:0")
     loop(
         dense_model,
         learning_rate=lambda step: 0.5 / (1.0 + tf.cast(step, tf.float32)),
     ).train(dense_data, guests=seen, max_steps=1)
-    np.testing.assert_allclose(seen.values[0]["learning_rate:0"], 0.5)
+    np.testing.assert_allclose(seen.results()[0]["learning_rate:0"], 0.5)
 
 
 @pytest.mark.parametrize(
