@@ -24,23 +24,17 @@ HANDOVER_SECS = 10.0
 PROTOCOL = "grpc"
 
 
-def server_config(config: ClusterConfig) -> Any:
-    """A `ConfigProto` with enough threads that servers cannot deadlock.
-
-    Each worker may hold a thread of another task while it waits for a variable.
-    """
-    threads = max(len(config.cluster["worker"]) + 1, os.cpu_count() or 1)
-    return tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads)
-
-
 def serve(config: ClusterConfig, *, start_secs: float) -> None:
     """Serves as this task until the chief's process is gone, then ends the process."""
+    # A worker may hold a thread of another task while it waits for a variable: with
+    # fewer threads servers could deadlock.
+    threads = max(len(config.cluster["worker"]) + 1, os.cpu_count() or 1)
     server = tf.distribute.Server(
         tf.train.ClusterSpec(dict(config.cluster)),
         job_name=config.task_type,
         task_index=config.task_index,
         protocol=PROTOCOL,
-        config=server_config(config),
+        config=tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads),
     )
     began = time.monotonic()
     code = _Code(config, config.task_type, config.task_index)

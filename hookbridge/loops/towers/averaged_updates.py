@@ -45,22 +45,12 @@ def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
                 _apply_as_one(same, divisor)
 
 
-def average_gradients(
-    towers: Sequence[Sequence[tuple[Any, Any]]], *, divisor: float
-) -> list[tuple[Any, Any]]:
-    """Averages the results of `Optimizer.compute_gradients` of all towers.
-
-    A tower without a gradient for a variable counts as zero; if no tower has one, the
-    result is None. It is `IndexedSlices` if all towers' gradients are.
-    """
-    merged = []
-    for pairs in zip(*towers, strict=True):
-        gradients = [gradient for gradient, _ in pairs if gradient is not None]
-        merged.append((_average(gradients, divisor), pairs[0][1]))
-    return merged
-
-
 def _average(gradients: list[Any], divisor: float) -> Any:
+    """The mean of the gradients of one variable; a tower without one counts as zero.
+
+    It is `IndexedSlices` if all gradients are, and None if no tower has one.
+    """
+    gradients = [gradient for gradient in gradients if gradient is not None]
     if not gradients:
         return None
     if all(isinstance(gradient, tf.IndexedSlices) for gradient in gradients):
@@ -82,7 +72,10 @@ def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
             f"The towers update different variables, {names}; expected the same "
             "variables in the same order in each tower."
         )
-    pairs = average_gradients([update.pairs for update in same], divisor=divisor)
+    pairs = [
+        (_average([gradient for gradient, _ in of_one], divisor), of_one[0][1])
+        for of_one in zip(*(update.pairs for update in same), strict=True)
+    ]
     first = same[0]
     # An update waits for the model function's own control dependencies, such as update
     # ops. It also waits for every gradient, so that it happens as a whole or not at

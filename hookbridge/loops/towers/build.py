@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import tensorflow as tf
@@ -16,19 +16,6 @@ from hookbridge.loops.towers.variables import SharedVariables
 Result = TypeVar("Result")
 
 VARIABLE_DEVICE = "/device:CPU:0"
-
-
-def tower_name_scope(index: int) -> contextlib.AbstractContextManager[Any]:
-    """The name scope of a tower: none for the first, then `tower_1`, `tower_2`.
-
-    As in `MirroredStrategy`, the first tower has the same names as a single tower, so
-    that a hook that fetches `"hidden/Relu:0"` works with any number of towers.
-    """
-    if index == 0:  # a scope named None would leave the caller's scope
-        return contextlib.nullcontext()
-    scope: contextlib.AbstractContextManager[Any]
-    scope = tf.compat.v1.name_scope(f"tower_{index}")
-    return scope
 
 
 def build_towers(
@@ -65,7 +52,9 @@ def build_towers(
         before = len(graph.get_operations())
         with (
             scope,
-            tower_name_scope(index),
+            # The first tower has the names of a single one, so that a hook which
+            # fetches `"hidden/Relu:0"` works with any number of towers.
+            tf.compat.v1.name_scope(f"tower_{index}") if index else nullcontext(),
             tf.compat.v1.device(device_setter(device, variable_device)),
             tower_collections(index, shards[0], losses_are_added=losses_are_added),
             variables.scope(index),

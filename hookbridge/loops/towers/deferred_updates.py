@@ -62,23 +62,20 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
             if "apply_gradients" in vars(cls):
                 replace(cls, "apply_gradients", catching)
 
-        bases = _optimizer_bases()
+        # The classes that update variables of a v1 graph, and those that cannot.
+        bases: list[Any] = [tf.compat.v1.train.Optimizer]
+        for keras in compat.keras_flavours():
+            if compat.is_keras3(keras):
+                for cls in keras.optimizers.Optimizer.__mro__:
+                    if "apply" in vars(cls):
+                        replace(cls, "apply", _refusing)
+            else:
+                bases += [keras.optimizers.Optimizer, keras.optimizers.legacy.Optimizer]
         for cls in {c for base in bases for c in _with_own(base, "apply_gradients")}:
             replace(cls, "apply_gradients", catching)
-        for cls in _keras_3_bases():
-            replace(cls, "apply", _refusing)
         for base in bases:
             stack.enter_context(_told_of_subclasses(base, defined))
         yield caught
-
-
-def _optimizer_bases() -> list[Any]:
-    """The classes whose `apply_gradients` updates variables of a v1 graph."""
-    bases: list[Any] = [tf.compat.v1.train.Optimizer]
-    for keras in compat.keras_flavours():
-        if not compat.is_keras3(keras):
-            bases += [keras.optimizers.Optimizer, keras.optimizers.legacy.Optimizer]
-    return bases
 
 
 def _with_own(base: Any, method: str) -> Iterator[Any]:
@@ -102,17 +99,6 @@ def _told_of_subclasses(base: Any, tell: Callable[[Any], None]) -> Iterator[None
 
     with patched(base, __init_subclass__=classmethod(init_subclass)):
         yield
-
-
-def _keras_3_bases() -> list[Any]:
-    """The classes of Keras 3 whose `apply` is called for every update."""
-    return [
-        cls
-        for keras in compat.keras_flavours()
-        if compat.is_keras3(keras)
-        for cls in keras.optimizers.Optimizer.__mro__
-        if "apply" in vars(cls)
-    ]
 
 
 def _refusing(
