@@ -37,8 +37,10 @@ def shorten_log(config: ClusterConfig) -> None:
                 index,
                 config.cluster["ps"][index],
             )
+        # A filter of the terminal's handlers would miss those that are made later.
+        for handler in (*logger.handlers, *logging.getLogger().handlers):
+            if type(handler) is not logging.StreamHandler:
+                handler.handle(record)
         return False
 
-    for handler in (*logger.handlers, *logging.getLogger().handlers):
-        if type(handler) is logging.StreamHandler:
-            handler.addFilter(is_shown)
+    logger.addFilter(is_shown)
