@@ -127,7 +127,7 @@ class Profile:
         self._set(session, run=timed)
 
     def wrapped(self, wrapper: Wrapper) -> None:
-        """See `watchers.Watcher`."""
+        """See `watchers.watch`."""
         if isinstance(wrapper, wrapt.ObjectProxy):
             return  # a proxy: calls reach the guest's methods, which it may replace
         if self._follows(wrapper):
@@ -135,7 +135,7 @@ class Profile:
         self._cover(wrapper, BRIDGE, lifecycle.overridden(wrapper, wrapper.acts_as))
 
     def joined(self, run: Any) -> None:
-        """See `watchers.Watcher`: the steps of `fit` go through the run."""
+        """See `watchers.watch`: the steps of `fit` go through the run."""
         call = run.call
         if self._follows(run):
             return

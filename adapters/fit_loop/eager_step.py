@@ -61,7 +61,6 @@ def output_names(model: Any) -> list[str]:
 
 
 def output_keys(layer: Any) -> list[str]:
-    """The keys of a layer's output."""
     keys = [f"{layer.name}/output"]
     activation = getattr(getattr(layer, "activation", None), "__name__", "linear")
     if activation != "linear":

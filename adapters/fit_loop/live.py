@@ -109,7 +109,6 @@ class Live(Stage):
             logging.warning(_IN_END, name_of(hook), sorted(self.session.read_last))
 
     def remember(self) -> None:
-        """See `Stage`: keeps the global step."""
         if self.global_step is not None:
             self.global_step.remember()
 

@@ -83,7 +83,6 @@ class Placement:
         self._methods.remove()
 
     def come_back(self) -> None:
-        """Undoes `step_aside`."""
         self._methods.install()
         mode, own = self.mode, self._own
         if mode is None:

@@ -150,7 +150,6 @@ class StepFunction:
         tapped: Mapping[str, str],
         into_step: StepFeeds = NO_FEEDS,
     ) -> tuple[Any, list[Any], dict[str, Any]]:
-        """Runs one step with the fetches of `program`."""
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._bare(*args), [], {}
         rate = into_step.rate and into_step.rate[0]

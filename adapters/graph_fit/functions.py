@@ -34,12 +34,10 @@ class LoopFunction:
         self._maker = InstanceMethods(model, {make: make_and_adopt})
 
     def install(self) -> None:
-        """From now on, the run gets the steps of the loop."""
         self._maker.install()
         self._adopt()
 
     def remove(self) -> None:
-        """Steps are Keras's own again."""
         self._maker.remove()
         while self._adopted:
             function, methods = self._adopted.popitem()[1]

@@ -66,7 +66,6 @@ class GraphCollections:
         self._set(self._before)
 
     def enter_again(self) -> None:
-        """Undoes `leave`."""
         self._set(self._mine)
 
     def _set(self, collections: Mapping[str, Sequence[Any]]) -> None:

@@ -39,7 +39,6 @@ class GraphNames:
     def find(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
-        """As `tf.Graph.as_graph_element`."""
         try:
             found = self._lookup(obj, allow_tensor, allow_operation)
         except KeyError as e:

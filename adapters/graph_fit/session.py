@@ -36,7 +36,6 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """See `tf.compat.v1.Session.run`."""
         step = self.step
         if step is not None and type(fetches) is dict:
             caller = fetches.get("caller")

@@ -99,7 +99,6 @@ class GraphStage(Stage):
             self._collections.leave()
 
     def come_back(self) -> None:
-        """Undoes `step_aside`."""
         if self._collections is not None:
             self._collections.enter_again()
 

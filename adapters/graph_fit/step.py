@@ -44,7 +44,6 @@ class StepCall:
     def run(
         self, fetches: Mapping[Any, Any], feed_dict: Any, options: Any, metadata: Any
     ) -> dict[Any, Any]:
-        """Runs the step for `MonitoredSession`."""
         wanted = {k: f for k, f in fetches.items() if type(k) is not str}
         fed = self._feeds(feed_dict or {})
         asked = options.SerializeToString() if options is not None else b""

@@ -27,16 +27,13 @@ class AnyFlavour:
         return object.__new__(_with_bases(own, missing) if missing else own)
 
     def set_params(self, params: Any) -> None:
-        """Called by Keras, or the session loop, before training."""
         self.params = params
 
     def set_model(self, model: Any) -> None:
-        """Called by Keras, or the session loop, before training."""
         self._model = model
 
     @property
     def model(self) -> Any:
-        """The Keras model, as on any callback."""
         return self._model
 
     @model.setter

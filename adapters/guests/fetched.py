@@ -20,7 +20,6 @@ _DEPTH = 3
 
 
 def may_fetch_loss(hook: Any) -> bool:
-    """Whether a hook may fetch the loss of the batch."""
     if _is_stock(type(hook)):
         return type(hook).__name__ in ("LoggingTensorHook", "NanTensorHook")
     return overrides(hook, "before_run")

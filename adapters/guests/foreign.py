@@ -31,11 +31,9 @@ class ForeignCallback(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg
 
     @property
     def record(self) -> Guest:  # type: ignore[override]
-        """The callback."""
         return self._self_record
 
     def set_model(self, model: Any) -> None:
-        """Called by Keras before training."""
         reason = _REFUSED.get(self.record.stock)
         if reason is not None and hasattr(model, "_train_counter"):
             raise errors.RefusedError(

@@ -121,7 +121,6 @@ class Wrapper:
 
     @property
     def guest(self) -> Any:
-        """The user's object."""
         return self.record.item
 
 

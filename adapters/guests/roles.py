@@ -95,7 +95,6 @@ def given_role(guest: Any) -> Role | None:
 
 
 def check_role(role: Any) -> Role:
-    """Returns `role` if it is a role."""
     for known in ROLES:
         if role == known:
             return known

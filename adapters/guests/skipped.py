@@ -45,6 +45,5 @@ class SkippedCallback(_Skipped, any_flavour.AnyFlavour):
     _chief_worker_only = False
 
     def set_model(self, model: Any) -> None:
-        """Called by Keras before training."""
         super().set_model(model)
         self._say_once()

@@ -6,31 +6,20 @@ Without a watcher, a report costs one look at an attribute.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from hookbridge.adapters.guests.record import Wrapper
 
 _MARK = "_hookbridge_watcher"
 
 
-class Watcher(Protocol):
-    """Gets the reports about a guest."""
-
-    def wrapped(self, wrapper: Wrapper) -> None:
-        """A guest has been wrapped for the other loop."""
-
-    def joined(self, run: Any) -> None:
-        """A guest takes part in a run of `fit`."""
-
-
-def watch(guest: Any, watcher: Watcher) -> None:
-    """From now on the watcher gets reports about a guest."""
+def watch(guest: Any, watcher: Any) -> None:
+    """From now on `watcher.wrapped(wrapper)` and `joined(run)` report about a guest."""
     if hasattr(guest, "__dict__"):
         vars(guest)[_MARK] = watcher
 
 
 def unwatch(guest: Any) -> None:
-    """Ends `watch`."""
     if hasattr(guest, "__dict__"):
         vars(guest).pop(_MARK, None)
 

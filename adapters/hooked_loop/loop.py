@@ -80,7 +80,6 @@ class HookedLoop:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the hooks have begun."""
         return self._monitored is not None
 
     @property
@@ -105,12 +104,9 @@ class HookedLoop:
         try:
             if self._monitored is None:
                 self._start()
-            with host.stage.hooks_run():
-                for each in self.states:
-                    each.before_step()
-                outputs = host.run(self._monitored)
-                if self._monitored.should_stop():
-                    host.stop()
+            outputs, stops = self.replay()
+            if stops:
+                host.stop()
             return outputs
         except END_OF_DATA as e:
             if host.data_ended:
@@ -125,13 +121,13 @@ class HookedLoop:
             self.fail()
             raise
 
-    def replay(self) -> bool:
-        """Gives the hooks the events of an earlier step; returns whether one stops."""
+    def replay(self) -> tuple[Any, bool]:
+        """Gives the hooks the events of the host's step; returns whether one stops."""
         with self.host.stage.hooks_run():
             for each in self.states:
                 each.before_step()
-            self.host.run(self._monitored)
-            return bool(self._monitored.should_stop())
+            outputs = self.host.run(self._monitored)
+            return outputs, bool(self._monitored.should_stop())
 
     def _start(self) -> None:
         """Makes the step, then `begin` and `after_create_session`."""

@@ -21,19 +21,13 @@ class Mode(NamedTuple):
     stop: str  # the flag that ends the loop; Keras 2 has it for training only
 
 
-TRAIN = Mode(
-    "train", "train_step", "make_train_function", "train_function", "stop_training"
-)
-TEST = Mode(
-    "test", "test_step", "make_test_function", "test_function", "stop_evaluating"
-)
-PREDICT = Mode(
-    "predict",
-    "predict_step",
-    "make_predict_function",
-    "predict_function",
-    "stop_predicting",
-)
+def _mode(name: str, stop: str) -> Mode:
+    return Mode(name, f"{name}_step", f"make_{name}_function", f"{name}_function", stop)
+
+
+TRAIN = _mode("train", "stop_training")
+TEST = _mode("test", "stop_evaluating")
+PREDICT = _mode("predict", "stop_predicting")
 MODES = (TRAIN, TEST, PREDICT)
 
 

@@ -78,7 +78,6 @@ class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
         self._is_first = True
 
     def create_session(self) -> Any:
-        """A prepared session."""
         is_first, self._is_first = self._is_first, False
         return self._create(self._scaffold, is_first)
 

@@ -57,7 +57,6 @@ class Silence:
         return has_stepped or self._steps() != self._before
 
     def end(self) -> None:
-        """The run is over."""
         self._of_adapter.detach()
         _watched.discard(self)
 

@@ -40,7 +40,7 @@ class Agreement:
         self._thread.start()
 
     def check_others(self) -> None:
-        """Called after the first step."""
+        """After the first step: refuses a `fit` in which a process takes no part."""
         missing = [
             each
             for each in self._others

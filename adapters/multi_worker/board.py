@@ -40,7 +40,3 @@ class Board:
             except tf.errors.DeadlineExceededError:
                 if end is not None and time.monotonic() >= end:
                     return None
-
-    def clear(self) -> None:
-        """Removes all notes of the loop, when every process has left it."""
-        self._context.delete_config_key_value(self._loop)

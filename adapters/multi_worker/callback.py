@@ -37,7 +37,6 @@ class EndTogether(any_flavour.AnyFlavour):
         self._is_checked = False
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Keras begins `fit`."""
         self._leave()
         if not is_spread(self._model):
             return
@@ -50,10 +49,7 @@ class EndTogether(any_flavour.AnyFlavour):
             for index, _ in enumerate(addresses)
         ]
         me = f"{resolver.task_type}/{resolver.task_id}"
-        number = next(_loops)
-        self._is_first = me == tasks[0]
-        self._earlier = Board(f"hookbridge/{number - 1}") if number else None
-        board = Board(f"hookbridge/{number}")
+        board = Board(f"hookbridge/{next(_loops)}")
         self._agreement = Agreement(board, me, [t for t in tasks if t != me])
         self._is_checked = False
         if not _running:
@@ -68,12 +64,9 @@ class EndTogether(any_flavour.AnyFlavour):
         if not self._is_checked:
             self._is_checked = True
             self._agreement.check_others()
-            if self._earlier is not None and self._is_first:
-                self._earlier.clear()  # all have begun this loop
         self._settle()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """All other callbacks have had this event."""
         if self._agreement is not None and self._is_checked:
             self._settle()
 
@@ -85,7 +78,6 @@ class EndTogether(any_flavour.AnyFlavour):
             assign(self._model, stop_training=ends)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Keras ends `fit`."""
         self._leave()
 
     def _leave(self) -> None:

@@ -174,7 +174,7 @@ class ParameterServerHost(FitHost):
             return
         self._present = value
         try:
-            if self.loop.replay():
+            if self.loop.replay()[1]:
                 self._ask_stop()
         finally:
             self._present = None

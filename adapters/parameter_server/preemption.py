@@ -21,11 +21,9 @@ class Preemption:
         self._since: float | None = None
 
     def set(self) -> None:
-        """Called when the process is to end."""
         self._since = time.monotonic()
 
     def is_set(self) -> bool:
-        """Whether the process is to end."""
         return self._since is not None
 
     def wait_until(self, is_done: Callable[[], bool], poll_secs: float) -> bool:

@@ -89,5 +89,4 @@ class ScheduledSteps:
         return found
 
     def leave(self) -> None:
-        """Gives the coordinator its own `join` back."""
         self._join.remove()

@@ -45,7 +45,6 @@ class ClusterSession(LiveSession):
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """Runs ops of the live graph; see `LiveSession.run`."""
         if options is not None and options.ByteSize() and self.is_loop_step(fetches):
             raise errors.LiveSessionError(
                 "A hook gave `RunOptions` for a training step. Under "

@@ -82,7 +82,6 @@ class ScheduledStep:
         fed: StepFeeds,
         feeds: Sequence[Any],
     ) -> StepValue:
-        """Schedules one step."""
         indices = sorted({*fed.tensors.values(), *([fed.rate[1]] if fed.rate else [])})
         key = (keys, tuple(sorted(fed.tensors.items())), fed.rate is not None)
         variant = self._variants.get(key)

@@ -97,12 +97,10 @@ class StepValue:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the values are known."""
         return self._loaded is not None
 
     @property
     def is_ready(self) -> bool:
-        """Whether `load` would return, or raise, at once."""
         return (
             self.is_lost or self.is_loaded or compat.remote_value_is_ready(self._remote)
         )
@@ -127,22 +125,18 @@ class StepLogs(tf.distribute.experimental.coordinator.RemoteValue):  # type: ign
 
     @property
     def is_ready(self) -> bool:
-        """Whether the step's values have arrived."""
         return self.value.is_ready
 
     def python(self) -> Any:
-        """The logs as a callback gets them: scalars as Python numbers."""
         if self._python is None:
             self._python = to_python(self.value.load()[0])
         return self._python
 
     def fetch(self) -> Any:
-        """The logs as numpy values; waits for the step."""
         before = self._before_fetch(self)
         return self.value.load()[0] if before is None else before
 
     def get(self) -> Any:
-        """The logs as tensors; waits for the step."""
         return tf.nest.map_structure(tf.convert_to_tensor, self.fetch())
 
 
@@ -155,11 +149,9 @@ class ForeignLogs:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the batch's values have arrived."""
         return compat.remote_value_is_ready(self.remote)
 
     def python(self) -> Any:
-        """The logs as a callback gets them: scalars as Python numbers."""
         if self._python is None:
             _wait(self.remote)
             self._python = to_python(self.remote.fetch())

@@ -24,7 +24,7 @@ def test_cell(keras2: Any, row: support.Row, mode: str, tmp_path: Path) -> None:
         arguments = {"batch_size": hosts.BATCH, "verbose": 0}
         getattr(model, mode)(*data, **arguments, callbacks=[HookToCallback(hook)])
 
-    if support.cell(row, mode) == "carried":
+    if row.refused is None:
         run()
         if row.name == "StepCounterHook" and mode == "fit":
             tags = {tag for _, tag, _ in hosts.read_scalars(tmp_path)}

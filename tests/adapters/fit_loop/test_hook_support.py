@@ -16,8 +16,9 @@ from hookbridge.adapters.hook_to_callback import HookToCallback
 
 pytestmark = pytest.mark.slow
 
-# (Keras, mode, company) -> {row's name: (its hook after the run, its folder)}.
-Together = Callable[[Any, str, str], dict[str, tuple[Any, Path]]]
+# (Keras, strategy, mode, company) -> {row's name: (its hook after the run, folder)}.
+Together = Callable[[Any, str, str, str], dict[str, tuple[Any, Path]]]
+CARRIED = [row for row in support.ROWS if row.refused is None]
 
 
 def run(keras: Any, strategy: str, mode: str, *hooks: Any) -> None:
@@ -29,27 +30,29 @@ def run(keras: Any, strategy: str, mode: str, *hooks: Any) -> None:
     getattr(model, mode)(*data, **arguments)
 
 
-def company(row: support.Row, mode: str) -> str | None:
-    """The group of hooks that can share one loop with this one; None: it runs alone."""
-    if support.cell(row, mode) != "carried" or row.name == "StopAtStepHook":
-        return None
+def company(row: support.Row, mode: str) -> str:
+    """The group of hooks that can share one loop with this one."""
+    if row.name == "StopAtStepHook":
+        return row.name
     if ".stop_if_" in row.name:
-        return None if mode == "fit" else "stop at once"
+        return row.name if mode == "fit" else "stop at once"
     return "never stop"
 
 
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory) -> Together:
-    """One run for all hooks of a company, since tracing two replicas takes long."""
+    """One run for all hooks of a company, since tracing takes long."""
 
     @functools.cache
-    def run_all(keras: Any, mode: str, name: str) -> dict[str, tuple[Any, Path]]:
+    def run_all(
+        keras: Any, strategy: str, mode: str, name: str
+    ) -> dict[str, tuple[Any, Path]]:
         made = {}
-        for row in support.ROWS:
+        for row in CARRIED:
             if company(row, mode) == name:
                 folder = tmp_path_factory.mktemp("hook")
                 made[row.name] = row.make(folder, mode), folder
-        run(keras, "MirroredStrategy", mode, *(hook for hook, _ in made.values()))
+        run(keras, strategy, mode, *(hook for hook, _ in made.values()))
         return made
 
     return run_all
@@ -57,28 +60,20 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Together:
 
 @pytest.mark.parametrize("mode", support.MODES)
 @pytest.mark.parametrize("strategy", support.STRATEGIES)
+def test_carried(keras: Any, strategy: str, mode: str, together: Together) -> None:
+    for row in CARRIED:
+        hook, folder = together(keras, strategy, mode, company(row, mode))[row.name]
+        assert row.check(hook, folder, mode), row.name
+
+
 @pytest.mark.parametrize("row", support.ROWS, ids=lambda row: row.name)
-def test_cell(
-    keras: Any,
-    row: support.Row,
-    strategy: str,
-    mode: str,
-    tmp_path: Path,
-    together: Together,
-) -> None:
-    name = company(row, mode)
-    if strategy == "MirroredStrategy" and name is not None:
-        hook, folder = together(keras, mode, name)[row.name]
-        assert row.check(hook, folder, mode)
-        return
-    hook = row.make(tmp_path, mode)
-    if support.cell(row, mode) == "carried":
-        run(keras, strategy, mode, hook)
-        assert row.check(hook, tmp_path, mode)
+def test_refused(row: support.Row, tmp_path: Path) -> None:
+    hook = row.make(tmp_path, "fit")
+    if row.refused is None:
+        assert HookToCallback(hook).hook is hook
     else:
-        reason = row.refused or row.refused_in[mode]
-        with pytest.raises(errors.RefusedError, match=reason):
-            run(keras, strategy, mode, hook)
+        with pytest.raises(errors.RefusedError, match=row.refused):
+            HookToCallback(hook)
 
 
 def test_the_documented_table_is_this_one(repo_root: Path) -> None:

@@ -78,15 +78,13 @@ class Row(NamedTuple):
       name: its public name.
       make: `(directory, mode) -> hook`.
       check: `(hook, directory, mode) -> bool`, whether the hook had its effect.
-      refused: why it is refused in every cell, or None.
-      refused_in: `{mode: reason}` for single modes.
+      refused: why it is refused in every mode, or None.
     """
 
     name: str
     make: Callable[[Path, str], Any]
     check: Callable[[Any, Path, str], bool] = lambda hook, directory, mode: True
     refused: str | None = None
-    refused_in: dict[str, str] = {}  # noqa: RUF012 - never written to
 
 
 def _tensor(mode: str) -> str:
@@ -299,22 +297,15 @@ ROWS = (
 )
 
 
-def cell(row: Row, mode: str) -> str:
-    """What the table says of a hook in a mode."""
-    reason = row.refused or row.refused_in.get(mode)
-    return "carried" if reason is None else f"refused: {reason}"
-
-
 def table() -> str:
     """The support table in Markdown, a row for each hook.
 
-    A cell is the same in every host and for every Keras, as the tests show.
+    A cell is the same in every mode and host and for every Keras, as the tests show.
     """
-    lines = [f"| hook | {' | '.join(MODES)} |", "| --- | --- | --- | --- |"]
+    lines = ["| hook | `fit`, `evaluate` and `predict` |", "| --- | --- |"]
     for row in ROWS:
-        words = [cell(row, mode).partition(":")[0] for mode in MODES]
-        marked = [w if w == "carried" else f"**{w}**" for w in words]
-        lines.append(f"| `{row.name}` | {' | '.join(marked)} |")
+        word = "carried" if row.refused is None else "**refused**"
+        lines.append(f"| `{row.name}` | {word} |")
     return "\n".join(lines)
 
 
@@ -322,14 +313,10 @@ def reasons() -> str:
     """Why hooks are refused, in Markdown, in the words of the errors."""
     from hookbridge.adapters.hooked_loop import refusals
 
-    lines = []
+    names: dict[str, list[str]] = {}
     for row in ROWS:
-        if row.refused is None:
-            continue
-        (text,) = {
-            f"{reason}. Instead, {way_out}."
-            for reason, way_out in refusals.REFUSED_HOOKS.values()
-            if row.refused in reason
-        }
-        lines.append(f"- `{row.name}`: {text}")
-    return "\n".join(lines)
+        for reason, way_out in dict.fromkeys(refusals.REFUSED_HOOKS.values()):
+            if row.refused is not None and row.refused in reason:
+                text = f"{reason}. Instead, {way_out}."
+                names.setdefault(text, []).append(f"`{row.name}`")
+    return "\n".join(f"- {', '.join(each)}: {text}" for text, each in names.items())
