@@ -39,10 +39,9 @@ def as_hooks(
     `evaluate` and `predict`. The order is kept. Hooks pass through untouched, so a
     second call on the result changes nothing.
 
-    Callbacks are called on the thread that runs the session, which waits for them.
-    They are called once for each event that `tf.keras.callbacks.Callback` describes; a
-    batch is a run that moves the global step. Functions among the arguments are called
-    on that thread too.
+    Callbacks, and functions among the arguments, are called on the thread that runs the
+    session, which waits for them. Callbacks are called once for each event that
+    `tf.keras.callbacks.Callback` describes; a batch is a run that moves the global step.
 
     Args:
       items: one hook or callback, or a list of them, of any Keras flavour.
@@ -51,23 +50,21 @@ def as_hooks(
       epochs: the run stops after this many epochs; None leaves the end to the
         loop.
       model: the `tf.keras`/`tf_keras` model built inside the graph, or a function
-        without arguments that returns it, called once in each run, in the first
-        `begin`. None when the graph has no Keras model: callbacks then see the
-        trainable variables.
+        without arguments that returns it, called in the first `begin` of each run.
+        None when the graph has no Keras model: callbacks then see the trainable
+        variables.
       logs: `{key: tensor}` for the callbacks' `logs`. Each value is a tensor, a
         tensor name such as `"metrics/acc:0"`, a `(value, update_op)` pair of a
         `tf.compat.v1.metrics` function, a Keras metric of the graph, or a
-        function without arguments that returns one of those. The function is called
-        once in each run, in the first `begin`: a `model_fn` makes new tensors on
-        each graph. The loss is found automatically; `{"loss": ...}` names it when it
-        cannot be found. `{"size": ...}` is the number of examples in the batch: the
-        means over the epoch are weighted with it. Callbacks do not see this entry.
-      validation: makes the `val_*` logs, once at the end of each epoch, as
+        function without arguments that returns one of those, called in the first
+        `begin` of each run. The loss is found automatically; `{"loss": ...}` names it
+        when it cannot be found. `{"size": ...}` is the number of examples in the batch,
+        the weight in means over the epoch. Callbacks do not see this entry.
+      validation: makes the `val_*` logs at the end of each epoch, as
         `{metric: value}` (the prefix is added): a function of the session, a function
-        without arguments, which runs eagerly, a pair
-        `(estimator, eval_spec)`, or an object with a method
-        `run(session, report)`, which evaluates on the live variables and reports
-        each batch (`hookbridge.validation.Validation`).
+        without arguments, which runs eagerly, a pair `(estimator, eval_spec)`, or an
+        object with a method `run(session, report)`, which evaluates on the live
+        variables and reports each batch (`hookbridge.validation.Validation`).
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`
         stands for; found through the optimizer's update ops when None.
       params: further entries of `callback.params`. `verbose` is 0 unless given, or 1
@@ -165,9 +162,9 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
     `fit` of the model goes on with this state.
 
     Hooks are called on the thread that called `fit`, `evaluate` or `predict`, which
-    waits for them. They are called once for each event that
-    `tf.compat.v1.train.SessionRunHook` describes; a run is one call of the model's
-    step function: one batch, or `steps_per_execution` batches.
+    waits for them: once for each event that `tf.compat.v1.train.SessionRunHook`
+    describes. A run is one call of the model's step function: one batch, or
+    `steps_per_execution` batches.
 
     Under `tf.distribute.ParameterServerStrategy`, Keras refuses callbacks with batch
     methods; these are wrapped too. Call this after the strategy was made, or give

@@ -11,7 +11,7 @@ from __future__ import annotations
 import types
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 from absl import logging
@@ -26,15 +26,6 @@ _CHECKPOINTS = (tf.train.Checkpoint, tf.train.CheckpointManager)
 _OF_CHECKPOINT = "save_counter"
 
 
-class _Held(NamedTuple):
-    """An eager variable that looks like a trained variable of the graph."""
-
-    callback: Any
-    place: str
-    variable: Any
-    before: int
-
-
 class OutsideVariables:
     """Eager variables in callbacks, as training begins, that look like trained ones."""
 
@@ -45,8 +36,10 @@ class OutsideVariables:
         follows: Callable[[Any], bool],
     ) -> None:
         trained = {(_last(v.op.name), tuple(v.shape.as_list())) for v in variables}
+        # The guest, the place in it (such as ".checkpoint.model"), the variable, and a
+        # checksum of its value.
         self._held = [
-            _Held(callback, place, variable, _checksum(variable))
+            (callback, place, variable, _checksum(variable))
             for callback in callbacks
             for place, variable, is_saved in _reachable(callback)
             # This check comes first: to look at a variable that follows the session
@@ -62,19 +55,19 @@ class OutsideVariables:
     def warn(self, step: int) -> None:
         """Warns of guests whose variables have not changed."""
         said: set[int] = set()
-        for held in self._held:
-            if id(held.callback) in said or held.before != _checksum(held.variable):
+        for callback, place, variable, before in self._held:
+            if id(callback) in said or before != _checksum(variable):
                 continue
-            said.add(id(held.callback))
+            said.add(id(callback))
             logging.warning(
                 "hookbridge: `%s` holds the eager variable `%s` (`self%s`), which has "
                 "not changed up to step %d. A session trains the variables of its "
                 "graph, so what this callback saves or reads of it is untrained. Use "
                 "`self.model`, which has the session's weights: for example "
                 "`tf.train.Checkpoint(model=self.model)`, made in `on_train_begin`.",
-                kinds.name_of(held.callback),
-                held.variable.name,
-                held.place,
+                kinds.name_of(callback),
+                variable.name,
+                place,
                 step,
             )
 
@@ -134,13 +127,7 @@ def _parts(item: Any) -> list[tuple[str, Any]]:
     if isinstance(item, types.MethodType):
         return [("", item.__self__)]
     if isinstance(item, types.FunctionType):
-        return [
-            (f".{name}", cell.cell_contents)
-            for name, cell in zip(
-                item.__code__.co_freevars, item.__closure__ or (), strict=True
-            )
-            if cell != types.CellType()
-        ]
-    return [
-        (f".{name}", value) for name, value in getattr(item, "__dict__", {}).items()
-    ]
+        cells = zip(item.__code__.co_freevars, item.__closure__ or (), strict=True)
+        full = [(name, cell) for name, cell in cells if cell != types.CellType()]
+        return [(f".{name}", cell.cell_contents) for name, cell in full]
+    return [(f".{name}", part) for name, part in getattr(item, "__dict__", {}).items()]
