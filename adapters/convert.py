@@ -40,8 +40,8 @@ def as_hooks(
     second call on the result changes nothing.
 
     Callbacks, and functions among the arguments, are called on the thread that runs the
-    session, which waits for them. Callbacks are called once for each event that
-    `tf.keras.callbacks.Callback` describes; a batch is a run that moves the global step.
+    session, which waits for them. Callbacks are called once for each event of a
+    `tf.keras.callbacks.Callback`; a batch is a run that moves the global step.
 
     Args:
       items: one hook or callback, or a list of them, of any Keras flavour.

@@ -44,17 +44,14 @@ class GraphNames:
         except KeyError as e:
             if not isinstance(obj, str):
                 raise
-            full = obj if ":" in obj else f"{obj}:0"
-            tensor = self._aliases.get(full)
-            names = None
+            tensor = self._aliases.get(obj if ":" in obj else f"{obj}:0")
             if tensor is None:
                 names = self._catalogue()
                 item = names.find(obj)
-                tensor = None if item is None else self._lookup(item.key)
-            if tensor is None:
-                raise errors.UnknownTensorError(
-                    f"{e.args[0]} {self._hint(names, obj)}"
-                ) from e
+                if item is None:
+                    hint = self._hint(names, obj)
+                    raise errors.UnknownTensorError(f"{e.args[0]} {hint}") from e
+                tensor = self._lookup(item.key)
             return tensor if ":" in obj else tensor.op
         return self._value(found) if isinstance(obj, str) else found
 

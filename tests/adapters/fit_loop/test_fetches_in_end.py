@@ -32,16 +32,16 @@ class AtTheEnd(train.SessionRunHook):  # type: ignore[misc]
         self.at_end = session.run(self.tensor)
 
 
-def fit(keras: Any, hook: Any) -> None:
-    model = hosts.keras_model(keras)
+def fit(keras2: Any, hook: Any) -> None:
+    model = hosts.keras_model(keras2)
     model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
 
 
 def test_a_tensor_of_the_step_is_that_of_the_last_step(
-    keras: Any, caplog: pytest.LogCaptureFixture
+    keras2: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     hook = AtTheEnd("loss:0")
-    fit(keras, hook)
+    fit(keras2, hook)
     assert hook.at_end == hook.last
     (line,) = [m for m in caplog.messages if "`end` of" in m]
     assert "AtTheEnd" in line and "'loss'" in line and "last step" in line
@@ -55,18 +55,18 @@ def test_a_tensor_of_the_step_is_that_of_the_last_step(
     ],
 )
 def test_every_such_hook_is_named(
-    keras: Any, caplog: pytest.LogCaptureFixture, make: Any
+    keras2: Any, caplog: pytest.LogCaptureFixture, make: Any
 ) -> None:
     hook = make()
-    fit(keras, hook)
+    fit(keras2, hook)
     assert any(f"`end` of {type(hook).__name__}" in m for m in caplog.messages)
 
 
 def test_what_is_no_tensor_of_the_step_is_fetched_anew_in_silence(
-    keras: Any, caplog: pytest.LogCaptureFixture
+    keras2: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     hook = AtTheEnd("global_step:0")
-    fit(keras, hook)
+    fit(keras2, hook)
     assert hook.at_end == hook.last + 1
     assert not any("`end` of" in m for m in caplog.messages)
 

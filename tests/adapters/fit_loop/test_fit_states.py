@@ -143,7 +143,7 @@ def counting_ends(keras: Any, key: str) -> Any:
     return count
 
 
-@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("order", [0, 2])
 def test_all_lists_of_a_fit_have_one_state_with_their_last_events(
     keras: Any, order: int, tmp_path: Path
 ) -> None:
@@ -168,8 +168,10 @@ def test_all_lists_of_a_fit_have_one_state_with_their_last_events(
     assert [each.batches for each in run(1)] == [2 * STEPS + 2] * 2
 
 
-@pytest.mark.parametrize("order", [0, 1, 2])
-@pytest.mark.parametrize("event", ["on_train_batch_end", "on_epoch_end"])
+@pytest.mark.parametrize(
+    ("event", "order"),
+    [("on_train_batch_end", 0), ("on_train_batch_end", 3), ("on_epoch_end", 1)],
+)
 def test_an_error_between_two_lists_loses_no_event_before_it(
     keras: Any, event: str, order: int, tmp_path: Path
 ) -> None:

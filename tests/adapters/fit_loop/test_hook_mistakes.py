@@ -66,14 +66,14 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_same_exception_before_the_first_step(keras: Any, mistake: str) -> None:
+def test_same_exception_before_the_first_step(keras2: Any, mistake: str) -> None:
     kind: Any = MISTAKES[mistake]
     with pytest.raises(kind) as native:
         hosts.in_session([Mistaken(mistake)])
-    model = hosts.keras_model(keras)
+    model = hosts.keras_model(keras2)
     before = model.get_weights()
     with pytest.raises(kind) as bridged:
-        hosts.in_fit(keras, [Mistaken(mistake)], model=model)
+        hosts.in_fit(keras2, [Mistaken(mistake)], model=model)
     if mistake not in ("fed nothing",):  # its text names the function
         theirs = str(native.value).strip("'\"")
         ours = str(bridged.value).strip("'\"").replace("\\'", "'")
@@ -81,16 +81,16 @@ def test_same_exception_before_the_first_step(keras: Any, mistake: str) -> None:
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
 
 
-def test_an_unknown_name_comes_with_the_nearest(keras: Any) -> None:
+def test_an_unknown_name_comes_with_the_nearest(keras2: Any) -> None:
     class Looks(train.SessionRunHook):  # type: ignore[misc]
         def begin(self) -> None:
             v1.get_default_graph().get_tensor_by_name("hiden/Relu:0")
 
     with pytest.raises(errors.UnknownTensorError, match="`hidden/Relu:0`"):
-        hosts.in_fit(keras, [Looks()])
+        hosts.in_fit(keras2, [Looks()])
 
 
-def test_two_hooks_that_feed_one_tensor(keras: Any) -> None:
+def test_two_hooks_that_feed_one_tensor(keras2: Any) -> None:
     class Feeds(train.SessionRunHook):  # type: ignore[misc]
         def before_run(self, run_context: Any) -> Any:
             rate = run_context.session.graph.get_tensor_by_name("learning_rate:0")
@@ -99,7 +99,7 @@ def test_two_hooks_that_feed_one_tensor(keras: Any) -> None:
     with pytest.raises(RuntimeError, match="Same tensor is fed by two hooks"):
         hosts.in_session([Feeds(), Feeds()])
     with pytest.raises(RuntimeError, match="Same tensor is fed by two hooks"):
-        hosts.in_fit(keras, [Feeds(), Feeds()])
+        hosts.in_fit(keras2, [Feeds(), Feeds()])
 
 
 @pytest.mark.parametrize("item", [3, "hook", train.StopAtStepHook, print])

@@ -69,8 +69,8 @@ def test_whatever_a_session_can_fetch_is_an_element(name: str) -> None:
             hb.as_callbacks(hook)
 
 
-def test_what_is_of_no_graph_is_no_element(keras: Any) -> None:
-    model = hosts.keras_model(keras)
+def test_what_is_of_no_graph_is_no_element(keras2: Any) -> None:
+    model = hosts.keras_model(keras2)
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
         mirrored = tf.Variable(1.0)
     objects = [tf.Variable(1.0), mirrored, *model.weights, model, model.optimizer]
@@ -90,13 +90,13 @@ def test_refused_by_name_with_the_way_out(name: str) -> None:
     assert report.verdict == "refused" and "in_begin" in report.reason
 
 
-def test_a_symbolic_tensor_of_keras_is_one(keras: Any) -> None:
-    model = hosts.keras_model(keras)
+def test_a_symbolic_tensor_of_keras_is_one(keras2: Any) -> None:
+    model = hosts.keras_model(keras2)
     with pytest.raises(errors.RefusedError, match="`_loss_tensor` holds"):
         hb.as_callbacks(train.NanTensorHook(model.outputs[0]))
 
 
-def test_what_an_earlier_session_left_is_no_reason(keras: Any) -> None:
+def test_what_an_earlier_session_left_is_no_reason(keras2: Any) -> None:
     hooks = [
         train.LoggingTensorHook(["loss:0"], every_n_iter=1),
         train.StepCounterHook(every_n_steps=1),
@@ -104,13 +104,13 @@ def test_what_an_earlier_session_left_is_no_reason(keras: Any) -> None:
     ]
     assert hosts.in_session(hooks) == 2
     assert any(isinstance(v, tf.Tensor) for v in vars(hooks[1]).values())
-    model = hosts.keras_model(keras)
+    model = hosts.keras_model(keras2)
     model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hooks[:2]))
 
 
 @pytest.mark.parametrize("breaks_begin", [False, True])
 def test_what_begin_does_not_replace_is_refused_before_a_step(
-    keras: Any, breaks_begin: bool
+    keras2: Any, breaks_begin: bool
 ) -> None:
     class Late(Holding):
         runs = 0
@@ -125,13 +125,13 @@ def test_what_begin_does_not_replace_is_refused_before_a_step(
     with tf.Graph().as_default() as graph:
         hook = Late(tf.constant(1.0, name="mine"))
     graph.finalize()  # as a session loop leaves its graph
-    model = hosts.keras_model(keras)
+    model = hosts.keras_model(keras2)
     with pytest.raises(errors.RefusedError, match=r"`Late`.*`fetches` holds `mine:0`"):
         model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
     assert hook.runs == 0 and int(model.optimizer.iterations) == 0
 
 
-def test_a_second_fit_of_a_hook_with_tensors_of_the_first(keras: Any) -> None:
+def test_a_second_fit_of_a_hook_with_tensors_of_the_first(keras2: Any) -> None:
     class Own(train.SessionRunHook):  # type: ignore[misc]
         def begin(self) -> None:
             self.twice = train.get_global_step() * 2
@@ -142,7 +142,7 @@ def test_a_second_fit_of_a_hook_with_tensors_of_the_first(keras: Any) -> None:
         def after_run(self, run_context: Any, run_values: Any) -> None:
             self.last = run_values.results
 
-    hook, model = Own(), hosts.keras_model(keras)
+    hook, model = Own(), hosts.keras_model(keras2)
     for _ in range(2):
         model.fit(
             hosts.X,

@@ -25,12 +25,7 @@ train: Any = tf.compat.v1.train
 
 
 class Counted:
-    """A model whose steps count how often Python runs them: once for each trace.
-
-    Attributes:
-      model: the model.
-      traces: how often its layer was called.
-    """
+    """A model whose steps count how often Python runs them: once for each trace."""
 
     def __init__(self, keras: Any) -> None:
         outer = self

@@ -24,13 +24,7 @@ BIAS = np.array([0.1], "float32")
 
 
 class Loop(NamedTuple):
-    """What the tests compare after a run.
-
-    Attributes:
-      history: `History.history`.
-      weights: kernel and bias at the end.
-      steps: training steps that ran.
-    """
+    """What the tests compare after a run."""
 
     history: dict[str, list[float]]
     weights: list[Any]
@@ -90,17 +84,7 @@ def fit(
 
 
 class Net(NamedTuple):
-    """The graph of the same model.
-
-    Attributes:
-      x: placeholder of shape `[N, 2]`.
-      y: placeholder of shape `[N, 1]`.
-      mae: mean absolute error of the batch.
-      loss: mean squared error of the batch.
-      train_op: one step of gradient descent.
-      kernel: variable of shape `[2, 1]`.
-      bias: variable of shape `[1]`.
-    """
+    """The graph of the same model."""
 
     x: Any
     y: Any

@@ -100,9 +100,6 @@ def carry(keras: Any, folder: Path) -> dict[str, dict[str, str]]:
 
     In the loops of `ALONE` each callback runs alone. In the other loops, those that are
     not refused share one run.
-
-    Returns:
-      `{name: {loop: "carried" or the reason of its refusal}}`.
     """
     names = stock_of(keras)
     # A Keras model can have one backup callback only.

@@ -72,14 +72,7 @@ def _debug_hooks() -> Any:
 
 
 class Row(NamedTuple):
-    """A stock hook.
-
-    Attributes:
-      name: its public name.
-      make: `(directory, mode) -> hook`.
-      check: `(hook, directory, mode) -> bool`, whether the hook had its effect.
-      refused: why it is refused in every mode, or None.
-    """
+    """A stock hook."""
 
     name: str
     make: Callable[[Path, str], Any]

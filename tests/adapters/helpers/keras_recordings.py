@@ -44,13 +44,7 @@ def flavour_of(keras: Any) -> str:
 
 
 class Difference(NamedTuple):
-    """Why the events in a session loop are not the recorded ones.
-
-    Attributes:
-      because: the reason.
-      events: makes the session's events from the scenario's name.
-      flavours: the Kerases that differ; for the others the scenario is *same*.
-    """
+    """Why the events in a session loop are not the recorded ones."""
 
     because: str
     events: Callable[[str], Events]

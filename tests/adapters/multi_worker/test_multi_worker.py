@@ -28,12 +28,7 @@ Notes = list[dict[str, Any]]
 
 
 class Job:
-    """The processes of one job, a chief and its workers; each has run the cases.
-
-    Attributes:
-      notes: what each process noted.
-      codes: their exit codes.
-    """
+    """The processes of one job, a chief and its workers; each has run the cases."""
 
     def __init__(
         self, folder: Path, server: ForkServer, number: int, *cases: str, **env: str

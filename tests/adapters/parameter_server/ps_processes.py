@@ -22,14 +22,7 @@ TIMEOUT_IDLE_SECS = 60.0
 
 
 class Processes:
-    """A chief, 2 workers and 1 server as processes of this machine.
-
-    Args:
-      folder: `<task>.log` has what a task printed, `events.jsonl` the chief's notes.
-      script: file beside this one that each process runs.
-      server: starts the processes.
-      environment: further variables of every process.
-    """
+    """A chief, 2 workers and 1 server as processes of this machine."""
 
     def __init__(
         self,
