@@ -67,12 +67,9 @@ class HookVariables:
         """Removes from the graph's collections what hooks have added."""
         earlier = _EARLIER.setdefault(self._graph, {})
         for name, variable in self._made.items():
-            keys = [k for k, new in self._added.items() if _has(new, variable)]
+            of_keys = self._added.items()
+            keys = [k for k, new in of_keys if any(each is variable for each in new)]
             earlier[name] = (variable, keys)
         for key, added in self._added.items():
-            values = self._graph.get_collection_ref(key)
-            values[:] = [v for v in values if not _has(added, v)]
-
-
-def _has(values: list[Any], value: Any) -> bool:
-    return any(each is value for each in values)
+            values, gone = self._graph.get_collection_ref(key), set(map(id, added))
+            values[:] = [v for v in values if id(v) not in gone]

@@ -46,7 +46,7 @@ def _iterations(model: Any) -> int:
     return -1 if iterations is None else as_int(iterations)
 
 
-class FitStates:
+class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
     """Saves and restores the state of all guests among the callbacks of a `fit`.
 
     It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored if the
@@ -62,7 +62,6 @@ class FitStates:
         self._folder = ""
         self._model: Any = None
         self._guests: list[Any] = []
-        self._listener = _Listener(self)
         self._state = CallbackState()
         self._part: Part | None = None
         # The learning rate, and its value if no callback has set it.
@@ -88,10 +87,10 @@ class FitStates:
         self._at_error = weakref.finalize(everyone, self._failed)
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
-        assign(self._hook, _listeners=[*self._hook._listeners, self._listener])
+        assign(self._hook, _listeners=[*self._hook._listeners, self])
 
-    def begin(self) -> None:
-        """All callbacks have begun: those with a state go on with it."""
+    def all_have_begun(self) -> None:
+        """Those callbacks with a state go on with it."""
         if self._guests:
             self._part = self._state.add(self._guests, self._loop)
             prefix = self._checkpoint()
@@ -134,13 +133,13 @@ class FitStates:
         self.rewrite()
         self._saved = None
 
-    def saving(self, step: int) -> None:
-        """Called before the hook writes a checkpoint."""
+    def before_save(self, session: Any, global_step_value: Any) -> None:
+        step = int(global_step_value)
         self._saved = (f"{self._hook._save_path}-{step}", step)
         self.rewrite()
 
-    def saved(self, step: int) -> None:
-        """Called after the hook has written a checkpoint."""
+    def after_save(self, session: Any, global_step_value: Any) -> None:
+        step = int(global_step_value)
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
         if path and self._saved != (path, step):
             self._saved = (path, step)
@@ -155,14 +154,13 @@ class FitStates:
         if _NEWEST.get(self._folder) is self:
             self.rewrite()
 
-    def end(self) -> None:
-        """All callbacks have ended."""
+    def all_have_ended(self) -> None:
         self.rewrite()
         self._at_error.detach()
 
     def leave(self) -> None:
-        """Takes the listener off the hook."""
-        others = [each for each in self._hook._listeners if each is not self._listener]
+        """Takes this listener off the hook."""
+        others = [each for each in self._hook._listeners if each is not self]
         assign(self._hook, _listeners=others)
 
 
@@ -186,26 +184,13 @@ class _Last(AnyFlavour):
         self.states = states
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self.states.begin()
+        self.states.all_have_begun()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self.states.rewrite()
 
     def on_train_end(self, logs: Any = None) -> None:
-        self.states.end()
-
-
-class _Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
-    """Tells when the hook is about to save, and when it has saved."""
-
-    def __init__(self, states: FitStates) -> None:
-        self._states = states
-
-    def before_save(self, session: Any, global_step_value: Any) -> None:
-        self._states.saving(int(global_step_value))
-
-    def after_save(self, session: Any, global_step_value: Any) -> None:
-        self._states.saved(int(global_step_value))
+        self.states.all_have_ended()
 
 
 def states_of(guest: Guest) -> FitStates | None:

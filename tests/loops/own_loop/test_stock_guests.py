@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("row", hooks.ROWS, ids=lambda row: row.name)
 def test_hook(keras: Any, row: hooks.Row, tmp_path: Path) -> None:
     hook = row.make(tmp_path, "fit")
-    if hooks.cell(row, "fit") == "carried":
+    if row.refused is None:
         in_own_loop(keras, hook)
         assert row.check(hook, tmp_path, "fit")
     else:
@@ -32,7 +32,7 @@ def test_hooks_with_two_replicas(keras: Any, tmp_path: Path) -> None:
     made = {}
     for row in hooks.ROWS:
         ends = row.name == "StopAtStepHook" or ".stop_if_" in row.name
-        if hooks.cell(row, "fit") == "carried" and not ends:
+        if row.refused is None and not ends:
             folder = tmp_path / row.name
             folder.mkdir(parents=True)
             made[row.name] = row, row.make(folder, "fit"), folder
