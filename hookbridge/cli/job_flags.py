@@ -93,6 +93,13 @@ def define_file(parser: Parser) -> None:
     define(parser, "", "loop")
 
 
+def define_reading(parser: Parser, files: str) -> None:
+    """Defines the flags of a command that reads data with the newest checkpoint."""
+    define_file(parser)
+    define(parser, "data", files, "header_lines", "bad_rows", "eval_batch_size")
+    define_output(parser)
+
+
 def define_output(parser: Parser, *more: str) -> None:
     """Defines where results go, and how they are printed."""
     define(parser, "output", "model_dir", "seed", *more)
@@ -140,11 +147,11 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     from hookbridge.cli import estimator_cluster
     from hookbridge.loops.tasks.ports import check_own_port
     from hookbridge.training import user_file
-    from hookbridge.training.console import hook_lines, make_emit
+    from hookbridge.training.console import hook_lines
     from hookbridge.training.job import TrainingJob
     from hookbridge.training.mirrored import split_cpu
 
-    lines = hook_lines(make_emit(to_stderr=values.format == "json"))
+    lines = hook_lines(to_stderr=values.format == "json")
     with lines, estimator_cluster.for_estimator() as cluster:
         module = user_file.load_file(settings.model_def)
         settings = with_loop(settings, module)

@@ -19,10 +19,7 @@ NOTE = (
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
-    job_flags.define_file(parser)
-    names = ("predict_files", "header_lines", "bad_rows", "eval_batch_size")
-    job_flags.define(parser, "data", *names)
-    job_flags.define_output(parser)
+    job_flags.define_reading(parser, "predict_files")
 
 
 def run(values: Values) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from hookbridge import compat, lifecycle
@@ -118,26 +118,20 @@ def as_table(runs: Sequence[Run], found: Sequence[str]) -> str:
         rows.append(("" if label == guest else label, *cells))
         guest = label
     rows.append(())
-    for key, form in _RESULTS.items():
-        cells = [
-            form.format(account.facts[key])
-            if account.is_chief and account.facts.get(key) is not None
-            else ""
-            for run in runs
-            for account in run.accounts
-        ]
-        rows.append((key.replace("_", " "), "", *cells))
+    columns = [
+        _facts(account) if account.is_chief else {}
+        for run in runs
+        for account in run.accounts
+    ]
+    for name in columns[0]:
+        rows.append((name, "", *(facts.get(name, "") for facts in columns)))
     lines = aligned(rows, left=2)
     rule = "-" * len(lines[0])
     lines = [lines[0], rule, *lines[1:], rule]
     for run in runs:
-        costs = aligned([COSTS_HEADER[1:], *(r[1:] for r in _costs(run))], left=2)
-        lines += [cost_summary(run), *costs, ""]
+        costs = [COSTS_HEADER, *cost_rows([run], _MOST_COSTS)]
+        lines += [cost_summary(run), *aligned([row[1:] for row in costs], left=2), ""]
     return "\n".join([*lines, *found, _BAD if found else _GOOD])
-
-
-def _costs(run: Run) -> list[list[str]]:
-    return list(cost_rows([run], _MOST_COSTS))
 
 
 def as_page(
@@ -149,18 +143,20 @@ def as_page(
         title="One list of guests in both training loops",
         summary=f"The same {number} hooks and callbacks trained in both loops. "
         + (" ".join(found) or "Every guest saw the documented events everywhere."),
-        runs=[replace(run, facts=_facts(run.accounts)) for run in runs],
+        runs=[replace(run, facts=_of_run(run)) for run in runs],
         versions=compat.installed_versions(),
         settings={key: str(value) for key, value in asdict(settings).items()},
     )
 
 
-def _facts(processes: Sequence[Account]) -> dict[str, str]:
-    facts: Mapping[str, float] = processes[0].facts
-    shown = {
-        key.replace("_", " "): form.format(facts[key])
+def _facts(account: Account) -> dict[str, str]:
+    return {
+        key.replace("_", " "): form.format(account.facts[key])
         for key, form in _RESULTS.items()
-        if facts.get(key) is not None
+        if account.facts.get(key) is not None
     }
-    names = ", ".join(each.process for each in processes)
-    return {**shown, "processes with guests": names}
+
+
+def _of_run(run: Run) -> dict[str, str]:
+    names = ", ".join(account.process for account in run.accounts)
+    return {**_facts(run.accounts[0]), "processes with guests": names}

@@ -26,66 +26,49 @@ def complaints(
     interrupted: bool = False,
     late: bool = False,
 ) -> list[str]:
-    """Where a guest's events in one process differ from the documented order."""
+    """Where a guest's events in one process differ from the documented order.
+
+    `expected` are the events that the guest can see here. A `lagging` step may end
+    after later ones have begun. Another process may have ended an `interrupted` one in
+    the middle of a step, and a `late` one begins with the epoch in which it joined.
+    """
     words = "".join(f"{event} " for event, _ in events)
-    story = _Story(expected, lagging, interrupted)
-    pattern = story.hook() if kind == "hook" else story.callback()
+    pattern = _pattern(kind, expected, lagging, interrupted)
     found = []
     if re.fullmatch(pattern, words) is None:
         found.append(f"received {shortened(words)}; expected {pattern}")
     return found + _numbers(events, late)
 
 
-class _Story:
+def _pattern(
+    kind: Guest, expected: Collection[str], lagging: bool, interrupted: bool
+) -> str:
     """The documented order as a regular expression over event names."""
 
-    def __init__(
-        self, expected: Collection[str], lagging: bool, interrupted: bool
-    ) -> None:
-        self._expected = expected
-        self._lagging = lagging
-        self._interrupted = interrupted
+    def one(event: str) -> str:
+        return f"{event} " if event in expected else ""
 
-    def hook(self) -> str:
-        return (
-            self._one("begin")
-            + self._one("after_create_session")
-            + self._steps("before_run", "after_run")
-            + self._tail(self._maybe("before_run"), self._one("end"))
-        )
+    def steps(begin: str, end: str) -> str:
+        edges = [one(begin), one(end)] if lagging else [one(begin) + one(end)]
+        choices = "|".join(filter(None, edges))
+        return f"(?:{choices})+" if choices else ""
 
-    def callback(self) -> str:
-        steps = self._steps("on_train_batch_begin", "on_train_batch_end")
-        batches = self._steps("on_test_batch_begin", "on_test_batch_end")
-        test = self._one("on_test_begin") + batches + self._one("on_test_end")
-        begin, end = map(self._one, ("on_epoch_begin", "on_epoch_end"))
-        epochs = self._any(begin + steps + test + end)
-        unfinished = f"(?:{steps})?{self._maybe('on_train_batch_begin')}"
-        cut = f"(?:{begin}{unfinished})?"
-        return (
-            "".join(map(self._one, ("set_model", "set_params", "on_train_begin")))
-            + epochs
-            + self._tail(cut, self._one("on_train_end"))
-        )
+    def ending(event: str, cut: str) -> str:
+        """The last event, or the place where an interruption cut them."""
+        return f"(?:{one(event)}|{cut})" if interrupted else one(event)
 
-    def _tail(self, cut: str, end: str) -> str:
-        """The end of the events, or the place where an interruption cut them."""
-        return f"(?:{end}|{cut})" if self._interrupted else end
-
-    def _one(self, event: str) -> str:
-        return f"{event} " if event in self._expected else ""
-
-    def _maybe(self, event: str) -> str:
-        return f"(?:{self._one(event)})?"
-
-    def _any(self, *choices: str) -> str:
-        given = [choice for choice in choices if choice]
-        return f"(?:{'|'.join(given)})*" if given else ""
-
-    def _steps(self, begin: str, end: str) -> str:
-        edges = self._one(begin), self._one(end)
-        steps = self._any(*edges) if self._lagging else self._any("".join(edges))
-        return f"{steps[:-1]}+" if steps else ""
+    if kind == "hook":
+        runs = steps("before_run", "after_run")
+        begins = one("begin") + one("after_create_session")
+        return begins + runs + ending("end", f"(?:{one('before_run')})?")
+    setters = "".join(map(one, ("set_model", "set_params", "on_train_begin")))
+    batches = steps("on_train_batch_begin", "on_train_batch_end")
+    tests = steps("on_test_batch_begin", "on_test_batch_end")
+    test = one("on_test_begin") + tests + one("on_test_end")
+    epoch = one("on_epoch_begin") + batches + test + one("on_epoch_end")
+    begun = f"(?:{batches})?(?:{one('on_train_batch_begin')})?"
+    cut = f"(?:{one('on_epoch_begin')}{begun})?"
+    return f"{setters}(?:{epoch})*{ending('on_train_end', cut)}"
 
 
 def _numbers(events: Events, late: bool) -> list[str]:

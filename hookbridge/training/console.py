@@ -5,41 +5,33 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 _CLEAR = "\r\x1b[K"
-Emit = Callable[[str], None]
-
-
-def make_emit(*, to_stderr: bool) -> Emit:
-    """A function that prints one line at once, in place of a line of progress."""
-
-    def emit(line: str) -> None:
-        stream = sys.stderr if to_stderr else sys.stdout
-        over = _CLEAR if stream.isatty() and sys.stderr.isatty() else ""
-        print(f"{over}{line}", file=stream, flush=True)
-
-    return emit
 
 
 class _HookLines(logging.Handler):
-    """Passes on what `LoggingTensorHook` logs, and every warning."""
+    """Prints what `LoggingTensorHook` logs, and every warning, over the progress."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, to_stderr: bool) -> None:
         super().__init__()
-        self._emit = emit
+        self._to_stderr = to_stderr
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.module == "deprecation":
             return  # TensorFlow marks most of the session API as deprecated
+        source = "LoggingTensorHook"
         if record.levelno >= logging.WARNING:
-            self._emit(f"  {record.levelname.lower()}: {record.getMessage()}")
-        elif record.funcName == "_log_tensors":
-            self._emit(f"  LoggingTensorHook: {record.getMessage()}")
+            source = record.levelname.lower()
+        elif record.funcName != "_log_tensors":
+            return
+        stream = sys.stderr if self._to_stderr else sys.stdout
+        over = _CLEAR if stream.isatty() and sys.stderr.isatty() else ""
+        print(f"{over}  {source}: {record.getMessage()}", file=stream, flush=True)
 
 
 @contextlib.contextmanager
-def hook_lines(emit: Emit) -> Iterator[None]:
+def hook_lines(*, to_stderr: bool) -> Iterator[None]:
     """Shows the lines of `LoggingTensorHook`; TensorFlow hides them by default."""
     import tensorflow as tf
 
@@ -47,7 +39,7 @@ def hook_lines(emit: Emit) -> Iterator[None]:
     before = (logger.level, logger.propagate, list(logger.handlers))
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    logger.handlers = [_HookLines(emit)]
+    logger.handlers = [_HookLines(to_stderr)]
     try:
         yield
     finally:

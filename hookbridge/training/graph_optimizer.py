@@ -44,13 +44,11 @@ class GraphOptimizer:
         if isinstance(optimizer, v1.train.Optimizer):
             return
         self._keras = kinds.keras_behind(optimizer) or sys.modules["keras"]
-        where = definition.where("optimizer")
         if compat.is_keras3(self._keras):
-            raise errors.RefusedError(
-                f"{where} is a Keras 3 optimizer, which cannot update the variables of "
-                "a graph; expected one of tf_keras, Keras 2 or `tf.compat.v1.train`. "
-                "Set TF_USE_LEGACY_KERAS=1 and install tf_keras, or use --loop=fit.",
-                see="model definition file",
+            raise self._refused(
+                "is a Keras 3 optimizer, which cannot update the variables of a graph; "
+                "expected one of tf_keras, Keras 2 or `tf.compat.v1.train`. Set "
+                "TF_USE_LEGACY_KERAS=1 and install tf_keras, or use --loop=fit."
             )
         # Only an eager optimizer knows the value of its learning rate.
         self._config = dict(definition.optimizer().get_config())
@@ -59,27 +57,35 @@ class GraphOptimizer:
                 continue
             value = self._config.pop(name)
             if harmless is not None and value not in harmless:
-                raise errors.RefusedError(
-                    f"{where} has {name}={value!r}, which no optimizer of a graph has; "
-                    "expected one without. Use --loop=fit.",
-                    see="model definition file",
+                raise self._refused(
+                    f"has {name}={value!r}, which no optimizer of a graph has; "
+                    "expected one without. Use --loop=fit."
                 )
         self._rate = self._config.pop("learning_rate")
         kind = type(optimizer).__name__
         self._legacy = getattr(self._keras.optimizers.legacy, kind, None)
         if self._legacy is None:
-            raise errors.RefusedError(
-                f"{where} is `{kind}`, which has no counterpart in "
-                "`tf.keras.optimizers.legacy`; expected one of "
-                f"{', '.join(_names(self._keras))}. Use one of them, or --loop=fit.",
-                see="model definition file",
+            found = vars(self._keras.optimizers.legacy)
+            names = sorted(n for n in found if n[0].isupper() and n != "Optimizer")
+            raise self._refused(
+                f"is `{kind}`, which has no counterpart in "
+                f"`tf.keras.optimizers.legacy`; expected one of {', '.join(names)}. "
+                "Use one of them, or --loop=fit."
             )
+
+    def _refused(self, reason: str) -> errors.RefusedError:
+        where = self._definition.where("optimizer")
+        return errors.RefusedError(f"{where} {reason}", see="model definition file")
 
     def make(self) -> Any:
         """An optimizer whose update is an operation of the default graph."""
         if self._legacy is None:
             return self._definition.optimizer()
-        rate = _learning_rate(self._keras, self._rate)
+        rate = self._rate
+        if isinstance(rate, dict):
+            rate = self._keras.optimizers.schedules.deserialize(rate)
+        # The tensor `learning_rate:0`, of a variable or of a schedule.
+        rate = named_learning_rate(rate, v1.train.get_or_create_global_step())[1]
         config = {**self._config, "learning_rate": lambda: rate}
         made = self._legacy.from_config(config)
         made.iterations = v1.train.get_or_create_global_step()
@@ -99,15 +105,3 @@ class AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         """Applies gradients; the Keras optimizer counts the step."""
         del global_step
         return self._keras_optimizer.apply_gradients(list(grads_and_vars), name=name)
-
-
-def _names(keras: Any) -> list[str]:
-    found = vars(keras.optimizers.legacy)
-    return sorted(n for n in found if n[0].isupper() and n != "Optimizer")
-
-
-def _learning_rate(keras: Any, value: Any) -> Any:
-    """The tensor `learning_rate:0`, the value of a variable or of a schedule."""
-    if isinstance(value, dict):
-        value = keras.optimizers.schedules.deserialize(value)
-    return named_learning_rate(value, v1.train.get_or_create_global_step())[1]

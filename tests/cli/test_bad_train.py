@@ -63,22 +63,9 @@ def tf_config(task: Any = None, **jobs: Any) -> str:
 
 BAD: dict[str, tuple[Any, list[str], str, str]] = {
     "not_json": (lambda: "{cluster", [], "", "expected JSON"),
-    "no_cluster": (lambda: '{"task": {"type": "chief"}}', [], "", "`cluster`"),
     "unknown_task": (
         lambda: tf_config({"type": "boss", "index": 0}),
         *([], "", "['task']['type'] is 'boss'"),
-    ),
-    "index_out_of_range": (
-        lambda: tf_config({"type": "worker", "index": 4}),
-        *([], "", "['task']['index'] is 4; expected less than 1"),
-    ),
-    "nobodys_role": (
-        lambda: tf_config({"type": "master", "index": 0}),
-        *([], "", "['type'] is 'master', which"),
-    ),
-    "two_chiefs": (
-        lambda: tf_config(chief=["a:1", "a:2"]),
-        *([], "", "has 2 chiefs"),
     ),
     "no_parameter_server": (lambda: tf_config(ps=None), [], "", "expected also 'ps'"),
     "nobody_trains": (
@@ -91,28 +78,15 @@ BAD: dict[str, tuple[Any, list[str], str, str]] = {
         ),
         *([], "", "expected the job 'chief'"),
     ),
-    "url_for_an_address": (
-        lambda: tf_config(ps=["grpc://localhost:2222"]),
-        *([], "", "['ps'] is 'grpc://localhost:2222'; expected an address"),
-    ),
     "no_such_device": (
         tf_config,
         ["--num_towers=2", "--devices=/device:GPU:98,/device:GPU:99"],
         *("", "device '/device:GPU:98'"),
     ),
-    "no_device": (tf_config, ["--num_towers=2", "--devices=a,b"], "", "device 'a'"),
     "too_few_devices": (
         tf_config,
         ["--num_towers=3", "--devices=/device:CPU:0,/device:CPU:1"],
         *("", "num_towers=3 and 2 devices"),
-    ),
-    "batch_does_not_divide": (
-        tf_config,
-        *(["--num_towers=3"], "", "batch of 8 examples for 3 towers"),
-    ),
-    "batch_of_any_size": (
-        tf_config,
-        *(["--num_towers=3"], ANY_SIZE, "batch of 8 examples for 3 towers"),
     ),
     "batch_of_any_size_without_a_chief": (
         lambda: tf_config({"type": "worker", "index": 0}, chief=None),

@@ -37,8 +37,10 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("loop", "case"),
+    [*((loop, "empty") for loop in LOOPS), ("fit", "dropped"), ("towers", "skipped")],
+)
 def test_a_training_without_a_step_is_no_success(
     loop: str, case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
