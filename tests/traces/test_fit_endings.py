@@ -55,10 +55,21 @@ def out_of_range() -> Exception:
     return tf.errors.OutOfRangeError(None, None, "hook")  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
-@pytest.mark.parametrize("call", [1, 2, 4])
-@pytest.mark.parametrize("event", ["before_run", "after_run"])
-@pytest.mark.parametrize("make", [out_of_range, lambda: StopIteration("hook")])
+def stop_iteration() -> Exception:
+    return StopIteration("hook")
+
+
+@pytest.mark.parametrize(
+    ("make", "event", "call", "known"),
+    [  # every pair of values
+        (out_of_range, "before_run", 1, True),
+        (out_of_range, "before_run", 2, False),
+        (out_of_range, "after_run", 4, True),
+        (stop_iteration, "after_run", 1, False),
+        (stop_iteration, "after_run", 2, True),
+        (stop_iteration, "before_run", 4, False),
+    ],
+)
 def test_end_of_data_from_a_hook_stops_the_whole_fit(
     keras: Any, make: Callable[[], Exception], event: str, call: int, known: bool
 ) -> None:

@@ -10,14 +10,12 @@ from typing import Any
 
 import classification as c
 import pytest
+import tensorflow as tf
 from fit_host import FitTrace, OwnTrace, in_fit
 from scenarios import SCENARIOS
 from trace_events import DIFFERENT_EVENTS, RECORDED, Event, comparable
 
 pytestmark = pytest.mark.slow
-
-
-HOSTS = pytest.mark.parametrize("host", [FitTrace, OwnTrace])
 
 
 def run(host: type[FitTrace], keras: Any, name: str, root: Path) -> list[Event]:
@@ -28,29 +26,34 @@ def run(host: type[FitTrace], keras: Any, name: str, root: Path) -> list[Event]:
     return in_fit(trace.log)
 
 
-@HOSTS
+DIFFERENT = [n for n, d in c.DIFFERENCES.items() if d.where == "fit"]
+
+
 @pytest.mark.parametrize("name", c.same_in_fit())
-def test_same_in_fit(
-    name: str, host: type[FitTrace], keras: Any, tmp_path: Path
-) -> None:
+def test_same_in_fit(name: str, keras: Any, tmp_path: Path) -> None:
     recorded, seen = comparable(
-        in_fit(RECORDED[name]), run(host, keras, name, tmp_path)
+        in_fit(RECORDED[name]), run(FitTrace, keras, name, tmp_path)
     )
     assert seen == recorded
 
 
-@HOSTS
-@pytest.mark.parametrize(
-    "name", [n for n, d in c.DIFFERENCES.items() if d.where == "fit"]
-)
-def test_different_in_fit(
-    name: str, host: type[FitTrace], keras: Any, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_different_in_fit(name: str, keras: Any, tmp_path: Path) -> None:
     promised, seen = comparable(
-        in_fit(DIFFERENT_EVENTS[name]), run(host, keras, name, tmp_path)
+        in_fit(DIFFERENT_EVENTS[name]), run(FitTrace, keras, name, tmp_path)
     )
     assert seen == promised
     assert promised != comparable(in_fit(RECORDED[name]), [])[0]
+
+
+@pytest.mark.parametrize("name", [*c.same_in_fit(), *DIFFERENT])
+def test_in_a_loop_of_ones_own(name: str, tmp_path: Path) -> None:
+    """It calls hooks as `fit` does, so one Keras is enough."""
+    events = DIFFERENT_EVENTS if name in DIFFERENT else RECORDED
+    expected, seen = comparable(
+        in_fit(events[name]), run(OwnTrace, tf.keras, name, tmp_path)
+    )
+    assert seen == expected
 
 
 @pytest.mark.parametrize(

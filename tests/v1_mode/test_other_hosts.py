@@ -95,9 +95,10 @@ def test_session_loop_with_a_keras_model(keras2: Any, tmp_path: Path) -> None:
     check(tmp_path)
 
 
-def test_session_loop_with_validation(keras: Any, tmp_path: Path) -> None:
+@pytest.mark.v1_mode("disable_v2_behavior")
+def test_session_loop_with_validation(keras2: Any) -> None:
     seen: list[dict[str, float]] = []
-    callback = keras.callbacks.LambdaCallback(
+    callback = keras2.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: seen.append(dict(logs))
     )
     with tf.Graph().as_default():
@@ -134,16 +135,17 @@ def test_estimator_trains_evaluates_and_predicts(keras: Any, tmp_path: Path) -> 
     )
 
 
-@pytest.mark.parametrize("towers", [1, 2])
-def test_towers(keras: Any, tmp_path: Path, towers: int) -> None:
-    replicated = hb.replicate_model_fn(model_fn, devices=["/cpu:0"] * towers)
+@pytest.mark.v1_mode("disable_v2_behavior")
+def test_towers(keras2: Any, tmp_path: Path) -> None:
+    replicated = hb.replicate_model_fn(model_fn, devices=["/cpu:0"] * 2)
     estimator = hb.estimator.Estimator(replicated, str(tmp_path / "model"))
-    hooks = hb.as_hooks(guests(keras, tmp_path), steps_per_epoch=4)
+    hooks = hb.as_hooks(guests(keras2, tmp_path), steps_per_epoch=4)
     estimator.train(input_fn, hooks=hooks)
     check(tmp_path)
 
 
-def test_tower_loop(keras: Any, tmp_path: Path) -> None:
+@pytest.mark.v1_mode("disable_v2_behavior")
+def test_tower_loop(keras2: Any, tmp_path: Path) -> None:
     def tower(features: Any, labels: Any, mode: str) -> Any:
         weights = v1.get_variable("w", [4, 1], initializer=v1.zeros_initializer())
         return hb.loops.TowerSpec(tf.reduce_mean((features @ weights - labels) ** 2))
@@ -154,5 +156,5 @@ def test_tower_loop(keras: Any, tmp_path: Path) -> None:
         learning_rate=0.01,
         num_towers=2,
     )
-    loop.train(input_fn, guests=guests(keras, tmp_path), steps_per_epoch=4)
+    loop.train(input_fn, guests=guests(keras2, tmp_path), steps_per_epoch=4)
     check(tmp_path)

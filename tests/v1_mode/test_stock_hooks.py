@@ -14,6 +14,7 @@ from hookbridge.adapters.hook_to_callback import HookToCallback
 CARRIED = [row for row in support.ROWS if row.refused is None]
 
 
+@pytest.mark.v1_mode("disable_v2_behavior")
 @pytest.mark.parametrize("mode", support.MODES)
 @pytest.mark.parametrize("row", CARRIED, ids=lambda row: row.name)
 def test_cell(keras2: Any, row: support.Row, mode: str, tmp_path: Path) -> None:
