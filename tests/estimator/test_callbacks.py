@@ -189,7 +189,7 @@ class LossOfEveryRun(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.losses.append(float(run_values.results))
 
 
-@pytest.mark.parametrize("name", ["linear", "dnn", "dnn_v1"])
+@pytest.mark.parametrize("name", ["linear", "dnn_v1"])
 def test_canned_estimators_take_callbacks(
     name: str, keras: Any, tmp_path: Path
 ) -> None:

@@ -15,10 +15,13 @@ from hookbridge.adapters.session_graph import saved
 v1 = tf.compat.v1
 STEPS = 2
 AGES = [[20.0], [40.0]]
-CANNED = [
-    f"{kind}{job}"
-    for kind in ("Baseline", "Linear", "DNN", "DNNLinearCombined")
-    for job in ("Classifier", "Regressor", "Estimator")
+CANNED = [  # each kind, each job, each namespace
+    ("v1", "BaselineClassifier"),
+    ("v1", "LinearRegressor"),
+    ("v1", "DNNClassifier"),
+    ("v1", "DNNLinearCombinedEstimator"),
+    ("v2", "LinearEstimator"),
+    ("v2", "DNNLinearCombinedRegressor"),
 ]
 
 
@@ -84,9 +87,8 @@ def validated(estimator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CANNED)
-@pytest.mark.parametrize("namespace", ["v1", "v2"])
-def test_validation_by_every_canned_estimator(
+@pytest.mark.parametrize(("namespace", "name"), CANNED)
+def test_validation_by_canned_estimators(
     namespace: str, name: str, tmp_path: Path
 ) -> None:
     found, native = validated(canned(namespace, name, tmp_path))

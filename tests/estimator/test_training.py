@@ -14,10 +14,12 @@ import hookbridge as hb
 
 v1 = tf.compat.v1
 CANNED = [
-    "BaselineClassifier",
-    "LinearClassifier",
-    "DNNClassifier",
-    "DNNLinearCombinedClassifier",
+    ("v1", "BaselineClassifier"),
+    ("v2", "BaselineClassifier"),
+    ("v2", "LinearClassifier"),
+    ("v1", "DNNClassifier"),
+    ("v1", "DNNLinearCombinedClassifier"),
+    ("v2", "DNNLinearCombinedClassifier"),
 ]
 
 
@@ -38,9 +40,8 @@ def canned(name: str, model_dir: Path, namespace: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", ["v1", "v2"])
-@pytest.mark.parametrize("name", CANNED)
-def test_canned_estimators(name: str, version: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "name"), CANNED)
+def test_canned_estimators(version: str, name: str, tmp_path: Path) -> None:
     namespace = hb.estimator.v1 if version == "v1" else hb.estimator
     estimator = canned(name, tmp_path, namespace)
     train_input_fn = scenarios.input_fn(3)
