@@ -14,6 +14,7 @@ from typing import Any
 
 from hookbridge.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.migrate.fates import PUBLIC
+from hookbridge.patching import assign
 
 # Private modules of TensorFlow 1 that are gone -> where their names are today.
 MOVED = {
@@ -72,6 +73,29 @@ class View(types.ModuleType):
         return sorted({*names, *self._view_own, *self.__dict__} - {"__all__"})
 
 
+class _Private(View):
+    """A private module: what a program sets there is set in TensorFlow, as natively.
+
+    Deleting such a name restores what was there, as `mock.patch` wants it.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        real = self.__dict__["_view_modules"][0]
+        if name in self.__dict__["_view_own"] or name not in vars(real):
+            super().__setattr__(name, value)
+            return
+        earlier = self.__dict__.setdefault("_view_earlier", {})
+        earlier.setdefault(name, []).append(getattr(real, name))
+        assign(real, **{name: value})
+
+    def __delattr__(self, name: str) -> None:
+        earlier = self.__dict__.get("_view_earlier", {}).get(name)
+        if earlier:
+            assign(self.__dict__["_view_modules"][0], **{name: earlier.pop()})
+        else:
+            super().__delattr__(name)
+
+
 def find(dotted: str) -> Any:
     """The module that a name below `tensorflow.python` stands for."""
     if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
@@ -104,7 +128,7 @@ def _of_tensorflow(dotted: str) -> Any:
     own = {
         name: functools.partial(getattr, v1, name) for name in OTHERS.get(dotted, ())
     }
-    return View(dotted, (real, *public, v1), own)
+    return _Private(dotted, (real, *public, v1), own)
 
 
 def keras2() -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+import tensorflow as tf
 from fork_server import ForkServer, fork_server
 from launching import PROGRAMS, launch_fork
+
+from hookbridge.contrib import private_modules
 
 CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE` on TensorFlow 1.15.5.
@@ -113,6 +118,20 @@ def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
     last = done.stderr.splitlines()[-1]
     assert last.startswith("hookbridge.errors.GoneNameError: tf.contrib.gan.gan_train")
     assert "/hookbridge/" not in done.stderr
+
+
+def test_what_a_program_sets_in_a_private_module_tensorflow_uses() -> None:
+    name = "tensorflow.python.training.device_setter"
+    view, real = private_modules.find(name), importlib.import_module(name)
+    own = real._RoundRobinStrategy
+    with mock.patch.object(view, "_RoundRobinStrategy", "outer"):
+        with mock.patch.object(view, "_RoundRobinStrategy", "inner"):
+            assert real._RoundRobinStrategy == "inner"
+        assert real._RoundRobinStrategy == "outer"
+        with mock.patch.object(view, "Session", "no name of this module"):
+            assert not hasattr(real, "Session")
+        assert view.Session is tf.compat.v1.Session
+    assert real._RoundRobinStrategy is own
 
 
 @pytest.fixture(scope="module")
