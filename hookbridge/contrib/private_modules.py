@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 import os
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.compat import LAST_WITH_KERAS2, tf_version
+from hookbridge.estimator import stand_ins
 from hookbridge.migrate.fates import PUBLIC
 from hookbridge.patching import assign
 
@@ -29,9 +31,12 @@ LAYERS = frozenset(
 PYTHON = "tensorflow.python"
 PYTHON_KERAS = "tensorflow.python.keras"
 KERAS = "keras"
-# Names of private modules that are something else than in TensorFlow 1: the names of
-# `tf.compat.v1` replace them.
-OTHERS = {"tensorflow.python.framework.device": ("DeviceSpec",)}
+# Names of private modules that are gone or something else than in TensorFlow 1, and the
+# names of `tf.compat.v1` that replace them.
+OTHERS = {
+    "tensorflow.python.framework.device": {"DeviceSpec": "DeviceSpec"},
+    "tensorflow.python.util.nest": {"is_sequence": "nest.is_nested"},
+}
 
 
 class View(types.ModuleType):
@@ -119,14 +124,17 @@ def _of_tensorflow(dotted: str) -> Any:
         for prefix, place in MOVED.items():
             if dotted == prefix or dotted.startswith(f"{prefix}."):
                 return importlib.import_module(place + dotted[len(prefix) :])
-        raise
+        if dotted not in stand_ins.STAND_INS:
+            raise
+        return stand_ins.load(dotted)  # what Estimator itself gets
     if hasattr(real, "__path__"):
         return real  # a package holds only modules
     if dotted in LAYERS:
         return View(dotted, (v1.layers, real))
     public = [getattr(v1, name) for part, name in PUBLIC if part in dotted]
     own = {
-        name: functools.partial(getattr, v1, name) for name in OTHERS.get(dotted, ())
+        name: functools.partial(operator.attrgetter(path), v1)
+        for name, path in OTHERS.get(dotted, {}).items()
     }
     return _Private(dotted, (real, *public, v1), own)
 

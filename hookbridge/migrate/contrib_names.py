@@ -94,6 +94,7 @@ NAMES: dict[str, str] = {
     "framework.list_variables": "tf.train.list_variables",
     "framework.load_checkpoint": "tf.train.load_checkpoint",
     "framework.load_variable": "tf.train.load_variable",
+    "framework.nest.is_sequence": "tf.nest.is_nested",
     "framework.py_func": "tf.compat.v1.py_func",
     "framework.smart_cond": "tf.__internal__.smart_cond.smart_cond",
     "framework.sort": "tf.sort",

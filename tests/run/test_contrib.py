@@ -134,6 +134,12 @@ def test_what_a_program_sets_in_a_private_module_tensorflow_uses() -> None:
     assert real._RoundRobinStrategy is own
 
 
+def test_a_private_module_that_estimator_needs_is_there() -> None:
+    found = private_modules.find("tensorflow.python.distribute.estimator_training")
+    assert callable(found.train_and_evaluate)
+    assert private_modules.find("tensorflow.python.util.nest").is_sequence([1])
+
+
 @pytest.fixture(scope="module")
 def names(launcher: ForkServer) -> Any:
     words = ("--keras=2", "names.py", str(SIGNATURES), str(MEMBERS))
