@@ -1,11 +1,11 @@
-"""Runs the tests of a code base of others through `hookbridge run`, and counts them.
+"""Runs a code base of others through `hookbridge run`, and counts what passes.
 
     python -m tests.proof NAME [--source=PATH_OR_ADDRESS] [--native=PYTHON]
 
-The code is copied into a temporary folder. With `--native`, that Python, which has a
-TensorFlow of its own, runs the same tests without hookbridge, and each test with
-another outcome is named; the exit code is 1 if there is one. docs/proof.md has the
-results.
+What runs is in `code_bases.py`: tests of its own, or programs on small inputs. The code
+is copied into a temporary folder. With `--native`, that Python, which has a TensorFlow
+of its own, runs the same without hookbridge, and each test or program with another
+outcome is named; the exit code is 1 if there is one. docs/proof.md has the results.
 """
 
 from __future__ import annotations
@@ -14,54 +14,20 @@ import argparse
 import collections
 import importlib.util
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parents[2]
-THROUGH = ("-m", "hookbridge", "run", "--keras=2", "-m", "pytest")
-NATIVE = ("-m", "pytest")
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
 
+from code_bases import CODE_BASES, CodeBase  # noqa: E402
 
-class CodeBase(NamedTuple):
-    """A code base that somebody else wrote, with its own tests.
-
-    Attributes:
-      address: of its repository.
-      revision: the commit that docs/proof.md speaks of.
-      words: what pytest gets.
-      needs: packages that its tests import, and the distributions that have them.
-    """
-
-    address: str
-    revision: str
-    words: tuple[str, ...]
-    needs: tuple[tuple[str, str], ...] = ()
-
-
-CODE_BASES = {
-    "ranking": CodeBase(
-        "https://github.com/tensorflow/ranking",
-        "5b1d133",
-        tuple(
-            f"tensorflow_ranking/python/{name}_test.py"
-            for name in ("estimator", "head", "model", "feature")
-        ),
-        (("tensorflow_serving", "tensorflow-serving-api"),),
-    ),
-    "tf-slim": CodeBase(
-        "https://github.com/google-research/tf-slim",
-        "1287b1e",
-        (
-            *("tf_slim/learning_test.py", "tf_slim/evaluation_test.py"),
-            *("tf_slim/training", "tf_slim/summaries_test.py"),
-        ),
-        (("nose", "pynose"),),
-    ),
-}
+THROUGH = ("-m", "hookbridge", "run")
 
 
 def checkout(base: CodeBase, source: str, folder: Path) -> None:
@@ -71,25 +37,39 @@ def checkout(base: CodeBase, source: str, folder: Path) -> None:
     subprocess.run(words, check=True)
 
 
-def outcomes(python: str, words: tuple[str, ...], folder: Path) -> dict[str, str]:
-    """Runs pytest in a folder.
+def outcomes(
+    python: str, through: tuple[str, ...], base: CodeBase, copy: Path
+) -> dict[str, str]:
+    """Runs a code base: test or program -> "passed", "failed" or "skipped"."""
+    found = of_tests(python, through, base, copy) if base.tests else {}
+    out = Path(tempfile.mkdtemp(dir=copy.parent))
+    if base.inputs:
+        base.inputs(copy, out)
+    for line in base.programs:
+        words = [word.replace("{out}", str(out)) for word in shlex.split(line)]
+        folder = copy.parent if base.is_package else copy
+        done = subprocess.run(
+            [python, *through, *words], cwd=folder, env=environment(folder), check=False
+        )
+        found[line.partition(" --")[0] + f" #{len(found)}"] = (
+            "failed" if done.returncode else "passed"
+        )
+    return found
 
-    Returns:
-      Test -> "passed", "failed" or "skipped".
-    """
-    report = folder / "outcomes.xml"
+
+def of_tests(
+    python: str, through: tuple[str, ...], base: CodeBase, copy: Path
+) -> dict[str, str]:
+    """Runs pytest: test -> outcome."""
+    report = copy / "outcomes.xml"
     report.unlink(missing_ok=True)
-    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    more = ("--keras=2",) if through else ()
+    # Not as arguments: tests may parse them as flags of their own.
+    options = {"PYTEST_ADDOPTS": f"-q -p no:cacheprovider --junitxml={report}"}
     subprocess.run(
-        [python, *words],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": path,
-            "CUDA_VISIBLE_DEVICES": "",
-            # Not as arguments: tests may parse them as flags of their own.
-            "PYTEST_ADDOPTS": f"-q -p no:cacheprovider --junitxml={report}",
-        },
+        [python, *through, *more, "-m", "pytest", *base.tests],
+        cwd=copy,
+        env={**environment(copy), **options},
         check=False,
     )
     found = {}
@@ -99,6 +79,12 @@ def outcomes(python: str, words: tuple[str, ...], folder: Path) -> dict[str, str
         if not name.endswith(".test_session"):
             found[name] = _outcome(case)
     return found
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The environment of a run: the code base comes first, and no GPU."""
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
 
 
 def _outcome(case: ElementTree.Element) -> str:
@@ -118,31 +104,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name", choices=sorted(CODE_BASES))
     parser.add_argument("--source", help="a local copy, or another address")
-    parser.add_argument("--native", help="a Python that runs the tests by itself")
+    parser.add_argument("--native", help="a Python that runs the same by itself")
     values = parser.parse_args()
     base = CODE_BASES[values.name]
     for module, package in base.needs:
         if importlib.util.find_spec(module) is None:
-            parser.error(f"its tests import {module}; pip install {package}")
+            parser.error(f"it imports {module}; pip install {package}")
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
+    )
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary, values.name)
-        checkout(base, values.source or base.address, folder)
-        os.environ["PYTHONPATH"] = os.pathsep.join(
-            filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
-        )
-        through = outcomes(sys.executable, (*THROUGH, *base.words), folder)
-        print(f"{values.name}: hookbridge: {counts(through)}")
+        copy = Path(temporary, values.name)
+        checkout(base, values.source or base.address, copy)
+        found = outcomes(sys.executable, THROUGH, base, copy)
+        print(f"{values.name}: hookbridge: {counts(found)}")
         if values.native is None:
             return 0
-        native = outcomes(values.native, (*NATIVE, *base.words), folder)
+        native = outcomes(values.native, (), base, copy)
     print(f"{values.name}: native: {counts(native)}")
     others = sorted(
         name
-        for name in native.keys() | through.keys()
-        if native.get(name) != through.get(name)
+        for name in native.keys() | found.keys()
+        if native.get(name) != found.get(name)
     )
     for name in others:
-        print(f"  {name}: native {native.get(name)}, hookbridge {through.get(name)}")
+        print(f"  {name}: native {native.get(name)}, hookbridge {found.get(name)}")
     return int(bool(others))
 
 

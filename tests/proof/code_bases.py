@@ -1,0 +1,156 @@
+"""The code bases of docs/proof.md: where they are, and what of them runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import inputs
+
+_TEXT = (
+    "--max_seq_length=32 --max_predictions_per_seq=5 --input_file={out}/text.tfrecord "
+    "--output_dir={out}/pretrained --do_train --do_eval --train_batch_size=8 "
+    "--eval_batch_size=8 --num_train_steps=20 --num_warmup_steps=5 --max_eval_steps=5 "
+    "--save_checkpoints_steps=10"
+)
+_COLA = (
+    "--task_name=cola --do_train --do_eval --do_predict --vocab_file={out}/vocab.txt "
+    "--init_checkpoint={out}/pretrained/model.ckpt-20 --max_seq_length=32 "
+    "--train_batch_size=8 --learning_rate=1e-3 --output_dir={out}/classified"
+)
+_ELECTRA = '{"debug":true,"vocab_size":%d,"max_seq_length":32,"num_eval_steps":5,%s}'
+
+
+def _electra(program: str, more: str) -> str:
+    hparams = _ELECTRA % (inputs.VOCABULARY, more)
+    return f"{program} --data-dir={{out}} --model-name=tiny --hparams='{hparams}'"
+
+
+def _easy_rec(model: str) -> tuple[str, ...]:
+    config = f"--pipeline_config_path={{out}}/{model}.config"
+    return (
+        f"-m easy_rec.python.train_eval {config}",
+        f"-m easy_rec.python.export {config} --export_dir={{out}}/{model}-export",
+        f"-m easy_rec.python.predict {config} --input_path={{out}}/data.csv "
+        f"--output_path={{out}}/{model}.json",
+    )
+
+
+class CodeBase(NamedTuple):
+    """A code base that somebody else wrote.
+
+    Attributes:
+      address: of its repository.
+      revision: the commit that docs/proof.md speaks of.
+      tests: what pytest gets.
+      programs: command lines, run one after another; `{out}` is a folder.
+      inputs: writes what the programs read: `(copy, out) -> None`.
+      needs: modules that it imports, and the distributions that have them.
+      is_package: whether its imports name the copy's own folder.
+    """
+
+    address: str
+    revision: str
+    tests: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    inputs: Callable[[Path, Path], None] | None = None
+    needs: tuple[tuple[str, str], ...] = ()
+    is_package: bool = False
+
+
+CODE_BASES = {
+    "ranking": CodeBase(
+        "https://github.com/tensorflow/ranking",
+        "5b1d133",
+        tuple(
+            f"tensorflow_ranking/python/{name}_test.py"
+            for name in ("estimator", "head", "model", "feature")
+        ),
+        needs=(("tensorflow_serving", "tensorflow-serving-api"),),
+    ),
+    "tf-slim": CodeBase(
+        "https://github.com/google-research/tf-slim",
+        "1287b1e",
+        (
+            *("tf_slim/learning_test.py", "tf_slim/evaluation_test.py"),
+            *("tf_slim/training", "tf_slim/summaries_test.py"),
+        ),
+        needs=(("nose", "pynose"),),
+    ),
+    "adanet": CodeBase(
+        "https://github.com/tensorflow/adanet",
+        "0364cc4",
+        (
+            *("adanet/ensemble", "adanet/subnetwork", "adanet/distributed"),
+            *("adanet/examples", "adanet/autoensemble", "adanet/core"),
+            "--ignore=adanet/core/estimator_test.py",
+            "--ignore=adanet/core/estimator_distributed_test.py",
+            "--ignore=adanet/core/tpu_estimator_test.py",
+            "--ignore=adanet/autoensemble/tpu_estimator_test.py",
+        ),
+        needs=(("nose", "pynose"), ("mock", "mock")),
+    ),
+    "bert": CodeBase(
+        "https://github.com/google-research/bert",
+        "eedf571",
+        programs=(
+            *("modeling_test.py", "optimization_test.py", "tokenization_test.py"),
+            "create_pretraining_data.py --input_file=sample_text.txt "
+            "--output_file={out}/text.tfrecord --vocab_file={out}/vocab.txt "
+            "--max_seq_length=32 --max_predictions_per_seq=5 --dupe_factor=2",
+            f"run_pretraining.py --bert_config_file={{out}}/config.json {_TEXT}",
+            f"run_classifier.py --bert_config_file={{out}}/config.json {_COLA} "
+            "--data_dir={out}/CoLA --num_train_epochs=2",
+        ),
+        inputs=inputs.text,
+    ),
+    "electra": CodeBase(
+        "https://github.com/google-research/electra",
+        "8a46635",
+        programs=(
+            "build_pretraining_dataset.py --corpus-dir={out}/texts "
+            "--vocab-file={out}/vocab.txt --output-dir={out}/pretrain_tfrecords "
+            "--max-seq-length=32 --num-processes=1",
+            _electra("run_pretraining.py", '"do_train":true'),
+            _electra("run_pretraining.py", '"do_train":false,"do_eval":true'),
+            _electra("run_finetuning.py", '"model_size":"small","task_names":["cola"]'),
+        ),
+        inputs=inputs.text,
+        needs=(("scipy", "scipy"), ("sklearn", "scikit-learn")),
+    ),
+    "albert": CodeBase(
+        "https://github.com/google-research/albert",
+        "b772393",
+        programs=(
+            "-m albert.create_pretraining_data --input_file={out}/texts/text.txt "
+            "--output_file={out}/text.tfrecord --vocab_file={out}/vocab.txt "
+            "--max_seq_length=32 --max_predictions_per_seq=5 --dupe_factor=2",
+            f"-m albert.run_pretraining {_TEXT} "
+            "--albert_config_file={out}/config.json",
+            f"-m albert.run_classifier {_COLA} "
+            "--albert_config_file={out}/config.json "
+            "--spm_model_file={out}/spm.model --data_dir={out} --train_step=16 "
+            "--save_checkpoints_steps=8 --warmup_step=2 --cached_dir={out} "
+            "--export_dir={out}/export",
+        ),
+        inputs=inputs.text_and_pieces,
+        needs=(
+            ("tensorflow_hub", "tensorflow-hub"),
+            ("sentencepiece", "sentencepiece"),
+            ("pkg_resources", "'setuptools<80'"),
+        ),
+        is_package=True,
+    ),
+    "EasyRec": CodeBase(
+        "https://github.com/alibaba/EasyRec",
+        "bd230cb1",
+        programs=(*_easy_rec("deepfm"), *_easy_rec("mmoe")),
+        inputs=inputs.ratings,
+        needs=(
+            ("grpc_tools", "grpcio-tools"),
+            ("pandas", "pandas"),
+            ("tensorflow_probability", "tensorflow-probability"),
+        ),
+    ),
+}
