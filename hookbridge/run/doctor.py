@@ -6,8 +6,10 @@ Nothing is run and TensorFlow is not imported: the files are parsed.
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import os
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -16,6 +18,7 @@ from typing import Any
 from hookbridge import compat
 from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.findings import Finding, Unread
+from hookbridge.migrate.reading.imports import folders_above
 from hookbridge.migrate.reading.libraries import OldLibraries
 from hookbridge.migrate.reading.programs import Programs, read_programs
 from hookbridge.migrate.scanning import lacks
@@ -49,6 +52,7 @@ class Diagnoses:
     # The places by file and line; those that are left to a person come first.
     found: tuple[Diagnosis, ...]
     unread: tuple[Unread, ...]  # files that were not read; a person has to look at them
+    absent: tuple[str, ...] = ()  # modules that the programs import, not installed
 
     @property
     def left(self) -> int:
@@ -70,7 +74,23 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
     ]
     found += map(_diagnosis, _old_libraries(programs))
     found.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
-    return Diagnoses(target, len(programs.modules), tuple(found), tuple(unread))
+    absent = tuple(sorted(set(_absent(programs))))
+    return Diagnoses(target, len(programs.modules), tuple(found), tuple(unread), absent)
+
+
+def _absent(programs: Programs) -> Iterator[str]:
+    """Modules that are neither installed nor in the folders of their program."""
+    for module in programs.modules:
+        for node in module.source.nodes:
+            for name in () if id(node) in module.guarded else _imported(node):
+                is_own = any(
+                    os.path.exists(os.path.join(folder, name + end))
+                    for folder in folders_above(module.file)
+                    for end in ("", ".py")
+                )
+                is_loaded = is_own or name in sys.modules
+                if not is_loaded and importlib.util.find_spec(name) is None:
+                    yield name
 
 
 def _old_libraries(programs: Programs) -> Iterator[Finding]:
@@ -120,6 +140,10 @@ def as_text(diagnoses: Diagnoses) -> str:
     lines = [f"{diagnoses.files} files read; target TensorFlow {diagnoses.target}."]
     troubles = compat.known_troubles(compat.installed_versions())
     lines += [f"This machine: {trouble}" for trouble in troubles]
+    lines += [
+        f"This machine: the program imports {name}, which is not installed."
+        for name in diagnoses.absent
+    ]
     places: dict[tuple[str, ...], dict[str, list[int]]] = {}
     for one in diagnoses.found:
         file = f"{one.file}:cell {one.cell}" if one.cell else one.file

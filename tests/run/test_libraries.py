@@ -107,6 +107,18 @@ def test_the_source_of_a_library_says_what_it_means(installed: Path) -> None:
     assert found.name.startswith("old_metrics (tf.to_float in __init__.py:5")
 
 
+def test_the_doctor_says_what_is_not_installed(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "main.py").write_text(
+        "import os, own, json\n"
+        "import horovod_of_nobody.tensorflow as hvd\n"
+        "try:\n    import better_json as json\nexcept ImportError:\n    pass\n"
+    )
+    found = doctor.diagnose([tmp_path / "main.py"], "2.21")
+    assert found.absent == ("horovod_of_nobody",)
+    assert "imports horovod_of_nobody, which is not installed" in doctor.as_text(found)
+
+
 @pytest.mark.slow
 def test_a_library_of_tensorflow_1_runs(installed: Path) -> None:
     path = f"{installed / 'site-packages'}:{ROOT}"
