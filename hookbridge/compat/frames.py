@@ -21,10 +21,8 @@ from hookbridge.errors import PrivateNameMovedError
 class PrivateFrame(NamedTuple):
     """A function of TensorFlow or Keras, and the names in it that are read.
 
-    Attributes:
-      path: `"module:function"`; a function within a function follows a dot.
-      names: its arguments, local variables, and names of the function around it.
-      why: what they are needed for.
+    The path is `"module:function"`; a function within a function follows a dot. Names
+    are arguments, local variables, and those of the function around it.
     """
 
     path: str

@@ -16,13 +16,9 @@ from hookbridge.errors import PrivateNameMovedError
 
 
 class PrivateName(NamedTuple):
-    """The place of a private object, and why no public one is enough.
+    """The place `"module:attribute"` of a private object, or `"module"`, and its use.
 
-    Attributes:
-      path: `"module:attribute"`, or `"module"` for a module.
-      why: what it is needed for.
-      min_tf: first TF version `(major, minor)` on which it is needed.
-      max_tf: last TF version on which it is needed; None for "up to the newest".
+    `min_tf` and `max_tf` are the first and last `(major, minor)` that need it.
     """
 
     path: str

@@ -45,7 +45,7 @@ def find_bad_rows(
         return _found(rows, transform, most)
 
 
-def told(found: list[BadRow]) -> list[BadRow]:
+def printed(found: list[BadRow]) -> list[BadRow]:
     """Prints on stderr which rows are left out; returns them."""
     for row in found:
         print(f"hookbridge: skipped {row}", file=sys.stderr)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.arguments import positive
-from hookbridge.data.bad_rows import BadRow, find_bad_rows, told
+from hookbridge.data.bad_rows import BadRow, find_bad_rows, printed
 from hookbridge.data.rows import Rows
 
 BadRows = Literal["stop", "skip"]
@@ -89,7 +89,7 @@ class Pipeline:
         self._shard = shard
         self.skipped: list[BadRow] = []
         if bad_rows == "skip":
-            self.skipped = told(find_bad_rows(rows, self.transform))
+            self.skipped = printed(find_bad_rows(rows, self.transform))
 
     def dataset(self, *, training: bool) -> Any:
         """A `tf.data.Dataset` of batches, tensors `[N, ...]`.

@@ -20,12 +20,7 @@ LAST_WITH_ESTIMATOR = (2, 15)
 
 
 class Namespaces(NamedTuple):
-    """The two public namespaces of Estimator.
-
-    Attributes:
-      v1: what `tf.compat.v1.estimator` is.
-      v2: what `tf.estimator` is.
-    """
+    """What `tf.compat.v1.estimator` and `tf.estimator` are."""
 
     v1: Any
     v2: Any

@@ -19,12 +19,8 @@ from hookbridge.estimator import exports
 class StandIn(NamedTuple):
     """What the package gets in place of a module, and why.
 
-    Attributes:
-      make: returns the module.
-      why: what is missing in TensorFlow from 2.16 on.
-      missing: the attributes that TensorFlow no longer has in a module that is
-        still there.
-      gone: whether the whole module is gone.
+    `missing` has the attributes that TensorFlow no longer has in a module that is not
+    gone.
     """
 
     make: Callable[[str], types.ModuleType]

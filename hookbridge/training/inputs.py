@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.data.bad_rows import BadRow, find_bad_rows, told
+from hookbridge.data.bad_rows import BadRow, find_bad_rows, printed
 from hookbridge.data.pipeline import Pipeline, batched
 from hookbridge.data.rows import Rows
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
@@ -163,7 +163,7 @@ class Inputs:
         if self._settings.bad_rows == "stop":
             return []
         if mode not in self.skipped:
-            self.skipped[mode] = told(find_bad_rows(rows, self._transform(mode)))
+            self.skipped[mode] = printed(find_bad_rows(rows, self._transform(mode)))
         return [(row.file, row.number) for row in self.skipped[mode]]
 
     def _transform(self, mode: str) -> Callable[[Any], Any]:

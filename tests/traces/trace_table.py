@@ -26,20 +26,14 @@ model is the host.
 | different because ... | {different} |
 | has no meaning in fit | {meaningless} |
 
-*Same* means that a test runs the scenario and compares its events with the recorded
-ones. Where the table says **fit**, each run of the scenario is a batch of `Model.fit`,
-on every Keras flavour; what only a loop of one's own has (its calls of `session.run`,
-`should_stop` and `close`) is left out of the comparison. Where it says **live
-session**, `fit` has no such event, for the reason given: TensorFlow's own
-`MonitoredTrainingSession` then runs the scenario over a live session of a Keras model.
-Of the first kind, those marked \u2020 are compared in both places. A message counts as
-equal when it starts with TensorFlow's text. *Different* scenarios run too, and are
-compared with the events that this table promises.
-
-In `fit` of a v1 graph, `tests/v1_mode/test_trace_graph_fit.py` runs the scenarios
-marked **fit** too, and says what is different there.
-
-This file is written by `tests/traces/trace_table.py` from the data of the tests.
+*Same*: a test runs the scenario and compares its events with the recorded ones.
+**fit**: each run is a batch of `Model.fit`, on every Keras flavour, without what only
+a session loop has. **live session**: `fit` has no such event, for the reason given;
+TensorFlow's own `MonitoredTrainingSession` runs the scenario over a live session of a
+Keras model. Those marked \u2020 are compared in both. A message is equal when it
+starts with TensorFlow's text. *Different* scenarios are compared with the events that
+this table promises. In `fit` of a v1 graph `tests/v1_mode/test_trace_graph_fit.py`
+runs those marked **fit** too. `tests/traces/trace_table.py` writes this file.
 
 """
 
