@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -22,28 +22,15 @@ def eager_variable(value: Any, name: str, dtype: Any = None) -> Any:
     return variable
 
 
-class Owner(Protocol):
-    """The object that is told of each use of a mirror."""
-
-    def about_to_use(self, mirror: Mirror) -> None:
-        """The mirror's value is about to be read or assigned."""
-
-    def give_away(self, mirror: Mirror) -> Any:
-        """The mirror's value as an array, which the owner forgets; or None."""
-
-    def take_over(self, mirror: Mirror, value: Any) -> bool:
-        """Whether the owner takes an array that was to be assigned to the mirror."""
-
-
 class Mirror(watched.Keeper):
     """An eager variable and the variable of a graph whose value it has.
 
     The memory of its value tells whether somebody has assigned to it: this object holds
     the value that it has set, and TensorFlow never changes a value in place while
-    somebody else holds it. Its `owner` is told of each use.
+    somebody else holds it. Its `owner`, the `Mirrors`, is asked as a `Keeper` is.
     """
 
-    def __init__(self, variable: Any, eager: Any, owner: Owner) -> None:
+    def __init__(self, variable: Any, eager: Any, owner: Any) -> None:
         self.variable = variable
         self.eager = eager
         self.stamp = -1  # the owner's note of how old the value is

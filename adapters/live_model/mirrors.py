@@ -206,7 +206,7 @@ class Mirrors:
         self._make_stale([mirror for mirror, _ in loaded.values()])
 
     def give_away(self, mirror: Mirror) -> Any:
-        """See `Owner`: an array goes to Keras while it saves."""
+        """An array goes to Keras while it saves."""
         key = id(mirror)
         if key not in self._read_arrays:
             group = self._read_with.get(key)
@@ -220,7 +220,7 @@ class Mirrors:
         return self._read_arrays.pop(key, None)
 
     def take_over(self, mirror: Mirror, value: Any) -> bool:
-        """See `Owner`: an array comes from Keras while it loads."""
+        """An array comes from Keras while it loads."""
         if self._loaded is None or not mirror.fits(value):
             return False
         self._loaded[id(mirror)] = mirror, value
@@ -229,7 +229,7 @@ class Mirrors:
     # --- use -----------------------------------------------------------------------
 
     def about_to_use(self, mirror: Mirror) -> None:
-        """See `Owner`: the mirror takes the session's value if its own is older."""
+        """The mirror takes the session's value if its own is older."""
         key = id(mirror)
         if not self._events and key in self.touched:
             self.push()  # reading the session would overwrite what was assigned

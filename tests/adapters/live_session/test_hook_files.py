@@ -12,6 +12,8 @@ import tensorflow as tf
 
 from hookbridge import errors
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 train: Any = v1.train
 

@@ -13,6 +13,8 @@ from callback_recorder import EVENTS, recorder
 
 import hookbridge as hb
 
+ONE_KERAS = True
+
 
 def both(
     keras: Any, make: Any, error: type[BaseException] | None = None, **options: Any

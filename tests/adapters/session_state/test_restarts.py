@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import counting
+from state_runs import patient
 
 import hookbridge as hb
 
@@ -98,10 +99,6 @@ class Abort(v1.train.SessionRunHook):  # type: ignore[misc]
         self._left -= 1
         if self._left == 0:
             raise tf.errors.AbortedError(None, None, "lost a server")
-
-
-def patient(keras: Any) -> Any:
-    return keras.callbacks.EarlyStopping("loss", min_delta=1e6, patience=50)
 
 
 def numbers(keras: Any, seen: list[Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, interrupted, session_loop
+from callback_loops import STEPS, build, feeds, interrupted, session_loop
 from state_runs import state_of
 
 import hookbridge as hb
@@ -295,6 +295,7 @@ def test_what_writes_runs_on_the_chief_only(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
+    said: Any,
 ) -> None:
     c = keras.callbacks
     csv = [c.CSVLogger(str(tmp_path / f"{n}.csv")) for n in "ab"]
@@ -307,25 +308,13 @@ def test_what_writes_runs_on_the_chief_only(
         hooks[2].role = "some"
     cluster = {"worker": ["h:1", "h:2"], "ps": ["h:3"]}
     task = {"type": "worker", "index": 1}
-    config = json.dumps({"cluster": cluster, "task": task})
-    monkeypatch.setenv("TF_CONFIG", config)
-    from absl import logging
-
-    logging.get_absl_logger().addHandler(caplog.handler)
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
     caplog.set_level("INFO", logger="absl")
-    try:
-        for _ in range(2):
-            with tf.Graph().as_default():
-                from callback_loops import build, feeds
-
-                net = build()
-                with tf.compat.v1.train.MonitoredTrainingSession(
-                    hooks=hooks
-                ) as session:
-                    for step in range(STEPS):
-                        session.run(net.train_op, feeds(net, step))
-    finally:
-        logging.get_absl_logger().removeHandler(caplog.handler)
+    for _ in range(2):
+        with tf.Graph().as_default():
+            net = build()
+            with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+                for step in range(STEPS):
+                    session.run(net.train_op, feeds(net, step))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["b.csv"]
-    said = [r for r in caplog.records if "has the role 'chief'" in r.getMessage()]
-    assert len({id(r) for r in said}) == 1
+    assert len({id(record) for record in said("has the role 'chief'")}) == 1
