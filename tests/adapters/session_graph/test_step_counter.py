@@ -69,12 +69,7 @@ def test_step_is_read_only_where_the_graph_does_not_tell(
 
 
 class StepsByCallable(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Takes one step through a callable, after the third step of the loop.
-
-    Args:
-      train: the train op.
-      late: whether the callable is made in mid-training.
-    """
+    """Takes one step through a callable, after the third step of the loop."""
 
     def __init__(self, train: Any, late: bool) -> None:
         self._train = train

@@ -21,12 +21,7 @@ v1: Any = tf.compat.v1
 
 
 class Net:
-    """A graph: the loss of a step is the global step before it.
-
-    Args:
-      data: how many batches there are; None for no end.
-      rate: makes the learning rate.
-    """
+    """A graph: the loss of a step is the global step before it."""
 
     def __init__(self, data: int | None, rate: Callable[[], Any]) -> None:
         step = v1.train.get_or_create_global_step()

@@ -29,16 +29,7 @@ def config(kind: str, index: int) -> str:
 def worker_run(
     keras: Any, folder: Path, step: int, runs: int, stopping: Any, between: Any = None
 ) -> list[float]:
-    """A worker's part of a job; returns the learning rate of each epoch.
-
-    Args:
-      keras: the Keras of the callbacks.
-      folder: where the chief saves.
-      step: the global step that the worker finds.
-      runs: how many steps it makes.
-      stopping: a callback to use beside the others.
-      between: called with the number of each step after it.
-    """
+    """A worker's part of a job; returns the learning rate of each epoch."""
     rates: list[float] = []
 
     class Reads(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
