@@ -1,4 +1,4 @@
-"""What is known about a guest: its kind, where it writes, which processes call it.
+"""What is known about a guest: its kind, what it fetches and writes, who calls it.
 
 Read `kinds` and `record`, which every other room reads; then `roles`, `skipped`,
 `fetched`, `foreign`, `in_begin`, `any_flavour`, `paths`, `outside` and `watchers`.
