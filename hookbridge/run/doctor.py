@@ -18,6 +18,7 @@ from typing import Any
 from hookbridge import compat
 from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.findings import Finding, Unread
+from hookbridge.migrate.reading.evidence import imported_names
 from hookbridge.migrate.reading.imports import folders_above
 from hookbridge.migrate.reading.libraries import OldLibraries
 from hookbridge.migrate.reading.programs import Programs, read_programs
@@ -82,7 +83,7 @@ def _absent(programs: Programs) -> Iterator[str]:
     """Modules that are neither installed nor in the folders of their program."""
     for module in programs.modules:
         for node in module.source.nodes:
-            for name in () if id(node) in module.guarded else _imported(node):
+            for name in () if id(node) in module.guarded else _packages(node):
                 is_own = any(
                     os.path.exists(os.path.join(folder, name + end))
                     for folder in folders_above(module.file)
@@ -100,17 +101,13 @@ def _old_libraries(programs: Programs) -> Iterator[Finding]:
         for name, use in libraries.imported_by([module]):
             way = "a package for TensorFlow 2, or its code in the program"
             for node in module.source.nodes:
-                if name in _imported(node):
+                if name in _packages(node):
                     yield module.finding(node, "OLD_LIBRARY", f"{name} ({use})", way)
                     break
 
 
-def _imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name.partition(".")[0] for alias in node.names]
-    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        return [node.module.partition(".")[0]]
-    return []
+def _packages(node: ast.AST) -> set[str]:
+    return {name.partition(".")[0] for name in imported_names(node)}
 
 
 def _diagnosis(finding: Finding) -> Diagnosis:

@@ -120,7 +120,7 @@ def _of_nodes(
     for node in source.nodes:
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Import | ast.ImportFrom):
-            for name in _imports(node):
+            for name in imported_names(node):
                 if name.partition(".")[0] in TENSORFLOW:
                     yield "tensorflow", name, line
                     yield from _of_name(canonical(name), line, target)
@@ -163,10 +163,11 @@ def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, i
         yield "new", name, line
 
 
-def _imports(node: ast.Import | ast.ImportFrom) -> list[str]:
+def imported_names(node: ast.AST) -> list[str]:
+    """The dotted names that an import means; none for a relative one."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    if node.level or not node.module:
+    if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
         return []
     return [f"{node.module}.{alias.name}" for alias in node.names]
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Any
 
 import libcst as cst
-from libcst import matchers as m
 
 from hookbridge.migrate.fates import fate
 from hookbridge.migrate.rewriting.context import Context
@@ -26,8 +25,7 @@ NAME = "imports"
 
 def prepare(context: Context) -> None:
     """Notes which names keep their meaning, so that no rule renames their uses."""
-    nodes = m.findall(context.module, m.Import() | m.ImportFrom())
-    for found in (one for node in nodes for one in imported(node)):
+    for found in (one for node in context.import_nodes for one in imported(node)):
         guarded = context.is_guarded(found.node)
         lines = lines_for(found, context)
         if lines is None:

@@ -54,6 +54,7 @@ class Context:
       values: `{name: [each value that it is given]}`; None for a value that is not
         certain.
       chains: the outermost chains of names, such as `tf.train.Server`.
+      import_nodes: the imports, at the top and inside of functions.
       guests: the guest classes of this file and of others.
       edits: what was done, in the order of the walk.
       comments: `{statement of the old tree: [comments above it]}`.
@@ -91,6 +92,7 @@ class Context:
         collector = _Collector()
         self.module.visit(collector)
         self.chains = tuple(collector.chains)
+        self.import_nodes = tuple(collector.imports)
         self.values = collector.values
         self.guests = Guests([source], options.guests)
         imported = {
@@ -225,6 +227,7 @@ class _Collector(cst.CSTVisitor):
     def __init__(self) -> None:
         super().__init__()
         self.chains: list[cst.Attribute | cst.Name] = []
+        self.imports: list[cst.Import | cst.ImportFrom] = []
         self.names: set[str] = set()
         self.values: dict[str, list[cst.BaseExpression | None]] = {}
 
@@ -270,7 +273,9 @@ class _Collector(cst.CSTVisitor):
         self.names.add(node.value)
 
     def visit_Import(self, node: cst.Import) -> bool:
+        self.imports.append(node)
         return False
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        self.imports.append(node)
         return False

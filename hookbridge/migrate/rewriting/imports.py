@@ -134,8 +134,15 @@ def _imported(statement: cst.CSTNode) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if isinstance(statement, cst.FunctionDef | cst.ClassDef):
         return found
-    for node in m.findall(statement, m.Import() | m.ImportFrom()):
-        module, aliases = "", node.names  # type: ignore[attr-defined]
+    nodes: Sequence[cst.CSTNode]
+    if isinstance(statement, cst.SimpleStatementLine):
+        nodes = statement.body  # matchers are slow
+    else:
+        nodes = m.findall(statement, m.Import() | m.ImportFrom())
+    for node in nodes:
+        if not isinstance(node, cst.Import | cst.ImportFrom):
+            continue
+        module, aliases = "", node.names
         if isinstance(node, cst.ImportFrom):
             name = "" if node.module is None else dotted(node.module) or ""
             module = "." * len(node.relative) + name
