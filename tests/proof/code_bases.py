@@ -83,13 +83,33 @@ CODE_BASES = {
         "0364cc4",
         (
             *("adanet/ensemble", "adanet/subnetwork", "adanet/distributed"),
-            *("adanet/examples", "adanet/autoensemble", "adanet/core"),
-            "--ignore=adanet/core/estimator_test.py",
-            "--ignore=adanet/core/estimator_distributed_test.py",
-            "--ignore=adanet/core/tpu_estimator_test.py",
-            "--ignore=adanet/autoensemble/tpu_estimator_test.py",
+            *("adanet/core/iteration_test.py", "adanet/core/ensemble_builder_test.py"),
+            *("adanet/core/candidate_test.py", "adanet/core/summary_test.py"),
+            *("adanet/core/evaluator_test.py", "adanet/core/eval_metrics_test.py"),
         ),
         needs=(("nose", "pynose"), ("mock", "mock")),
+    ),
+    "privacy": CodeBase(
+        "https://github.com/tensorflow/privacy",
+        "03035d5",
+        (
+            "tensorflow_privacy/privacy/optimizers/dp_optimizer_test.py",
+            "tensorflow_privacy/privacy/optimizers/dp_optimizer_vectorized_test.py",
+            "tensorflow_privacy/privacy/estimators/v1",
+        ),
+        needs=(("dp_accounting", "dp-accounting"), ("sklearn", "scikit-learn")),
+    ),
+    "OpenNMT-tf": CodeBase(
+        "https://github.com/OpenNMT/OpenNMT-tf",
+        "v1.25.3",
+        tuple(
+            f"opennmt/tests/{name}_test.py"
+            for name in (
+                *("decoder", "encoder", "rnn", "reducer", "optim", "model", "hooks"),
+                *("bridge", "transformer", "runner"),
+            )
+        ),
+        needs=(("parameterized", "parameterized"),),
     ),
     "bert": CodeBase(
         "https://github.com/google-research/bert",
