@@ -125,7 +125,7 @@ def test_help_lists_every_command_and_flag(capsys: pytest.CaptureFixture[str]) -
     "words",
     [
         ["--list-rules", "--target=2.15"],
-        ["--list_rules=true", "--no-diff", "--nonative", "--target", "2.15"],
+        ["--list_rules=true", "--no-diff", "--nocheck", "--target", "2.15"],
     ],
 )
 def test_flags_are_written_with_dashes_or_underscores(
@@ -134,7 +134,7 @@ def test_flags_are_written_with_dashes_or_underscores(
     _, parser = command.parser_of("migrate rewrite")
     values = parser.values(words)
     assert (values.list_rules, values.diff, values.target) == (True, False, "2.15")
-    assert not values.native and "check" not in values.given
+    assert not values.check
 
 
 def test_a_command_line_after_the_flags_stays_as_it_is() -> None:
