@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hookbridge.migrate.fates import fate
 from hookbridge.migrate.reading import v1_behaviour
-from hookbridge.migrate.reading.names import Names, canonical, uses
+from hookbridge.migrate.reading.names import Names, as_v1, canonical, uses
 from hookbridge.migrate.reading.sources import Source
 from hookbridge.migrate.target import NEWEST, Target
 
@@ -91,7 +91,10 @@ def examine(source: Source, names: Names, guarded: Collection[int]) -> Evidence:
     kinds = _kinds(source, names, guarded)
     for kind, name, line in sorted(kinds, key=lambda one: one[2]):
         found.setdefault(kind, Use(name, source.file, line))
-    written = frozenset(map(canonical, names.written))
+    plain = {canonical(name) for name in names.written}
+    # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
+    short = {name.replace("tf.compat.v1.", "tf.", 1) for name in plain}
+    written = frozenset({*short, *map(as_v1, short)})
     return Evidence(source.file, **found, written=written)
 
 
