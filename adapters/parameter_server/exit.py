@@ -5,13 +5,13 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import threading
 import time
 import weakref
 from typing import Any
 
 from hookbridge import compat, exit_codes
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
+from hookbridge.exit_threads import ExitThreads
 
 # The longest delay of the process's end. TensorFlow's threads can wait much longer for
 # a lost worker.
@@ -28,21 +28,20 @@ def end_with_threads(strategy: Any) -> None:
     not rethrown`). Then a successful job has exit code 134 (docs/decisions/0006).
     """
     if not _strategies:
-        atexit.register(_end_all)
+        atexit.register(_end_all, ExitThreads(1))
     _strategies.add(strategy)
 
 
-def _end_all() -> None:
+def _end_all(exit_threads: ExitThreads) -> None:
     deadline = time.monotonic() + (0.5 if PREEMPTED.gave_up else EXIT_SECS)
     clusters = [
         cluster
         for strategy in list(_strategies)
         if (cluster := compat.coordinated_cluster(strategy)) is not None
     ]
-    threads = [threading.Thread(target=each.stop, daemon=True) for each in clusters]
-    for thread in threads:  # a thread may wait for a lock of a lost connection
-        thread.start()
-    for thread in (*threads, *compat.coordinator_threads()):
+    # A call may wait for a lock of a lost connection.
+    exit_threads.run([each.stop for each in clusters], deadline)
+    for thread in compat.coordinator_threads():
         thread.join(max(0.0, deadline - time.monotonic()))
     code = exit_code()
     if PREEMPTED.gave_up:

@@ -14,12 +14,16 @@ import tensorflow as tf
 from hookbridge import errors, exit_codes
 from hookbridge.adapters.guests.kinds import flatten
 from hookbridge.adapters.parameter_server import refusals
-from hookbridge.adapters.parameter_server.exit import end_with_threads, exit_code
+from hookbridge.adapters.parameter_server.exit import end_with_threads
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.arguments import lasting, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.lost_servers import shorten_log
-from hookbridge.loops.clusters.strategy_server import PROTOCOL, serve, tell_servers
+from hookbridge.loops.clusters.strategy_server import (
+    PROTOCOL,
+    serve,
+    tell_servers_at_exit,
+)
 from hookbridge.loops.tasks.ports import (
     Liveness,
     check_own_port,
@@ -116,7 +120,7 @@ def parameter_server_strategy(
     )
     end_with_threads(strategy)
     _stay_seen()
-    atexit.register(lambda: tell_servers(config, exit_code()))
+    tell_servers_at_exit(config)
     return strategy
 
 

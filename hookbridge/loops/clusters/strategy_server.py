@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import os
-import threading
 import time
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import exit_codes
+from hookbridge.adapters.parameter_server.exit import exit_code
 from hookbridge.cluster import ClusterConfig
+from hookbridge.exit_threads import ExitThreads
 from hookbridge.loops.group_stop.around_session import end_with
 from hookbridge.loops.group_stop.board import CALL_MS, code_handle
 from hookbridge.loops.tasks.ports import has_server, is_listening
@@ -60,25 +63,26 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
     raise SystemExit(exit_codes.DONE)
 
 
-def tell_servers(config: ClusterConfig, code: int) -> None:
-    """Tells every server of this job with which exit code it ends; for the chief.
+def tell_servers_at_exit(config: ClusterConfig) -> None:
+    """At the end of the chief, tells every server with which exit code the job ends.
 
     A server that is not told, because the chief was killed, ends as one that lost it.
     """
     tasks = [
         (job, i) for job in ("worker", "ps") for i in range(len(config.cluster[job]))
     ]
+    exit_threads = ExitThreads(len(tasks))
 
-    def tell(task: tuple[str, int]) -> None:
+    def tell(task: tuple[str, int], code: int) -> None:
         if is_listening(config, *task):
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
                 _Code(config, *task).write(code)
 
-    threads = [threading.Thread(target=tell, args=(t,), daemon=True) for t in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(CALL_MS / 1000)
+    def tell_all() -> None:
+        calls = [functools.partial(tell, task, exit_code()) for task in tasks]
+        exit_threads.run(calls, time.monotonic() + CALL_MS / 1000)
+
+    atexit.register(tell_all)
 
 
 class _Code:

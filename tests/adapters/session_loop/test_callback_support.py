@@ -41,7 +41,9 @@ def test_documented_table_is_what_happens(keras: Any, tmp_path: Path) -> None:
             with pytest.raises(errors.RefusedError, match=f"`{name}`"):
                 hb.as_hooks(callback, steps_per_epoch=2)
     page = support.TABLE.read_text(encoding="utf-8")
-    assert support.table_of(keras, outcomes) in page
+    # The page shows the newest Keras 3; an older one has fewer callbacks.
+    is_older = keras.__version__[0] == "3" and "OrbaxCheckpoint" not in outcomes
+    assert is_older or support.table_of(keras, outcomes) in page
 
 
 def test_progress_bar_without_epochs(
