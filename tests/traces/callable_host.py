@@ -52,8 +52,8 @@ class CallableHost:
             yield stack.enter_context(tf.Graph().as_default())
 
     def _counted(self, found: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(session: CallableSession, fetches: Any) -> Any:
-            call = found(session, fetches) or found(session, fetches)
+        def counted(session: CallableSession, *args: Any) -> Any:
+            call = found(session, *args) or found(session, *args)
             self.calls += call is not None
             return call
 
