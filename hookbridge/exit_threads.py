@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,23 +17,28 @@ class ExitThreads:
 
     def __init__(self, count: int) -> None:
         self._work: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        for _ in range(min(count, _MOST)):
-            threading.Thread(target=self._serve, daemon=True).start()
+        self._threads = [
+            threading.Thread(target=self._serve, daemon=True)
+            for _ in range(min(count, _MOST))
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def run(self, functions: Iterable[Callable[[], Any]], deadline: float) -> None:
-        """Calls all functions, and waits for them until `deadline` of the clock."""
-        calls = []
+        """Calls all functions, and ends the threads; waits until `deadline` at most.
+
+        The deadline is one of `time.monotonic`.
+        """
         for function in functions:
-            is_done = threading.Event()
-            calls.append(is_done)
-            self._work.put((function, is_done))
-        for is_done in calls:
-            is_done.wait(max(0.0, deadline - time.monotonic()))
+            self._work.put(function)
+        for _ in self._threads:
+            self._work.put(None)
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _serve(self) -> None:
-        while True:
-            function, is_done = self._work.get()
+        while (function := self._work.get()) is not None:
             try:
                 function()
-            finally:
-                is_done.set()
+            except Exception:  # the other calls are made all the same
+                traceback.print_exc()
