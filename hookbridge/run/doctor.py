@@ -136,7 +136,8 @@ def as_text(diagnoses: Diagnoses) -> str:
     """The diagnoses by what is said of them, each with its places, in 100 columns."""
     lines = [f"{diagnoses.files} files read; target TensorFlow {diagnoses.target}."]
     troubles = compat.known_troubles(compat.installed_versions())
-    lines += [f"This machine: {trouble}" for trouble in troubles]
+    for trouble in troubles:
+        lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)
     lines += [
         f"This machine: the program imports {name}, which is not installed."
         for name in diagnoses.absent
