@@ -88,9 +88,10 @@ def main() -> int:
 def tried(row: Row) -> tuple[str, int]:
     """What a row's tests gave in one line, and pytest's exit code."""
     python = environment(row)
-    done, lines = _run(python, "-m", "pytest", "-q", "--tb=short", *TESTS)
+    done, lines = _run(TOP, python, "-m", "pytest", "-q", "--tb=short", *TESTS)
     print(f"{row.name}: {lines[-1]}", flush=True)
-    demo, demo_lines = _run(python, *DEMO)
+    with tempfile.TemporaryDirectory() as folder:
+        demo, demo_lines = _run(Path(folder), python, *DEMO)
     for code, shown in ((done, lines), (demo, demo_lines)):
         if code:
             print("\n".join(shown[-FAILED_LINES:]), flush=True)
@@ -102,16 +103,16 @@ def tried(row: Row) -> tuple[str, int]:
     return f"| {' | '.join(cells)} |", done or demo
 
 
-def _run(*command: str) -> tuple[int, list[str]]:
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            command,
-            cwd=folder if DEMO[-1] in command else TOP,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(TOP)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+def _run(folder: Path, *command: str) -> tuple[int, list[str]]:
+    """The exit code and the output of a command that runs in a folder."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(TOP)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     return done.returncode, done.stdout.splitlines() or ["no output"]
 
 
