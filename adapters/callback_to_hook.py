@@ -61,11 +61,7 @@ class CallbackToHook(
     acts_as = "hook"
 
     def __init__(
-        self,
-        callback: Any,
-        *,
-        group: CallbackGroup | None = None,
-        **options: Any,
+        self, callback: Any, *, group: CallbackGroup | None = None, **options: Any
     ) -> None:
         guest = expected("callback", callback)
         self._group = group or CallbackGroup(SessionConfig(**options))

@@ -65,11 +65,7 @@ def fit_case(
     def run() -> base.Sample:
         clock = _EpochClock()
         history = model.fit(
-            data,
-            epochs=2,
-            shuffle=False,
-            verbose=0,
-            callbacks=[*callbacks, clock],
+            data, epochs=2, shuffle=False, verbose=0, callbacks=[*callbacks, clock]
         )
         return base.Sample(clock.secs / work.steps, history.history["loss"][-1])
 

@@ -177,11 +177,7 @@ def _refusal(guest: Guest, host: Host) -> str:
             convert.as_callbacks(guest.item)
         if host == "parameter_server":
             refusals.check_hook(guest.item)
-    except (
-        errors.RefusedError,
-        errors.UnwritableError,
-        errors.MissingExtraError,
-    ) as e:
+    except (errors.RefusedError, errors.UnwritableError, errors.MissingExtraError) as e:
         return str(e)
     return ""
 

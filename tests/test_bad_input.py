@@ -75,10 +75,7 @@ def log(spec: Callable[[Loop], Any], key: str = "acc") -> Callable[[Loop], Any]:
 
 SESSION: dict[str, tuple[Callable[[Loop], Mapping[str, Any]], str]] = {
     "logs_none": (log(lambda _: None), r"logs\['acc'\] is None; expected a tensor"),
-    "logs_op": (
-        log(lambda loop: loop.op),
-        r"logs\['acc'\] is <tf.Operation .*exp",
-    ),
+    "logs_op": (log(lambda loop: loop.op), r"logs\['acc'\] is <tf.Operation .*exp"),
     "logs_vector": (
         log(lambda loop: loop.vector),
         r"logs\['acc'\] is `vector:0` .*shape \(2,\); expected a scalar",
@@ -218,11 +215,7 @@ def restore_damaged(state: bytes) -> Callable[[Path], Any]:
 strategy = hb.loops.parameter_server_strategy
 CALLS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "restore_none": (lambda _: restore(model(), None), INVALID, "checkpoint=None; exp"),
-    "restore_number": (
-        lambda _: restore(model(), 5),
-        INVALID,
-        "checkpoint=5; exp",
-    ),
+    "restore_number": (lambda _: restore(model(), 5), INVALID, "checkpoint=5; exp"),
     "restore_nowhere": (lambda _: restore(model(), "/no"), INVALID, "no checkpoint at"),
     "restore_truncated": (
         lambda folder: restore(model(), str(checkpoint(folder))),

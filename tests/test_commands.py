@@ -136,10 +136,7 @@ def suites_of_two_folders(
         (folder / name / f"test_{count}.py").write_text(tests)
     suites = [sys.executable, str(root / ".ci" / "suites.py"), f"one={sys.executable}"]
     return subprocess.run(
-        [*suites, "--", "-q", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
+        [*suites, "--", "-q", *arguments], cwd=folder, capture_output=True, text=True
     )
 
 

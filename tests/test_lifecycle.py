@@ -24,11 +24,7 @@ FIT_SCENARIOS: dict[str, dict[str, Any]] = {
     "validation": {"steps": 2, "steps_per_epoch": 2, "validation_batches": 2},
     "evaluate": {"steps": 2, "mode": "evaluate"},
     "predict": {"steps": 2, "mode": "predict"},
-    "steps_per_execution": {
-        "steps": 4,
-        "steps_per_epoch": 4,
-        "steps_per_execution": 2,
-    },
+    "steps_per_execution": {"steps": 4, "steps_per_epoch": 4, "steps_per_execution": 2},
     "initial_epoch": {"steps": 2, "steps_per_epoch": 2, "first_step": 2},
     "stop_in_on_train_begin": {"steps": 1, "steps_per_epoch": 2},
     "stop_in_on_epoch_begin": {"steps": 1, "steps_per_epoch": 2},

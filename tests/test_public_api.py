@@ -16,10 +16,7 @@ import hookbridge as hb
 
 def run_fresh(code: str, root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=root,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True
     )
 
 

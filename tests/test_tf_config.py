@@ -11,11 +11,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge.cluster import ClusterConfig, task_of
 
-CLUSTER = {
-    "chief": ["a:1"],
-    "worker": ["b:1", "b:2"],
-    "ps": ["c:1"],
-}
+CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "b:2"], "ps": ["c:1"]}
 
 
 def config(cluster: Any = CLUSTER, task: Any = None) -> str:
@@ -76,8 +72,7 @@ def test_what_a_process_is_to_its_guests(
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["{", config(["a:1"]), config(task={"type": "boss", "index": 0})],
+    "text", ["{", config(["a:1"]), config(task={"type": "boss", "index": 0})]
 )
 def test_a_bad_configuration_makes_nobody_a_worker(
     text: str, monkeypatch: pytest.MonkeyPatch

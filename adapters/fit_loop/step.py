@@ -14,15 +14,8 @@ from hookbridge import compat
 from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.keras_function import SameIterator
 from hookbridge.adapters.fit_loop.spies import GRADIENTS
-from hookbridge.adapters.fit_loop.step_feeds import (
-    NO_FEEDS,
-    StepFeeds,
-    restoring_rate,
-)
-from hookbridge.adapters.fit_loop.tapped_function import (
-    TappedFunction,
-    tapped_function,
-)
+from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds, restoring_rate
+from hookbridge.adapters.fit_loop.tapped_function import TappedFunction, tapped_function
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
 from hookbridge.adapters.live_session.names import OUTPUTS

@@ -15,7 +15,7 @@ _REFUSED = {
     "SwapEMAWeights": (
         "it swaps the moving averages of a Keras 3 optimizer",
         "give the Keras 2 optimizer `use_ema=True`, with which it does so itself",
-    ),
+    )
 }
 
 

@@ -10,10 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters.live_session.graph_variables import (
-    COLLECTIONS,
-    GraphVariables,
-)
+from hookbridge.adapters.live_session.graph_variables import COLLECTIONS, GraphVariables
 from hookbridge.adapters.live_session.names import StepNames, StepTensor
 from hookbridge.adapters.live_session.saver import DefaultSaver
 from hookbridge.adapters.live_session.variables import ModelVariable

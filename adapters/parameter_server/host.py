@@ -35,10 +35,7 @@ from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.adapters.parameter_server.scheduled import ScheduledSteps
 from hookbridge.adapters.parameter_server.session import ClusterSession
 from hookbridge.adapters.parameter_server.step import ScheduledStep
-from hookbridge.adapters.parameter_server.stops import (
-    ShieldedHook,
-    saves_after,
-)
+from hookbridge.adapters.parameter_server.stops import ShieldedHook, saves_after
 from hookbridge.adapters.parameter_server.values import StepLogs, StepValue
 from hookbridge.patching import assign
 from hookbridge.structures import RecentlyUsed

@@ -19,7 +19,7 @@ _REFUSED_HOOKS: dict[str, tuple[str, str]] = {
     "ProfilerHook": (
         "it traces the step in the process of the hook, and the step runs on a worker",
         "use `tf.profiler.experimental.client.trace` with the workers' addresses",
-    ),
+    )
 }
 
 

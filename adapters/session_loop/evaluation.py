@@ -30,9 +30,7 @@ class EvaluationRun(SessionRun):
         self._steps = steps
         self._sources = eval_log_sources.find(config.logs, graph)
         self.make_model(
-            [s.key for s in self._sources],
-            learning_rate.find(graph, None),
-            None,
+            [s.key for s in self._sources], learning_rate.find(graph, None), None
         )
         # Entries whose mean over the batches is computed here, not in the graph.
         self._plain = [s for s in self._sources if not s.streaming]

@@ -93,9 +93,7 @@ class TrainRun(SessionRun):
             guest,
             self.config,
             produced=monitors.Produced(
-                self.metrics,
-                bool(self._validation),
-                self._validation.metric_names,
+                self.metrics, bool(self._validation), self._validation.metric_names
             ),
             rates=self._rates,
             not_cloned=self.model.live_link.not_cloned,

@@ -56,10 +56,7 @@ def write(path: str, data: bytes) -> None:
         pass
     # A link that somebody has put there is not followed.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    with (
-        replacing(path, part),
-        os.fdopen(os.open(part, flags, 0o666), "wb") as file,
-    ):
+    with replacing(path, part), os.fdopen(os.open(part, flags, 0o666), "wb") as file:
         file.write(data)
 
 

@@ -64,11 +64,7 @@ def run(values: Values) -> int:
     counts: Counter[str] = Counter()
     failures: list[str] = []
     plan = []
-    options = {
-        "target": values.target,
-        "only": values.only,
-        "skip": values.skip,
-    }
+    options = {"target": values.target, "only": values.only, "skip": values.skip}
     for done in files.rewrite_files(values.paths, **options):
         if isinstance(done, Unread):
             counts["unread"] += 1

@@ -109,10 +109,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def fields(
-        self,
-        defaults: object,
-        texts: Mapping[str, str],
-        least: Mapping[str, float],
+        self, defaults: object, texts: Mapping[str, str], least: Mapping[str, float]
     ) -> None:
         """Defines one flag for each named field, of its default's type."""
         for name, text in texts.items():

@@ -77,9 +77,7 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
         why=_AVERAGES,
     ),
     "graph_fit_generator": _of_keras_2(
-        "training_generator_v1:model_iteration",
-        *("aggregator", "step"),
-        why=_AVERAGES,
+        "training_generator_v1:model_iteration", *("aggregator", "step"), why=_AVERAGES
     ),
     # The model is looked for as the first argument, whatever its name is.
     **{

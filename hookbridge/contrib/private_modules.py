@@ -19,9 +19,7 @@ from hookbridge.migrate.fates import PUBLIC
 from hookbridge.patching import assign
 
 # Private modules of TensorFlow 1 that are gone -> where their names are today.
-MOVED = {
-    "tensorflow.python.estimator": "tensorflow_estimator.python.estimator",
-}
+MOVED = {"tensorflow.python.estimator": "tensorflow_estimator.python.estimator"}
 # Private modules that still exist, but may use another Keras than the program's: the
 # names of `tf.compat.v1.layers` come before theirs.
 LAYERS = frozenset(

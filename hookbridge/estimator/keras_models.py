@@ -122,10 +122,7 @@ class _GuestsOfModel:
     """The callbacks and hooks of one Estimator, and what `as_hooks` needs for them."""
 
     def __init__(
-        self,
-        everywhere: list[Any],
-        training: list[Any],
-        config: SessionConfig,
+        self, everywhere: list[Any], training: list[Any], config: SessionConfig
     ) -> None:
         self._everywhere = everywhere
         self._training = training

@@ -14,13 +14,7 @@ from hookbridge import errors
 from hookbridge.adapters.convert import as_hooks
 from hookbridge.adapters.session_graph.variables import write
 from hookbridge.adapters.session_loop.last_step import LastEpochHook
-from hookbridge.arguments import (
-    instance,
-    positive,
-    shown,
-    with_arguments,
-    writable,
-)
+from hookbridge.arguments import instance, positive, shown, with_arguments, writable
 from hookbridge.loops.steps import Steps, run_steps
 from hookbridge.loops.towers import devices as devices_lib
 from hookbridge.loops.towers.evaluation import Evaluation

@@ -85,9 +85,7 @@ CODES: dict[str, Code] = {
         "answers its imports like the program's",
     ),
     "DEVICE_FUNCTION": Code(
-        "auto",
-        "tf.device takes no function; that of v1 does.",
-        "takes functions too",
+        "auto", "tf.device takes no function; that of v1 does.", "takes functions too"
     ),
     "GPU_READER": Code(
         "manual",

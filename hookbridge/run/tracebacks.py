@@ -43,9 +43,7 @@ def _trim(error: BaseException, seen: set[int]) -> None:
             _trim(other, seen)
 
 
-def _without_ours(
-    frames: types.TracebackType | None,
-) -> types.TracebackType | None:
+def _without_ours(frames: types.TracebackType | None) -> types.TracebackType | None:
     kept = []
     while frames is not None:
         if not os.path.abspath(frames.tb_frame.f_code.co_filename).startswith(_ROOMS):

@@ -46,10 +46,7 @@ class TowerTraining:
             if cluster.is_server:
                 cluster.serve()
                 return 0
-            loop = self._loop(
-                cluster=cluster,
-                replicas_to_aggregate=part.replicas,
-            )
+            loop = self._loop(cluster=cluster, replicas_to_aggregate=part.replicas)
             result = loop.train(
                 part.inputs.function(TRAIN),
                 guests=[*guests, *hooks],

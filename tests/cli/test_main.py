@@ -250,10 +250,7 @@ def test_help_and_bad_flags_do_not_import_tensorflow(repo_root: Path) -> None:
         "print('tensorflow' in sys.modules, codes, file=sys.stderr)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=repo_root,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", code], cwd=repo_root, capture_output=True, text=True
     )
     codes = [0] * (1 + len(COMMANDS)) + [2]
     assert done.stderr.splitlines()[-1] == f"False {codes}"

@@ -133,9 +133,7 @@ def test_bad_input_gets_one_line_and_exit_code_2(
 
 
 def test_train_refuses_a_bad_tf_config_before_anything(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TF_CONFIG", '{"cluster": {"boss": ["a:1"]}, "task": {}}')
     assert main(["train", f"--model_dir={tmp_path}/m", "job.py"]) == 2

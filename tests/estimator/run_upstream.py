@@ -220,10 +220,7 @@ def run_file(checkout: Path, path: str, mode: str, timeout_secs: int) -> dict[st
             report: dict[str, Any] = json.loads(out.read_text())
         else:
             tail = log.read_text(errors="replace")[-2000:]
-            report = {
-                "outcomes": {name: "error"},
-                "reasons": {name: f"{died}: {tail}"},
-            }
+            report = {"outcomes": {name: "error"}, "reasons": {name: f"{died}: {tail}"}}
         report["secs"] = round(time.monotonic() - started, 1)
     return report
 

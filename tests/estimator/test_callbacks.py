@@ -73,8 +73,7 @@ def test_train_evaluate_and_predict_take_both_kinds(keras: Any, tmp_path: Path) 
     events: list[Any] = []
     log = EventLog()
     hooks = hb.as_hooks(
-        [recorder(keras, events), RecordingHook(log, "hook")],
-        steps_per_epoch=PER_EPOCH,
+        [recorder(keras, events), RecordingHook(log, "hook")], steps_per_epoch=PER_EPOCH
     )
     estimator = scenarios.custom(tmp_path)
     estimator.train(scenarios.input_fn(), hooks=hooks, steps=2 * PER_EPOCH)
@@ -157,10 +156,7 @@ def test_callbacks_of_keras_steer_an_estimator(keras: Any, tmp_path: Path) -> No
     spec = hb.estimator.EvalSpec(scenarios.input_fn(repeat=False))
     history = keras.callbacks.History()
     hooks = hb.as_hooks(
-        [
-            keras.callbacks.EarlyStopping("val_loss", min_delta=1e3, patience=1),
-            history,
-        ],
+        [keras.callbacks.EarlyStopping("val_loss", min_delta=1e3, patience=1), history],
         steps_per_epoch=PER_EPOCH,
         validation=(estimator, spec),
     )

@@ -76,7 +76,7 @@ def test_only_and_skip_choose_the_rules() -> None:
     assert not all_but.todos
     alone = migrate.rewrite(text, only=["todos"])
     assert not alone.edits and {t.code for t in alone.todos} == {
-        *("ESTIMATOR", "V1_NAME", "CONTRIB"),
+        *("ESTIMATOR", "V1_NAME", "CONTRIB")
     }
     with pytest.raises(errors.InvalidArgumentError, match=r"'nothing'.*todos"):
         migrate.rewrite(text, only=["nothing"])

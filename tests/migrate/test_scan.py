@@ -73,7 +73,7 @@ def test_the_target_decides(tmp_path: Path) -> None:
     text = "import tensorflow as tf\nx = tf.estimator.Estimator, tf.layers.dense\n"
     assert codes(scan_text(tmp_path, text, target="2.15")) == [(2, "V1_NAME")]
     assert codes(scan_text(tmp_path, text)) == [
-        *((2, "ESTIMATOR"), (2, "KERAS2"), (2, "V1_NAME")),
+        *((2, "ESTIMATOR"), (2, "KERAS2"), (2, "V1_NAME"))
     ]
 
 
@@ -318,9 +318,7 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
         (tmp_path / f"m{number}.py").write_text(HOOKS)
     line = f"'{sys.executable}' -m hookbridge migrate scan '{tmp_path}' | head -1"
     done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {line}"],
-        capture_output=True,
-        text=True,
+        ["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True
     )
     assert done.stdout.startswith("200 files")
     assert done.stderr == ""

@@ -19,10 +19,7 @@ from report_pictures import (
 
 from hookbridge.cli import main
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason=NOT_HERE),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason=NOT_HERE)]
 PNG = b"\x89PNG"
 
 

@@ -51,8 +51,7 @@ PROGRAMS = {
     "custom_estimator": Program("custom_estimator.py", "--model_dir=m", TOUCHED),
     # `replicate_model_fn` and `TowerOptimizer`, MNIST's own files.
     "mnist_towers": Program(
-        "mnist_towers/mnist.py",
-        "--multi_gpu --data_dir=d --model_dir=m --export_dir=e",
+        "mnist_towers/mnist.py", "--multi_gpu --data_dir=d --model_dir=m --export_dir=e"
     ),
     # Hand-made towers and an examples-per-second hook.
     "cifar": Program(

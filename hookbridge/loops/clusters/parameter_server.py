@@ -24,12 +24,7 @@ from hookbridge.loops.clusters.strategy_server import (
     serve,
     tell_servers_at_exit,
 )
-from hookbridge.loops.tasks.ports import (
-    Liveness,
-    check_own_port,
-    is_listening,
-    waiting,
-)
+from hookbridge.loops.tasks.ports import Liveness, check_own_port, is_listening, waiting
 from hookbridge.loops.tasks.server import answers
 
 POLL_SECS = 0.5

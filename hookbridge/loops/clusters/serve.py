@@ -13,12 +13,7 @@ from absl import logging
 
 from hookbridge import errors, exit_codes
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop.board import (
-    Ending,
-    code_handle,
-    left_queue,
-    stop_job,
-)
+from hookbridge.loops.group_stop.board import Ending, code_handle, left_queue, stop_job
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.loops.tasks.ports import Liveness, is_listening
 from hookbridge.loops.tasks.signals import on_sigterm

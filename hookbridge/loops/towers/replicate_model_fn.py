@@ -15,11 +15,7 @@ from hookbridge import errors
 from hookbridge.arguments import shown
 from hookbridge.loops.towers import merged_specs
 from hookbridge.loops.towers.averaged_updates import apply_averaged
-from hookbridge.loops.towers.batches import (
-    fetch_batches,
-    split_any_batch,
-    split_batch,
-)
+from hookbridge.loops.towers.batches import fetch_batches, split_any_batch, split_batch
 from hookbridge.loops.towers.build import VARIABLE_DEVICE, build_towers
 from hookbridge.loops.towers.deferred_updates import Update, catch_updates
 from hookbridge.loops.towers.devices import check_devices, device_setter, tower_devices

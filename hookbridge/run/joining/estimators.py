@@ -52,11 +52,7 @@ def join(party: Party) -> None:
 
     patching.InstanceMethods(
         base,
-        {
-            "train": joined_train,
-            "evaluate": joined_evaluate,
-            "predict": plain_predict,
-        },
+        {"train": joined_train, "evaluate": joined_evaluate, "predict": plain_predict},
     ).install()
     together = namespaces.v2.train_and_evaluate
 

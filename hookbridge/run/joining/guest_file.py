@@ -19,12 +19,7 @@ GUESTS, EVALUATION = "guests", "evaluation_guests"
 # Hooks of TensorFlow for trainings only. In an evaluation the global step stands still:
 # these hooks would end the evaluation early or log a warning.
 OF_TRAINING = frozenset(
-    {
-        "CheckpointSaverHook",
-        "GlobalStepWaiterHook",
-        "StepCounterHook",
-        "StopAtStepHook",
-    }
+    {"CheckpointSaverHook", "GlobalStepWaiterHook", "StepCounterHook", "StopAtStepHook"}
 )
 
 

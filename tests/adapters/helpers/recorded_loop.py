@@ -229,10 +229,7 @@ def _test_or_predict(scenario: str, keras: Any, log: list[Any]) -> None:
                 "eval_step",
                 initializer=np.int64(0),
                 trainable=False,
-                collections=[
-                    v1.GraphKeys.LOCAL_VARIABLES,
-                    v1.GraphKeys.EVAL_STEP,
-                ],
+                collections=[v1.GraphKeys.LOCAL_VARIABLES, v1.GraphKeys.EVAL_STEP],
             )
             fetches = v1.assign_add(eval_step, 1)
         hooks = hb.as_hooks(

@@ -98,10 +98,7 @@ def test_backup_of_an_older_release_is_reported(
 ) -> None:
     """The file of Keras 3 may lack the part that hookbridge adds."""
     folder = tmp_path / "backup"
-    options: dict[str, Any] = {
-        "optimizer": v1.train.AdamOptimizer,
-        "validate": False,
-    }
+    options: dict[str, Any] = {"optimizer": v1.train.AdamOptimizer, "validate": False}
     with pytest.raises(KeyboardInterrupt):
         session_loop(
             [keras.callbacks.BackupAndRestore(str(folder)), dies(keras)], **options

@@ -25,10 +25,7 @@ SHAPES: dict[str, list[int]] = {
     "head/hidden/bias": [5],
     "head/logits/kernel": [5, 2],
 }
-AVERAGES: dict[str, list[int]] = {
-    "norm/moving_mean": [4],
-    "norm/moving_variance": [4],
-}
+AVERAGES: dict[str, list[int]] = {"norm/moving_mean": [4], "norm/moving_variance": [4]}
 
 
 def saved(callback: Any, shapes: dict[str, list[int]]) -> list[Any]:

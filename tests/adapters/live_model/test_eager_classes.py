@@ -75,9 +75,7 @@ def test_under_train_and_evaluate(keras: Any, tmp_path: Path) -> None:
     seen: list[str] = []
     config = estimators.RunConfig(str(tmp_path), save_checkpoints_steps=STEPS)
     hooks = hb.as_hooks(
-        _guest(keras, seen, False),
-        steps_per_epoch=STEPS,
-        model=lambda: MODEL["model"],
+        _guest(keras, seen, False), steps_per_epoch=STEPS, model=lambda: MODEL["model"]
     )
     estimators.train_and_evaluate(
         estimators.Estimator(keras_model_fn, config=config),

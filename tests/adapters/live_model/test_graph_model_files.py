@@ -8,9 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from callback_loops import (
-    X,
-)
+from callback_loops import X
 from keras_graph import keras_graph_loop
 
 from hookbridge import errors

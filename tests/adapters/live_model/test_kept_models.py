@@ -56,12 +56,7 @@ class _Compiled:
 
 @pytest.mark.parametrize(
     "change",
-    [
-        lambda: _decay,
-        lambda: _clip,
-        lambda: _product,
-        _Compiled,
-    ],
+    [lambda: _decay, lambda: _clip, lambda: _product, _Compiled],
     ids=["decay", "clip", "matmul", "compiled"],
 )
 def test_kept_variables_in_batches(

@@ -33,10 +33,7 @@ def _keras2_sgd(rate: Any) -> Any:
 
 RATES: dict[str, tuple[Any, Any]] = {
     "constant": (0.1, None),
-    "variable": (
-        lambda: v1.get_variable("lr", initializer=0.1, trainable=False),
-        None,
-    ),
+    "variable": (lambda: v1.get_variable("lr", initializer=0.1, trainable=False), None),
     "placeholder_with_default": (
         lambda: v1.placeholder_with_default(0.1, [], name="learning_rate"),
         None,

@@ -180,9 +180,7 @@ def test_summary_saver_writes_the_same_summaries(keras: Any, tmp_path: Path) -> 
         train_op = hosts.build_graph()
         native = hooks("native")
         with train.MonitoredTrainingSession(
-            hooks=native,
-            scaffold=native[1]._scaffold,
-            log_step_count_steps=0,
+            hooks=native, scaffold=native[1]._scaffold, log_step_count_steps=0
         ) as session:
             while not session.should_stop():
                 session.run(train_op)

@@ -35,12 +35,7 @@ def run(model: Any, *names: str, mode: str = "fit") -> Fetch:
     hook = Fetch(*names)
     arguments = {"shuffle": False} if mode == "fit" else {}
     getattr(model, mode)(
-        X,
-        Y,
-        batch_size=BATCH,
-        verbose=0,
-        callbacks=[HookToCallback(hook)],
-        **arguments,
+        X, Y, batch_size=BATCH, verbose=0, callbacks=[HookToCallback(hook)], **arguments
     )
     return hook
 

@@ -97,10 +97,7 @@ class Job:
             on_epoch_end=lambda epoch, logs: traces.append(len(TRACES))
         )
         self.fit(
-            made,
-            [*guests(log), count],
-            validation_data=self._data,
-            validation_steps=3,
+            made, [*guests(log), count], validation_data=self._data, validation_steps=3
         )
         note("validation", log=log.events, traces=traces)
 

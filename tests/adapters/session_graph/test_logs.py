@@ -10,13 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import build, feeds
-from estimator_models import (
-    KERAS2,
-    X,
-    estimators,
-    eval_input,
-    train_input,
-)
+from estimator_models import KERAS2, X, estimators, eval_input, train_input
 
 import hookbridge as hb
 from hookbridge import errors

@@ -8,13 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from callback_recorder import EVENTS, noting
-from estimator_models import (
-    STEPS,
-    bare_model_fn,
-    estimators,
-    eval_input,
-    train_input,
-)
+from estimator_models import STEPS, bare_model_fn, estimators, eval_input, train_input
 
 import hookbridge as hb
 
@@ -43,11 +37,7 @@ def _train_and_evaluate(callback: Any, folder: Path, wrapped: str) -> Any:
 
 @pytest.mark.parametrize(
     ("wrapped", "event"),
-    [
-        ("once", "on_test_end"),
-        ("apart", "on_test_batch_end"),
-        ("once", "on_epoch_end"),
-    ],
+    [("once", "on_test_end"), ("apart", "on_test_batch_end"), ("once", "on_epoch_end")],
 )
 def test_stop_after_an_evaluation_in_mid_training(
     keras: Any, tmp_path: Path, wrapped: str, event: str

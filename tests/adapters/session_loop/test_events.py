@@ -42,10 +42,7 @@ def test_normal(keras: Any, validate: bool) -> None:
     assert len(native) == 2 * (2 + 2 * (2 + 2 * STEPS + (6 if validate else 0)))
 
 
-@pytest.mark.parametrize(
-    "event",
-    [e for e in EVENTS if e != "on_train_end"],
-)
+@pytest.mark.parametrize("event", [e for e in EVENTS if e != "on_train_end"])
 def test_stop_training(keras: Any, event: str) -> None:
     native, bridged = both(
         keras,

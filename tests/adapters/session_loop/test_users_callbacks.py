@@ -11,17 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import (
-    BATCH,
-    STEPS,
-    VAL_X,
-    VAL_Y,
-    X,
-    Y,
-    build,
-    feeds,
-    session_loop,
-)
+from callback_loops import BATCH, STEPS, VAL_X, VAL_Y, X, Y, build, feeds, session_loop
 from keras_graph import keras_graph_loop
 
 import hookbridge as hb

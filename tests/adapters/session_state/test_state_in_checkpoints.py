@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import (
-    STEPS,
-    build,
-    counting,
-    feeds,
-    interrupted,
-    session_loop,
-)
+from callback_loops import STEPS, build, counting, feeds, interrupted, session_loop
 
 import hookbridge as hb
 

@@ -55,10 +55,7 @@ def test_estimators_that_share_nothing(
 
 def test_port_in_use_is_named() -> None:
     ports = free_ports(2)
-    cluster = {
-        "worker": (f"127.0.0.1:{ports[0]}",),
-        "ps": (f"127.0.0.1:{ports[1]}",),
-    }
+    cluster = {"worker": (f"127.0.0.1:{ports[0]}",), "ps": (f"127.0.0.1:{ports[1]}",)}
     config = ClusterConfig(cluster, "worker", 0)
     with socket.socket() as other:
         other.bind(("127.0.0.1", ports[0]))
@@ -72,10 +69,7 @@ def test_port_in_use_is_named() -> None:
 
 def test_server_that_never_comes_is_named() -> None:
     ports = free_ports(2)
-    cluster = {
-        "worker": (f"127.0.0.1:{ports[0]}",),
-        "ps": (f"127.0.0.1:{ports[1]}",),
-    }
+    cluster = {"worker": (f"127.0.0.1:{ports[0]}",), "ps": (f"127.0.0.1:{ports[1]}",)}
     config = ClusterConfig(cluster, "worker", 0)
     with (
         pytest.raises(hb.errors.ClusterError, match=f"`ps` 0 .*{ports[1]}"),

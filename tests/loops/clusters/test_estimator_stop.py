@@ -32,10 +32,7 @@ TOLD = {
         "train": {"split", "chief", "worker", "all"},
         "train_end": {"split", "chief", "worker", "all"},
     },
-    "worker 0": {
-        "train": {"split", "worker", "all"},
-        "train_end": {"worker", "all"},
-    },
+    "worker 0": {"train": {"split", "worker", "all"}, "train_end": {"worker", "all"}},
     "evaluator 0": {"test_end": {"split", "chief", "evaluator", "all"}},
     "ps 0": {},
 }
@@ -144,9 +141,7 @@ def test_a_worker_that_sleeps_until_the_job_is_over(
 
 @pytest.mark.slow
 def test_a_worker_whose_servers_have_left(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(member, "LATE_SECS", 2.0)
     jobs = ("ps", "chief", "worker")

@@ -63,9 +63,6 @@ print("closed")
 @pytest.mark.slow
 def test_process_ends_whether_its_session_was_closed_or_not(repo_root: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        cwd=repo_root,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", SCRIPT], cwd=repo_root, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr

@@ -256,8 +256,7 @@ def test_a_last_batch_that_does_not_divide_ends_the_run() -> None:
 def test_a_schedule_is_read_through_the_learning_rate() -> None:
     seen = record("learning_rate:0")
     loop(
-        dense_model,
-        learning_rate=lambda step: 0.5 / (1.0 + tf.cast(step, tf.float32)),
+        dense_model, learning_rate=lambda step: 0.5 / (1.0 + tf.cast(step, tf.float32))
     ).train(dense_data, guests=seen, max_steps=1)
     np.testing.assert_allclose(seen.results()[0]["learning_rate:0"], 0.5)
 
