@@ -71,6 +71,16 @@ def test_big_models_run(fork_server: ForkServer, tmp_path: Path) -> None:
     assert result["secs"] > 0
 
 
+def test_tower_speedup_runs(fork_server: ForkServer) -> None:
+    file = Path(base.__file__).with_name("tower_speedup.py")
+    flags = ("--width=8", "--batch_size=4", "--steps=2")
+    done = fork_server.run(str(file), *flags)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert [row[0] for row in rows] == ["1", "2"]
+    assert rows[0][2] == "1.00" and all(float(row[1]) > 0 for row in rows)
+
+
 def test_estimator_runs(fork_server: ForkServer, tmp_path: Path) -> None:
     cases = run_apart(fork_server, tmp_path, "estimator", "--steps=2")["cases"]
     for name in ("MonitoredTrainingSession", "Estimator", "4 towers"):
