@@ -120,9 +120,8 @@ def check_variables(callbacks: Sequence[Guest], variables: Iterable[Any]) -> Non
                 "`self.model` reads and sets one variable of the session for each "
                 "weight",
                 "replicate with `hb.replicate_model_fn(model_fn, devices)` and no "
-                "`train_distribute`, or with `hb.loops.TowerLoop`: their replicas "
-                "share the variables, and callbacks run there; hooks run under "
-                "this strategy as they are",
+                "`train_distribute`: its replicas share the variables, and callbacks "
+                "run there; hooks run under this strategy as they are",
             )
 
 

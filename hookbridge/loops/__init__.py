@@ -1,12 +1,13 @@
 """Training loops that take one set of hooks and callbacks.
 
-    loop = hb.loops.TowerLoop(model_fn, optimizer=tf.compat.v1.train.AdamOptimizer,
-                              learning_rate=1e-3, num_towers=2)
-    loop.train(input_fn, guests=[any hooks and callbacks], steps_per_epoch=100)
+    hooks = hb.as_hooks([any hooks and callbacks], steps_per_epoch=100)
+    with hb.loops.training_session(hooks) as session:
+        while not session.should_stop():
+            session.run(train_op)
 
 The names are looked up on first use: importing this does not import TensorFlow.
 
-Reading order: `tower_loop` and `towers`; `own_loop` and `own_logs`; then `clusters`,
+Reading order: `steps` and `towers`; `own_loop` and `own_logs`; then `clusters`,
 `group_stop`, `tasks`; `sessions`.
 """
 
@@ -39,10 +40,8 @@ if TYPE_CHECKING:
         training_session as training_session,
     )
     from hookbridge.loops.tasks.local_cluster import LocalCluster as LocalCluster
-    from hookbridge.loops.tower_loop import TowerLoop as TowerLoop
     from hookbridge.loops.towers.devices import session_config as session_config
     from hookbridge.loops.towers.devices import tower_devices as tower_devices
     from hookbridge.loops.towers.spec import TowerSpec as TowerSpec
-    from hookbridge.loops.towers.spec import TrainingResult as TrainingResult
 
 __all__, __getattr__ = attach(globals())

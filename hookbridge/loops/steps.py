@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.loops.sessions.callable_session import training_session
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.clusters.session_cluster import SessionCluster
 from hookbridge.loops.towers.build import VARIABLE_DEVICE
-from hookbridge.loops.towers.inputs import InputFn, make_dataset, next_training_batch
-
-if TYPE_CHECKING:
-    from hookbridge.loops.clusters.session_cluster import SessionCluster
+from hookbridge.loops.towers.devices import session_config
+from hookbridge.loops.towers.inputs import next_training_batch
 
 
 class Steps(NamedTuple):
@@ -25,31 +24,34 @@ class Steps(NamedTuple):
 
 def run_steps(
     build: Callable[[Any], Steps],
-    input_fn: InputFn,
+    input_fn: Callable[[], Any],
+    place: ClusterConfig,
     *,
-    cluster: SessionCluster | None = None,
-    config: Any = None,
-    seed: int | None = None,
+    devices: Sequence[str],
+    seed: int | None,
     **options: Any,
 ) -> None:
     """Runs steps until the data, a hook or another task ends the session.
 
-    `build` gets the tensors of the next batch, in the graph; `options` are further
-    arguments of `MonitoredTrainingSession`.
+    `build` gets the tensors of the next batch, in the graph; a parameter server serves
+    the others instead. `options` are further arguments of `MonitoredTrainingSession`.
     """
-    place = None if cluster is None else cluster.device_setter()
-    with tf.Graph().as_default(), tf.compat.v1.device(place):
-        tf.compat.v1.set_random_seed(seed)
-        with tf.device(VARIABLE_DEVICE):
-            batch = next_training_batch(make_dataset(input_fn, name="input_fn"))
-        steps = build(batch)
-        opened: Any = training_session if cluster is None else cluster.training_session
-        with opened(
-            steps.hooks,
-            scaffold=steps.scaffold,
-            config=config,
-            log_step_count_steps=None,
-            **options,
-        ) as session:
-            while not session.should_stop():
-                session.run(steps.train_op)
+    config = session_config(devices)
+    with SessionCluster(place, session_config=config) as cluster:
+        if cluster.is_server:
+            cluster.serve()
+            return
+        with tf.Graph().as_default(), tf.compat.v1.device(cluster.device_setter()):
+            tf.compat.v1.set_random_seed(seed)
+            with tf.device(VARIABLE_DEVICE):
+                batch = next_training_batch(input_fn())
+            steps = build(batch)
+            with cluster.training_session(
+                steps.hooks,
+                scaffold=steps.scaffold,
+                config=config,
+                log_step_count_steps=None,
+                **options,
+            ) as session:
+                while not session.should_stop():
+                    session.run(steps.train_op)

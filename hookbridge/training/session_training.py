@@ -118,20 +118,14 @@ class SessionTraining:
         settings = self._part.settings
         if last_step is not None and self._part.global_step() >= last_step:
             return
-        with hb.loops.SessionCluster(
-            self._part.config, session_config=session_config(self._devices)
-        ) as cluster:
-            if cluster.is_server:
-                cluster.serve()
-                return
-            run_steps(
-                lambda batch: self._steps(batch, hooks, last_step),
-                self._part.inputs.function(TRAIN),
-                cluster=cluster,
-                config=session_config(self._devices),
-                seed=settings.seed,
-                checkpoint_dir=settings.model_dir,
-            )
+        run_steps(
+            lambda batch: self._steps(batch, hooks, last_step),
+            self._part.inputs.function(TRAIN),
+            self._part.config,
+            devices=self._devices,
+            seed=settings.seed,
+            checkpoint_dir=settings.model_dir,
+        )
 
     def _steps(self, batch: Any, hooks: list[Any], last_step: int | None) -> Steps:
         global_step()

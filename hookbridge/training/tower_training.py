@@ -10,6 +10,12 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import errors
+from hookbridge.adapters.session_loop.last_step import LastEpochHook
+from hookbridge.loops.steps import Steps, run_steps
+from hookbridge.loops.towers.devices import session_config, tower_devices
+from hookbridge.loops.towers.evaluation import Evaluation
+from hookbridge.loops.towers.graph import build_training
+from hookbridge.loops.towers.inputs import check_first_batch
 from hookbridge.training.definition import EVAL, TRAIN
 from hookbridge.training.part import SAVE_SECS, Part
 from hookbridge.training.summary import watchers
@@ -31,45 +37,75 @@ class TowerTraining:
                 "trains with a learning rate in the graph."
             )
         self._optimizer, self._rate = optimizer, rate.default
+        self._tower_fn = part.definition.module.tower_fn
+        self._devices = tower_devices(part.settings.num_towers, part.settings.devices)
 
     def train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
         """Trains; returns the global step at the end."""
         part, settings = self._part, self._part.settings
-        saver = v1.train.CheckpointSaverHook(settings.model_dir, save_secs=SAVE_SECS)
-        hooks = [v1.train.NanTensorHook("loss:0"), hb.set_role(saver, "chief")]
-        if steps_per_epoch is not None:
-            hooks += watchers(tf.keras, settings, last_step, guests)
-        validation = part.inputs.function(EVAL) if part.inputs.has(EVAL) else None
-        with hb.loops.SessionCluster(part.config) as cluster:
-            if cluster.is_server:
-                cluster.serve()
-                return 0
-            loop = self._loop(cluster=cluster, replicas_to_aggregate=part.replicas)
-            result = loop.train(
-                part.inputs.function(TRAIN),
-                guests=[*guests, *hooks],
+
+        def build(batch: Any) -> Steps:
+            check_first_batch(batch, len(self._devices))
+            graph = build_training(
+                self._tower_fn,
+                batch,
+                optimizer=self._make_optimizer,
+                learning_rate=self._rate,
+                devices=self._devices,
+            )
+            saver = v1.train.CheckpointSaverHook(
+                settings.model_dir, save_secs=SAVE_SECS
+            )
+            own = [v1.train.NanTensorHook("loss:0"), hb.set_role(saver, "chief")]
+            if steps_per_epoch is not None:
+                own += watchers(tf.keras, settings, last_step, guests)
+            has = part.inputs.has(EVAL)
+            hooks = hb.as_hooks(
+                [*guests, *own],
                 steps_per_epoch=steps_per_epoch,
                 epochs=settings.epochs,
-                max_steps=last_step,
-                validation_fn=validation,
-                model_dir=settings.model_dir,
+                logs=graph.logs,
+                validation=self._evaluation() if has else None,
+                learning_rate=graph.learning_rate,
                 params=part.params,
             )
-        return int(result.global_step)
+            if part.replicas is not None:
+                sync = graph.optimizer.make_session_run_hook(part.is_chief)
+                hooks = [sync, *hooks]
+            if last_step is not None:
+                hooks = [*hooks, LastEpochHook(last_step)]
+            return Steps(graph.train_op, hooks)
+
+        run_steps(
+            build,
+            part.inputs.function(TRAIN),
+            part.config,
+            devices=self._devices,
+            seed=settings.seed,
+            checkpoint_dir=settings.model_dir,
+            # Only guests write files.
+            save_checkpoint_secs=None,
+            save_checkpoint_steps=None,
+            save_summaries_steps=None,
+            save_summaries_secs=None,
+        )
+        return part.global_step()
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
         if guests:
             self._refuse("evaluate")
-        reader = tf.train.load_checkpoint(self._part.trained())
-        names = reader.get_variable_to_shape_map()
-        variables = {name: reader.get_tensor(name) for name in names}
-        found = self._loop().evaluate(
-            self._part.inputs.function(EVAL), variables=variables
-        )
-        return {**found, "global_step": float(variables["global_step"])}
+        path = self._part.trained()
+        config = session_config(self._devices)
+        with tf.Graph().as_default():
+            evaluation = self._evaluation()
+            with v1.Session(config=config) as session:
+                session.run([v1.local_variables_initializer(), v1.tables_initializer()])
+                v1.train.Saver(v1.global_variables()).restore(session, path)
+                found = evaluation.run(session)
+        return {**found, "global_step": float(self._part.global_step())}
 
     def predict(self) -> Iterator[Any]:
         """Refuses: a `tower_fn` has no mode for it."""
@@ -83,14 +119,13 @@ class TowerTraining:
             see="model definition file",
         )
 
-    def _loop(self, **options: Any) -> Any:
-        settings = self._part.settings
-        return hb.loops.TowerLoop(
-            self._part.definition.module.tower_fn,
-            optimizer=self._optimizer,
-            learning_rate=self._rate,
-            num_towers=settings.num_towers,
-            devices=settings.devices,
-            seed=settings.seed,
-            **options,
+    def _evaluation(self) -> Evaluation:
+        return Evaluation(self._tower_fn, self._part.inputs.function(EVAL))
+
+    def _make_optimizer(self, learning_rate: Any) -> Any:
+        optimizer = self._optimizer(learning_rate)
+        if self._part.replicas is None:
+            return optimizer
+        return v1.train.SyncReplicasOptimizer(
+            optimizer, self._part.replicas, total_num_replicas=self._part.replicas
         )

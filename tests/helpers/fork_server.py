@@ -167,7 +167,7 @@ def _import_all() -> None:
     import hookbridge as hb
     from hookbridge.loops.sessions import callable_session  # noqa: F401
 
-    _ = (hb.loops.SessionCluster, hb.as_hooks, hb.loops.TowerLoop)
+    _ = (hb.loops.SessionCluster, hb.as_hooks, hb.replicate_model_fn)
 
 
 def _import_what_tensorflow_needs() -> None:

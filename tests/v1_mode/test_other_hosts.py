@@ -142,19 +142,3 @@ def test_towers(keras2: Any, tmp_path: Path) -> None:
     hooks = hb.as_hooks(guests(keras2, tmp_path), steps_per_epoch=4)
     estimator.train(input_fn, hooks=hooks)
     check(tmp_path)
-
-
-@pytest.mark.v1_mode("disable_v2_behavior")
-def test_tower_loop(keras2: Any, tmp_path: Path) -> None:
-    def tower(features: Any, labels: Any, mode: str) -> Any:
-        weights = v1.get_variable("w", [4, 1], initializer=v1.zeros_initializer())
-        return hb.loops.TowerSpec(tf.reduce_mean((features @ weights - labels) ** 2))
-
-    loop = hb.loops.TowerLoop(
-        tower,
-        optimizer=v1.train.GradientDescentOptimizer,
-        learning_rate=0.01,
-        num_towers=2,
-    )
-    loop.train(input_fn, guests=guests(keras2, tmp_path), steps_per_epoch=4)
-    check(tmp_path)

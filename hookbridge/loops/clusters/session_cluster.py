@@ -166,18 +166,6 @@ class SessionCluster:
         """
         return self._server.start()
 
-    def use_config(self, config: Any) -> None:
-        """Adds to the configuration of server and sessions, such as devices.
-
-        Args:
-          config: a `tf.compat.v1.ConfigProto`. A server that has started keeps the
-            devices that it has.
-
-        Raises:
-          errors.ClusterError: the server has started with fewer CPU devices.
-        """
-        self._server.use_config(config)
-
     def session_config(self, base: Any = None) -> Any:
         """A `ConfigProto` whose sessions depend only on the parameter servers.
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import ports
 
@@ -52,23 +51,12 @@ class ClusterServer:
             )
         return self._server
 
-    def use_config(self, config: Any) -> None:
-        """Adds to the configuration; see `SessionCluster.use_config`."""
-        wanted = config.device_count["CPU"]
-        has = self._session_config.device_count["CPU"] if self._session_config else 1
-        if self._server is not None and wanted > max(1, has):
-            task = f"{self._config.task_type} {self._config.task_index}"
-            raise errors.ClusterError(
-                f"The server of `{task}` has started with {max(1, has)} "
-                f"CPU device(s); expected {wanted}. Pass `SessionCluster("
-                "session_config=hb.loops.session_config(devices))`."
-            )
-        self._session_config = _merged(self._session_config, config)
-
     def session_config(self, base: Any) -> Any:
         """A configuration for sessions; see `SessionCluster.session_config`."""
-        config = v1.ConfigProto(allow_soft_placement=True)
-        merged = _merged(config, self._session_config, base)
+        merged = v1.ConfigProto(allow_soft_placement=True)
+        for config in (self._session_config, base):
+            if config is not None:
+                merged.MergeFrom(config)
         if self._config.cluster and not merged.device_filters:
             merged.device_filters.extend(["/job:ps", own_device(self._config)])
         return merged
@@ -101,11 +89,3 @@ def own_target(config: ClusterConfig) -> str:
     if not config.cluster:
         return ""
     return "grpc://" + config.cluster[config.task_type][config.task_index]
-
-
-def _merged(*configs: Any) -> Any:
-    merged = v1.ConfigProto()
-    for config in configs:
-        if config is not None:
-            merged.MergeFrom(config)
-    return merged

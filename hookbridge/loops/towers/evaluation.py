@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -9,7 +10,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.loops.towers.build import VARIABLE_DEVICE
 from hookbridge.loops.towers.graph_collections import own_collections
-from hookbridge.loops.towers.inputs import InputFn, make_dataset, num_batches
+from hookbridge.loops.towers.inputs import num_batches
 from hookbridge.loops.towers.spec import EVAL, ModelFn, as_pair, call_model_fn
 from hookbridge.validation import ValidationReport
 
@@ -23,7 +24,7 @@ class Evaluation:
     has, there is one extra `on_batch_begin` at the end of the data, as in Keras.
     """
 
-    def __init__(self, model_fn: ModelFn, input_fn: InputFn) -> None:
+    def __init__(self, model_fn: ModelFn, input_fn: Callable[[], Any]) -> None:
         """Builds the evaluation's operations under `evaluation/`."""
         with (
             own_collections(),
@@ -35,7 +36,7 @@ class Evaluation:
             tf.compat.v1.name_scope("evaluation"),
             tf.device(VARIABLE_DEVICE),
         ):
-            dataset = make_dataset(input_fn, name="validation input")
+            dataset = input_fn()
             batches = num_batches(dataset)
             iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
             features, labels = as_pair(iterator.get_next())

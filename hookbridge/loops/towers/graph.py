@@ -1,4 +1,4 @@
-"""The training graph of a tower loop: towers, merged loss and metrics, one update."""
+"""The training graph of a `tower_fn`: towers, named means of the batch, one update."""
 
 from __future__ import annotations
 
@@ -9,34 +9,27 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.loops.towers.build import VARIABLE_DEVICE
-from hookbridge.loops.towers.merged_specs import mean
 from hookbridge.loops.towers.replicate_model_fn import replicate_model_fn
-from hookbridge.loops.towers.spec import TRAIN, ModelFn, as_pair, call_model_fn
+from hookbridge.loops.towers.spec import (
+    TRAIN,
+    ModelFn,
+    TowerSpec,
+    as_pair,
+    call_model_fn,
+)
 
 
 class TowerGraph(NamedTuple):
-    """Handles into a training graph; loss and metrics are means over the batch.
+    """Handles into a training graph; logs are means over the batch.
 
     `learning_rate` is the variable, or the schedule's tensor, that `learning_rate:0`
     reads.
     """
 
     train_op: Any
-    loss: Any
-    metrics: Mapping[str, Any]
+    logs: Mapping[str, Any]
     learning_rate: Any
     optimizer: Any
-
-
-class _Spec(NamedTuple):
-    """The fields of an `EstimatorSpec` that `replicate_model_fn` reads."""
-
-    loss: Any
-    predictions: Any
-    train_op: Any
-    mode: str = TRAIN
-    eval_metric_ops: Any = None
-    export_outputs: Any = None
 
 
 def build_training(
@@ -49,8 +42,8 @@ def build_training(
 ) -> TowerGraph:
     """Builds the graph of one synchronous step in the default graph.
 
-    A number as learning rate becomes a variable that callbacks can set. A hook may feed
-    `learning_rate:0`, whichever it is.
+    Hooks fetch `loss:0`, `<metric>:0` and `learning_rate:0` as in `fit`, and may feed
+    the last. A number as learning rate becomes a variable that callbacks can set.
     """
     graph = tf.compat.v1.get_default_graph()
     with tf.device(VARIABLE_DEVICE):
@@ -59,34 +52,28 @@ def build_training(
         opt = optimizer(rate)
     # Reserves the name, so that a model's own op `loss` does not become `loss:0`.
     graph.unique_name("loss")
-    specs = []
 
-    def tower(features: Any, labels: Any, mode: str) -> _Spec:
+    def tower(features: Any, labels: Any, mode: str) -> TowerSpec:
         spec = call_model_fn(model_fn, features, labels, mode)
-        specs.append(spec)
         pairs: list[Any] = []
         if tf.compat.v1.trainable_variables():
             pairs = opt.compute_gradients(spec.loss, colocate_gradients_with_ops=True)
         if all(gradient is None for gradient, _ in pairs):
             raise errors.InvalidArgumentError(
-                "The loss of `model_fn` depends on no trainable variable; expected at "
+                "The loss of `tower_fn` depends on no trainable variable; expected at "
                 "least one made by `tf.compat.v1.get_variable`."
             )
         updates = graph.get_collection(tf.compat.v1.GraphKeys.UPDATE_OPS)
         with tf.control_dependencies(updates):
-            train_op = opt.apply_gradients(pairs, global_step=step)
-        return _Spec(spec.loss, spec.metrics, train_op)
+            return spec._replace(train_op=opt.apply_gradients(pairs, global_step=step))
 
     features, labels = as_pair(batch)
     whole = replicate_model_fn(tower, devices)(features, labels, TRAIN)
     with tf.device(VARIABLE_DEVICE):
-        metrics = {
-            name: _merged_metric(name, [spec.metrics[name] for spec in specs])
-            for name in specs[0].metrics
-        }
+        logs = {name: _named(name, mean) for name, mean in whole.metrics.items()}
         # The trailing slash uses the name exactly, although it was reserved above.
-        loss = tf.identity(whole.loss, name="loss/")
-    return TowerGraph(whole.train_op, loss, metrics, source, opt)
+        logs["loss"] = tf.identity(whole.loss, name="loss/")
+    return TowerGraph(whole.train_op, logs, source, opt)
 
 
 def global_step() -> Any:
@@ -112,14 +99,14 @@ def named_learning_rate(value: Any, step: Any) -> tuple[Any, Any]:
     return variable, tf.identity(variable, name="learning_rate")
 
 
-def _merged_metric(name: str, values: Sequence[Any]) -> Any:
-    if len(values) == 1 and values[0].op.name == name:
-        return values[0]
+def _named(name: str, mean: Any) -> Any:
+    if mean.op.name == name:  # of a single tower
+        return mean
     graph = tf.compat.v1.get_default_graph()
     if graph.unique_name(name, mark_as_used=False) != name:
         raise errors.InvalidArgumentError(
-            f"`model_fn` made an operation named `{name}` and a metric `{name}`; "
+            f"`tower_fn` made an operation named `{name}` and a metric `{name}`; "
             f"`{name}:0` has to be the mean over the towers. Give the operation "
             f"another name, for example `tower_{name}`."
         )
-    return tf.identity(mean(values), name=name)
+    return tf.identity(mean, name=name)

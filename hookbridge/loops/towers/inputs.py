@@ -8,29 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
 from hookbridge.arguments import check_divides
 from hookbridge.loops.towers.batches import known_size
-
-# Called inside the loop's graph; gives a dataset of `(features, labels)` batches.
-InputFn = Callable[[], Any]
-
-
-def make_dataset(input_fn: InputFn, *, name: str) -> Any:
-    """The dataset that `input_fn` makes in the default graph."""
-    if not callable(input_fn):
-        raise errors.InvalidArgumentError(
-            f"Received {name}={input_fn!r}; expected a function without arguments "
-            "that returns a `tf.data.Dataset` of `(features, labels)` batches: the "
-            "dataset has to be made inside the loop's graph."
-        )
-    dataset = input_fn()
-    if not isinstance(dataset, tf.data.Dataset):
-        raise errors.InvalidArgumentError(
-            f"`{name}` returned {dataset!r}; expected a `tf.data.Dataset` of "
-            "`(features, labels)` batches."
-        )
-    return dataset
 
 
 def next_training_batch(dataset: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Turns an Estimator's `model_fn` into one that runs in towers on several devices."""
+"""Turns a `model_fn` into one that runs in towers on several devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hookbridge.loops.towers.batches import fetch_batches, split_any_batch, spli
 from hookbridge.loops.towers.build import VARIABLE_DEVICE, build_towers
 from hookbridge.loops.towers.deferred_updates import Update, catch_updates
 from hookbridge.loops.towers.devices import check_devices, device_setter, tower_devices
-from hookbridge.loops.towers.spec import EVAL, TRAIN
+from hookbridge.loops.towers.spec import EVAL, TRAIN, TowerSpec
 from hookbridge.loops.towers.variables import recorded_local_variables
 
 # Values of `loss_reduction`: those of hookbridge, of TF 1 and of Keras.
@@ -231,12 +231,15 @@ class _Replicated:
         own = dict(arguments, features=shard[0])
         if "labels" in arguments:
             own["labels"] = shard[1]
+        mode = own.get("mode", TRAIN)
         graph = tf.compat.v1.get_default_graph()
         with catch_updates(graph) as updates, recorded_local_variables() as made:
             spec = self._model_fn(**own)
-        if not hasattr(spec, "_replace") or not hasattr(spec, "eval_metric_ops"):
+        is_spec = hasattr(spec, "_replace") and hasattr(spec, "eval_metric_ops")
+        if not (is_spec or (isinstance(spec, TowerSpec) and mode == TRAIN)):
             raise errors.InvalidArgumentError(
-                f"`model_fn` returned {spec!r}; expected an `EstimatorSpec`."
+                f"`model_fn` returned {spec!r}; expected an `EstimatorSpec`, or for "
+                "training a `hb.loops.TowerSpec`."
             )
         local = {id(variable) for variable in tf.compat.v1.local_variables()}
         return _Tower(spec, updates, [each for each in made if id(each) in local])
@@ -248,10 +251,7 @@ class _Replicated:
             return [getattr(tower.spec, field) for tower in towers]
 
         changed: dict[str, Any] = {
-            "predictions": merged_specs.merged_predictions(of_each("predictions")),
-            "export_outputs": merged_specs.merged_export_outputs(
-                of_each("export_outputs")
-            ),
+            "predictions": merged_specs.merged_predictions(of_each("predictions"))
         }
         losses = of_each("loss")
         if losses[0] is not None:
@@ -261,6 +261,15 @@ class _Replicated:
                 changed["loss"] = merged_specs.mean(losses)
             else:
                 changed["loss"] = merged_specs.weighted_mean(losses, sizes)
+        if isinstance(towers[0].spec, TowerSpec):
+            changed["metrics"] = {
+                name: merged_specs.mean([each[name] for each in of_each("metrics")])
+                for name in towers[0].spec.metrics
+            }
+            return changed
+        changed["export_outputs"] = merged_specs.merged_export_outputs(
+            of_each("export_outputs")
+        )
         if towers[0].spec.mode == EVAL:
             changed["eval_metric_ops"] = merged_specs.merged_metrics(
                 of_each("eval_metric_ops"),
@@ -285,5 +294,7 @@ def _computed(tower: _Tower) -> Any:
         if gradient is not None
     ]
     spec = tower.spec
-    outputs = (spec.loss, spec.predictions, spec.eval_metric_ops)
+    is_own = isinstance(spec, TowerSpec)
+    metrics = dict(spec.metrics) if is_own else spec.eval_metric_ops
+    outputs = (spec.loss, spec.predictions, metrics)
     return gradients, [each for each in outputs if each is not None]

@@ -90,7 +90,7 @@ LOOPS = (
     "train_and_evaluate",
     "Estimator.evaluate",
     "Estimator.predict",
-    "TowerLoop, 2 towers",
+    "Estimator.train, 2 towers",
 )
 ALONE = ("bare graph", "Estimator.train")
 
@@ -148,7 +148,7 @@ def _carry_in(loop: str, keras: Any, names: list[str], place: Path) -> str:
     return "carried"
 
 
-def _estimator(folder: Path) -> Any:
+def _estimator(folder: Path, towers: int = 1) -> Any:
     estimator = importlib.import_module("hookbridge.estimator")
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
@@ -165,16 +165,17 @@ def _estimator(folder: Path) -> Any:
     config = estimator.RunConfig(
         str(folder / "model_dir"), save_checkpoints_steps=STEPS
     )
-    return estimator.Estimator(model_fn, config=config)
+    replicated = hb.replicate_model_fn(model_fn, ["/device:CPU:0"] * towers)
+    return estimator.Estimator(replicated if towers > 1 else model_fn, config=config)
 
 
 def _data() -> Any:
     return tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
 
 
-def _train(callbacks: list[Any], folder: Path) -> None:
+def _train(callbacks: list[Any], folder: Path, towers: int = 1) -> None:
     hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS, epochs=2)
-    _estimator(folder).train(lambda: _data().repeat(), hooks=hooks)
+    _estimator(folder, towers).train(lambda: _data().repeat(), hooks=hooks)
 
 
 def _train_and_evaluate(callbacks: list[Any], folder: Path) -> None:
@@ -214,29 +215,6 @@ def _predict(callbacks: list[Any], folder: Path) -> None:
     assert len(list(predictions)) == len(X)
 
 
-def _tower_loop(callbacks: list[Any], folder: Path) -> None:
-    del folder
-    loops = importlib.import_module("hookbridge.loops")
-
-    def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        del mode
-        kernel = tf.compat.v1.get_variable("dense/kernel", [2, 1])
-        error = features @ kernel - labels
-        return loops.TowerSpec(tf.reduce_mean(tf.square(error)))
-
-    loops.TowerLoop(
-        model_fn,
-        optimizer=tf.compat.v1.train.GradientDescentOptimizer,
-        learning_rate=0.1,
-        num_towers=2,
-    ).train(
-        lambda: tf.data.Dataset.from_tensor_slices((X, Y)).batch(4).repeat(),
-        guests=callbacks,
-        steps_per_epoch=STEPS,
-        epochs=2,
-    )
-
-
 # Loop -> (runs callbacks in it, the `on_*_end` events that they get in order).
 _RUNS: dict[str, tuple[Callable[[list[Any], Path], Any], list[str]]] = dict(
     zip(
@@ -248,7 +226,7 @@ _RUNS: dict[str, tuple[Callable[[list[Any], Path], Any], list[str]]] = dict(
             (_train_and_evaluate, ["test", "test", "train"]),
             (_evaluate, ["test"]),
             (_predict, ["predict"]),
-            (_tower_loop, ["train"]),
+            (functools.partial(_train, towers=2), ["train"]),
         ),
         strict=True,
     )

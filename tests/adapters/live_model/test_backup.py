@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +113,7 @@ def test_backup_of_an_older_release_is_reported(
     assert "dense/kernel/Adam_1" in said(str(path))[0].getMessage()
 
 
-# --- the other hosts ------------------------------------------------------------------
+# --- Estimator.train ------------------------------------------------------------------
 
 
 def _model(features: Any, labels: Any) -> Any:
@@ -148,26 +147,8 @@ def _estimator(callbacks: list[Any], folder: Path) -> Any:
     )
 
 
-def _towers(callbacks: list[Any], folder: Path) -> Any:
-    del folder
-    result = hb.loops.TowerLoop(
-        lambda features, labels, mode: hb.loops.TowerSpec(_model(features, labels)),
-        optimizer=v1.train.AdamOptimizer,
-        learning_rate=0.1,
-        num_towers=2,
-    ).train(_input, guests=callbacks, steps_per_epoch=STEPS, epochs=4)
-    return result.global_step, result.variables["dense/kernel"]
-
-
-HOSTS: dict[str, Callable[[list[Any], Path], Any]] = {
-    "Estimator.train": _estimator,
-    "TowerLoop": _towers,
-}
-
-
-@pytest.mark.parametrize("host", HOSTS)
-def test_other_hosts(keras: Any, tmp_path: Path, host: str) -> None:
-    run, backup = HOSTS[host], str(tmp_path / "backup")
+def test_estimator(keras: Any, tmp_path: Path) -> None:
+    run, backup = _estimator, str(tmp_path / "backup")
     whole = run([keras.callbacks.History()], tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         run([keras.callbacks.BackupAndRestore(backup), dies(keras)], tmp_path / "a")

@@ -122,39 +122,9 @@ def _estimator(model_fn: Any, callbacks: list[Any], folder: Path) -> Any:
     return estimator.get_variable_value
 
 
-def _towers(callbacks: list[Any], folder: Path) -> Any:
-    def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        with v1.variable_scope("dense"):
-            kernel = v1.get_variable("kernel", initializer=KERNEL)
-            bias = v1.get_variable("bias", initializer=BIAS)
-        error = features @ kernel + bias - labels
-        return hb.loops.TowerSpec(
-            loss=tf.reduce_mean(tf.square(error)),
-            metrics={"mae": tf.reduce_mean(tf.abs(error))},
-        )
-
-    saver = v1.train.CheckpointSaverHook(str(folder / "model"), save_steps=1)
-    hb.loops.TowerLoop(
-        model_fn,
-        optimizer=v1.train.GradientDescentOptimizer,
-        learning_rate=0.1,
-        num_towers=2,
-    ).train(
-        train_input,
-        guests=[saver, *callbacks],
-        steps_per_epoch=STEPS,
-        epochs=EPOCHS,
-        validation_fn=val_input,
-        model_dir=folder / "model",
-    )
-    latest = tf.train.latest_checkpoint(str(folder / "model"))
-    return lambda name: tf.train.load_variable(latest, name)
-
-
 HOSTS: dict[str, Callable[[list[Any], Path], Any]] = {
     "estimator": lambda c, d: _estimator(_model_fn, c, d),
     "estimator, Keras model": lambda c, d: _estimator(_keras_model_fn, c, d),
-    "towers": _towers,
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +81,7 @@ def test_strategy_and_counters(keras: Any) -> None:
     assert seen == [[STEPS, 2], [2 * STEPS, 2]]
 
 
-# --- Estimator.train and the tower loop -----------------------------------------------
+# --- Estimator.train ------------------------------------------------------------------
 
 
 def data() -> Any:
@@ -120,43 +119,19 @@ def _estimator(
     )
 
 
-def _towers(
-    callbacks: list[Any], folder: Path, max_steps: int | None = None, extra: Any = ()
-) -> None:
-    saver = v1.train.CheckpointSaverHook(str(folder), save_steps=2)
-    hb.loops.TowerLoop(
-        lambda features, labels, mode: hb.loops.TowerSpec(_loss(features, labels)),
-        optimizer=v1.train.GradientDescentOptimizer,
-        learning_rate=0.1,
-        num_towers=2,
-    ).train(
-        data,
-        guests=[saver, *callbacks, *extra],
-        steps_per_epoch=STEPS,
-        epochs=6,
-        max_steps=max_steps,
-        model_dir=folder,
-    )
-
-
-HOSTS: dict[str, Callable[..., None]] = {"Estimator": _estimator, "TowerLoop": _towers}
-
-
-@pytest.mark.parametrize("host", HOSTS)
-def test_state_survives_a_restart(keras: Any, tmp_path: Path, host: str) -> None:
+def test_state_survives_a_restart(keras: Any, tmp_path: Path) -> None:
     def stop() -> Any:
         return keras.callbacks.EarlyStopping("loss", min_delta=100.0, patience=4)
 
-    HOSTS[host]([stop()], tmp_path, max_steps=2 * STEPS + 1)
-    HOSTS[host]([stop()], tmp_path)
+    _estimator([stop()], tmp_path, max_steps=2 * STEPS + 1)
+    _estimator([stop()], tmp_path)
     latest = tf.train.latest_checkpoint(str(tmp_path))
     # With its restored count it stops after five epochs; counting anew, never.
     assert tf.train.load_variable(latest, "global_step") == 5 * STEPS
     assert Path(f"{latest}.hookbridge.json").exists()
 
 
-@pytest.mark.parametrize("host", HOSTS)
-def test_callback_that_raises(keras: Any, tmp_path: Path, host: str) -> None:
+def test_callback_that_raises(keras: Any, tmp_path: Path) -> None:
     """The session is closed, the checkpoint is whole, no thread is left."""
     sessions: list[Any] = []
 
@@ -172,7 +147,7 @@ def test_callback_that_raises(keras: Any, tmp_path: Path, host: str) -> None:
     v1.summary.FileWriterCache.clear()
     before = set(threading.enumerate())
     with pytest.raises(ZeroDivisionError, match="mine"):
-        HOSTS[host]([Raises()], tmp_path, extra=[Keep()])
+        _estimator([Raises()], tmp_path, extra=[Keep()])
     with pytest.raises(RuntimeError, match="closed"):
         sessions[0].run(sessions[0].graph.get_operations()[0])
     latest = tf.train.latest_checkpoint(str(tmp_path))
@@ -181,12 +156,11 @@ def test_callback_that_raises(keras: Any, tmp_path: Path, host: str) -> None:
     assert set(threading.enumerate()) <= before
 
 
-def test_unknown_monitor_in_every_host(keras: Any, tmp_path: Path) -> None:
-    for host, run in HOSTS.items():
-        stop = keras.callbacks.EarlyStopping("lost", mode="min")
-        with pytest.raises(errors.UnknownMetricError, match="It produces: loss"):
-            run([stop], tmp_path / host)
-        assert not list((tmp_path / host).glob("model.ckpt*"))
+def test_unknown_monitor_in_an_estimator(keras: Any, tmp_path: Path) -> None:
+    stop = keras.callbacks.EarlyStopping("lost", mode="min")
+    with pytest.raises(errors.UnknownMetricError, match="It produces: loss"):
+        _estimator([stop], tmp_path)
+    assert not list(tmp_path.glob("model.ckpt*"))
 
 
 def test_estimator_validates_on_the_live_variables(keras: Any, tmp_path: Path) -> None:

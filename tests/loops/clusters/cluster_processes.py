@@ -34,6 +34,7 @@ class Job:
       arguments: arguments of the script, as `name=value`.
       own: further arguments of single tasks.
       server: starts the tasks.
+      alone: whether there is no cluster.
       processes: the last process of each task.
       ended: when a task's process ended, by the clock and by `idle_secs`.
       ports: the ports of each task type.
@@ -45,6 +46,7 @@ class Job:
     arguments: Sequence[str]
     own: Mapping[str, Sequence[str]]
     server: ForkServer
+    alone: bool = False
     processes: dict[str, Forked] = field(default_factory=dict)
     ended: dict[str, tuple[float, float]] = field(default_factory=dict)
     ports: dict[str, list[int]] = field(default_factory=dict)
@@ -60,7 +62,7 @@ class Job:
         environment = {
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "CUDA_VISIBLE_DEVICES": "-1",
-            "TF_CONFIG": json.dumps(config),
+            "TF_CONFIG": "" if self.alone else json.dumps(config),
         }
         arguments = [*self.arguments, *self.own.get(task, ())]
         name = task.replace(" ", "_")
@@ -141,6 +143,7 @@ def job(
     tasks: Sequence[str] = ALL,
     own: Mapping[str, Sequence[str]] | None = None,
     start: Sequence[str] | None = None,
+    alone: bool = False,
 ) -> Iterator[Job]:
     """A started job; no process outlives the block.
 
@@ -152,9 +155,10 @@ def job(
       tasks: the tasks of the cluster.
       own: further arguments of single tasks.
       start: the tasks to start now; None starts all.
+      alone: the task has no cluster.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    it = Job(folder, script, tasks, arguments, own or {}, server)
+    it = Job(folder, script, tasks, arguments, own or {}, server, alone)
     ports = iter(free_ports(len(tasks)))
     for task in tasks:
         kind = task.partition(" ")[0]

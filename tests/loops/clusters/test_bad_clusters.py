@@ -79,18 +79,6 @@ def test_server_that_never_comes_is_named() -> None:
         raise AssertionError("there is no server")
 
 
-def test_synchronous_towers_want_a_cluster() -> None:
-    import tensorflow as tf
-
-    with pytest.raises(hb.errors.InvalidArgumentError, match="without cluster"):
-        hb.loops.TowerLoop(
-            lambda features, labels, mode: None,  # type: ignore[arg-type,return-value]
-            optimizer=tf.compat.v1.train.AdamOptimizer,
-            learning_rate=0.1,
-            replicas_to_aggregate=2,
-        )
-
-
 def test_without_a_cluster_it_trains_in_one_process() -> None:
     import tensorflow as tf
 

@@ -119,6 +119,8 @@ def test_a_bare_session_loop_takes_a_replicated_model_function() -> None:
         spec = replicated(features, labels, "train")
         assert graph.get_operation_by_name("logits").device.endswith("CPU:0")
         assert graph.get_operation_by_name("tower_1/logits").device.endswith("CPU:1")
+        (kernel,) = (v for v in v1.trainable_variables() if "kernel" in v.name)
+        assert kernel.device == "/device:CPU:0"
         with v1.train.MonitoredTrainingSession(
             hooks=hb.as_hooks(tf.keras.callbacks.EarlyStopping("loss"),
                               steps_per_epoch=1, logs={"loss": spec.loss}),

@@ -124,18 +124,7 @@ job = hb.estimator.Estimator(hb.replicate_model_fn(model_fn, num_towers=2),
                              config=hb.estimator.RunConfig(session_config=
                                  hb.loops.session_config(hb.loops.tower_devices(2))))
 job.train(input_fn)
-loop = hb.loops.TowerLoop(
-    lambda features, labels, mode: hb.loops.TowerSpec(
-        model_fn_loss(features, labels)),
-    optimizer=tf.train.GradientDescentOptimizer, learning_rate=0.1, num_towers=2)
-
-def model_fn_loss(features, labels):
-    kernel = tf.get_variable("kernel", [2, 1], initializer=tf.zeros_initializer())
-    return tf.reduce_mean((tf.matmul(features, kernel) - labels) ** 2)
-
-ours = loop.train(input_fn)
-np.testing.assert_allclose(job.get_variable_value("kernel"), ours.variables["kernel"])
-print("steps", ours.global_step)
+print("steps", job.get_variable_value("global_step"))
 """
 
 

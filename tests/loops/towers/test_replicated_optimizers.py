@@ -14,7 +14,6 @@ from replicated_model import estimator, training_input
 import hookbridge as hb
 from hookbridge import compat
 from hookbridge.cli import main
-from hookbridge.loops.towers.spec import FinalValuesHook
 
 pytestmark = pytest.mark.slow
 
@@ -85,12 +84,11 @@ def trained(made: dict[str, Any], replicate: Any = None) -> tuple[list[float], A
         data = made["train_input_fn"]()
         features, labels = v1.data.make_one_shot_iterator(data).get_next()
         spec = model_fn(features, labels, "train")
-        final = FinalValuesHook()
-        hooks = [v1.train.StopAtStepHook(last_step=STEPS), final]
-        with hb.loops.training_session(hooks, config=config) as session:
-            while not session.should_stop() and len(losses) < STEPS:
+        variables = {v.op.name: v for v in v1.global_variables()}
+        with hb.loops.training_session(config=config) as session:
+            for _ in range(STEPS):
                 losses.append(float(session.run([spec.loss, spec.train_op])[0]))
-    return losses, final.variables
+            return losses, session.run(variables)
 
 
 def in_four_towers(function: Any) -> Any:
@@ -123,6 +121,27 @@ def test_a_loss_that_is_a_sum(towers: int) -> None:
         return hb.replicate_model_fn(function, num_towers=towers, loss_reduction="sum")
 
     assert_same(trained(made, replicate), trained(made))
+
+
+def test_the_step_without_data_updates_nothing() -> None:
+    """Adam changes its moments even without gradients."""
+    made = job()
+    with tf.Graph().as_default():
+        v1.train.create_global_step()
+        data = made["train_input_fn"]().take(2)
+        batch = v1.data.make_one_shot_iterator(data).get_next()
+        train_op = in_four_towers(made["model_fn"])(*batch, "train").train_op
+        variables = v1.global_variables()
+        config = hb.loops.session_config(hb.loops.tower_devices(4))
+        with v1.Session(config=config) as session:
+            session.run(v1.global_variables_initializer())
+            session.run(train_op)
+            session.run(train_op)
+            before = session.run(variables)
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(train_op)
+            for old, new in zip(before, session.run(variables), strict=True):
+                np.testing.assert_array_equal(old, new)
 
 
 def test_optimizers_of_keras_2_that_are_no_legacy_ones(keras2: Any) -> None:

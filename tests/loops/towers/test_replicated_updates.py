@@ -101,12 +101,24 @@ def with_a_factor(features: Any, labels: Any, factor: float, mode: str) -> Any:
     return spec(loss, sgd(loss))
 
 
+def tf_variables(features: Any, labels: Any, mode: str) -> Any:
+    """Variables that `get_variable` does not find, in a spec without an Estimator."""
+    kernel = tf.Variable(tf.ones([4, 1]))
+    bias = v1.get_variable("bias", [1], initializer=v1.zeros_initializer())
+    scale = tf.Variable(1.0, name="scale")
+    losses = ((features @ kernel + bias) * scale - labels) ** 2
+    loss = tf.reduce_mean(losses)
+    train_op = v1.train.AdamOptimizer(0.01).minimize(loss)
+    return hb.loops.TowerSpec(loss, {"twice": 2 * loss}, losses, train_op)
+
+
 MODELS: dict[str, Callable[..., Any]] = {
     "two_updates": one_update_after_the_other,
     "sum": regularised_sum,
     "counter": counter_before_the_update,
     "counter_in_loss": counter_in_the_loss,
     "class": own_optimizer_class,
+    "tf_variables": tf_variables,
     "scope": optimizer_in_a_scope,
     "partial": functools.partial(with_a_factor, factor=0.5),
 }
@@ -158,6 +170,23 @@ def test_averages_of_a_keras_layer_that_the_update_waits_for(keras2: Any) -> Non
     values = assert_towers_train_as_one(model_fn)
     (mean,) = (v for name, v in values.items() if name.endswith("moving_mean"))
     assert np.abs(mean).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [((1, 2), "`scale` that tower 0 did not make"), ((2, 1), "Tower 1 did not make")],
+)
+def test_towers_that_make_different_variables_are_refused(
+    numbers: tuple[int, int], message: str
+) -> None:
+    wanted = iter(numbers)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        scales = [tf.Variable(1.0, name="scale") for _ in range(next(wanted))]
+        return with_a_factor(features, labels, scales[0], mode)
+
+    with pytest.raises(hb.errors.InvalidArgumentError, match=message):
+        trained(hb.replicate_model_fn(model_fn, num_towers=2))
 
 
 def test_estimator_sees_the_arguments_that_a_partial_leaves() -> None:

@@ -1,0 +1,208 @@
+"""A definition file with a `tower_fn`: names, epochs, restarts, evaluation, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import testing
+from hookbridge.cluster import ClusterConfig
+from hookbridge.training.job import TrainingJob
+from hookbridge.training.settings import TrainingSettings
+
+v1 = tf.compat.v1
+STEPS = 4
+KERNEL = np.array([[1.5], [-2.0]], np.float32)
+NAMES = ("loss:0", "mae:0", "learning_rate:0", "global_step:0", "hidden/Relu:0")
+
+
+def data(batches: int = STEPS, batch_size: int = 4) -> Any:
+    x = np.linspace(-1, 1, 8 * batches, dtype=np.float32).reshape(-1, 2)
+    return tf.data.Dataset.from_tensor_slices((x, x @ KERNEL)).batch(batch_size)
+
+
+def tower_fn(features: Any, labels: Any, mode: str) -> Any:
+    kernel = v1.get_variable("kernel", initializer=np.ones([2, 1], np.float32))
+    outputs = features @ kernel
+    with v1.name_scope("hidden"):
+        tf.nn.relu(outputs, name="Relu")
+    error = outputs - labels
+    loss = tf.identity(tf.reduce_mean(error**2), name="loss")  # a name like ours
+    return hb.loops.TowerSpec(loss, {"mae": tf.reduce_mean(tf.abs(error))})
+
+
+def job(folder: Path, *, towers: int = 2, steps: Any = None, **changes: Any) -> Any:
+    """A job in this process; `changes` replace what its file has."""
+    module = ModuleType("job")
+    module.__file__ = "job.py"
+    found = {
+        "custom_model": lambda: None,
+        "loss": lambda labels, predictions: None,
+        "optimizer": lambda learning_rate=0.1: v1.train.GradientDescentOptimizer(
+            learning_rate
+        ),
+        "tower_fn": tower_fn,
+        "train_input_fn": lambda: data().repeat(),
+        **changes,
+    }
+    vars(module).update({k: v for k, v in found.items() if v is not None})
+    epochs = 3 if steps is None else None
+    settings = TrainingSettings(
+        *("job.py", "towers", str(folder)),
+        num_towers=towers,
+        train_steps=steps,
+        epochs=epochs,
+        steps_per_epoch=STEPS,
+        progress=False,
+    )
+    return TrainingJob(module, settings, ClusterConfig())
+
+
+def kernel_of(folder: Path) -> Any:
+    return tf.train.load_variable(str(folder), "kernel")
+
+
+def test_guests_in_towers(tmp_path: Path) -> None:
+    """One and two towers show the same; the names are those of `fit`."""
+    recorded, logs = {}, {}
+    for towers in (1, 2):
+        log = testing.EventLog()
+        hook = testing.RecordingHook(log, "hook", fetches={n: n for n in NAMES})
+        schedule = tf.keras.callbacks.LearningRateScheduler(lambda e: 0.1 / (e + 1))
+        guests = [hook, schedule, testing.RecordingCallback(log, "callback")]
+        made = job(
+            tmp_path / str(towers),
+            towers=towers,
+            guests=lambda found=guests: found,
+            eval_input_fn=lambda: data(2, 3),  # the last batch is smaller
+        )
+        _, results = made.train()
+        assert results["global_step"] == 3 * STEPS
+        steps = {"host": "session", "steps": 3 * STEPS}
+        testing.assert_conforms(log, "hook", guest="hook", **steps)
+        testing.assert_conforms(
+            *(log, "callback"),
+            **{"guest": "callback", "steps_per_epoch": STEPS, **steps},
+            validation_batches=3,
+        )
+        recorded[towers] = hook.results()
+        logs[towers] = log.logs("callback", "on_epoch_end")
+        # The evaluation of the last checkpoint is the last validation.
+        for name in ("loss", "mae"):
+            val = logs[towers][-1][f"val_{name}"]
+            assert results[name] == pytest.approx(val, rel=1e-5)
+    np.testing.assert_allclose(
+        kernel_of(tmp_path / "1"), kernel_of(tmp_path / "2"), rtol=1e-5
+    )
+    for one, two in zip(logs[1], logs[2], strict=True):
+        assert one == pytest.approx(two, rel=1e-5)
+    for one, two in zip(recorded[1], recorded[2], strict=True):
+        for name in NAMES[:-1]:
+            assert np.shape(two[name]) == ()
+            np.testing.assert_allclose(one[name], two[name], rtol=1e-5)
+        assert two["hidden/Relu:0"].shape == (2, 1)
+    rates = [each["learning_rate:0"] for each in recorded[2]]
+    np.testing.assert_allclose(rates[::STEPS], [0.1, 0.05, 0.1 / 3], rtol=1e-5)
+    # The evaluation is the mean over the examples, whatever the batches.
+    x = np.linspace(-1, 1, 16, dtype=np.float32).reshape(-1, 2)
+    mae = np.mean(np.abs(x @ kernel_of(tmp_path / "2") - x @ KERNEL))
+    assert results["mae"] == pytest.approx(mae, rel=1e-5)
+
+
+def test_the_best_weights_are_in_the_last_checkpoint(tmp_path: Path) -> None:
+    early = tf.keras.callbacks.EarlyStopping(
+        monitor="val_loss", mode="max", patience=1, restore_best_weights=True
+    )
+    log = testing.EventLog()
+    watch = testing.RecordingCallback(log, "watch", only=["on_epoch_end"])
+    made = job(tmp_path, guests=[watch, early], eval_input_fn=lambda: data(2))
+    _, results = made.train()
+    # The loss falls and the callback wants it to rise, so epoch 0 is the best.
+    assert results["global_step"] == 2 * STEPS
+    best = log.logs("watch", "on_epoch_end")[0]["val_loss"]
+    assert results["loss"] == pytest.approx(best, rel=1e-5)
+
+
+def test_a_run_goes_on_and_a_finished_one_does_nothing(tmp_path: Path) -> None:
+    for steps in (3, 6, 6):
+        log = testing.EventLog()
+        hook = testing.RecordingHook(log, "hook")
+        assert job(tmp_path, steps=steps, guests=[hook]).train()[1] == {
+            "global_step": steps
+        }
+    assert "after_run" not in log.counts("hook")
+
+
+def test_a_hook_feeds_the_learning_rate_and_a_schedule_is_read(tmp_path: Path) -> None:
+    feed = testing.RecordingHook(
+        testing.EventLog(), feed_dict={"learning_rate:0": np.float32(0.0)}
+    )
+    job(tmp_path / "fed", steps=2, guests=[feed]).train()
+    np.testing.assert_array_equal(kernel_of(tmp_path / "fed"), np.ones([2, 1]))
+    read = testing.RecordingHook(testing.EventLog(), fetches="learning_rate:0")
+
+    def optimizer(
+        learning_rate: Any = lambda step: 0.5 / (1.0 + tf.cast(step, "float32")),
+    ) -> Any:
+        return v1.train.AdamOptimizer(learning_rate)
+
+    job(tmp_path / "read", steps=2, guests=[read], optimizer=optimizer).train()
+    np.testing.assert_allclose(read.results(), [0.5, 0.25])
+
+
+def of_spec(make: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda features, labels, mode: make(tower_fn(features, labels, mode))
+
+
+def taken(spec: Any) -> Any:
+    return spec._replace(metrics={"mae": tf.identity(spec.metrics["mae"], "mae")})
+
+
+# What the file has instead -> the message.
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no_spec": ({"tower_fn": of_spec(lambda spec: 1.0)}, "expected `hookbridge.loops"),
+    "metrics": (
+        {"tower_fn": of_spec(lambda spec: spec._replace(metrics=[1]))},
+        r"metrics=\[1\]`; expected a dict",
+    ),
+    "no_mean": (
+        {"tower_fn": of_spec(lambda spec: spec._replace(loss=tf.ones([2])))},
+        "reduce_mean",
+    ),
+    "no_variables": (
+        {"tower_fn": lambda x, y, mode: hb.loops.TowerSpec(tf.reduce_mean(x))},
+        "trainable variable",
+    ),
+    "name_taken": ({"tower_fn": of_spec(taken)}, "for example `tower_mae`"),
+    "no_pairs": (
+        {"train_input_fn": lambda: data().map(lambda x, y: x)},
+        r"\(features, labels\)",
+    ),
+    "batch": ({"train_input_fn": lambda: data(4, 3)}, "3 examples for 2 towers"),
+    "empty": ({"train_input_fn": lambda: data(0)}, "`train_input_fn` in job.py has no"),
+    "endless": ({"eval_input_fn": lambda: data().repeat()}, "never ends"),
+    "no_validation": ({"eval_input_fn": lambda: data().take(0)}, "gave no batch"),
+    "optimizer": ({"optimizer": lambda: None}, "takes no `learning_rate=...`"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_what_cannot_train_is_refused(case: str, tmp_path: Path) -> None:
+    changes, message = BAD[case]
+    with pytest.raises(hb.errors.InvalidArgumentError, match=message):
+        job(tmp_path, **changes).train()
+
+
+def test_guests_have_no_evaluation_or_prediction_of_towers(tmp_path: Path) -> None:
+    job(tmp_path, steps=1).train()
+    made = job(tmp_path, callbacks=lambda: [tf.keras.callbacks.History()])
+    for act in (made.evaluate, made.predict):
+        with pytest.raises(hb.errors.RefusedError, match="expected --loop=fit"):
+            act()
