@@ -73,8 +73,6 @@ COMMANDS: dict[str, tuple[list[str], str, int, str]] = {
         r"`guests` is the function `guests\(model\)`; expected .*without arguments",
     ),
     "seed": (["train", "--seed=1e20"], "", 2, "--seed"),
-    "workers": (["cluster", "--num_workers=99999999"], "", 2, "num_workers=99999999"),
-    "grace": (["cluster", "--grace_secs=nan"], "", 2, "grace_secs: received nan"),
 }
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 import pytest
 from idle_clock import idle_secs
 
-from hookbridge.cli import main
-
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.slow
@@ -47,7 +45,7 @@ def cluster(code: str, folder: Path, *flags: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "hookbridge", "cluster", *(flags or FLAGS), "--",
          sys.executable, "-c", TASK + code, str(folder)],
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -95,27 +93,19 @@ if task.startswith("ps"): time.sleep(600)
     assert len(set(addresses)) == 4
 
 
-def test_one_failure_ends_all_and_gives_its_exit_code(tmp_path: Path) -> None:
-    code = (
-        WAIT_FOR_ALL
-        + """
-if task == "worker 1": sys.exit(7)
-time.sleep(600)
-"""
-    )
-    assert finished(cluster(code, tmp_path))[0] == 7
-    assert_nobody_left(tmp_path, "chief 0", "worker 0", "worker 1", "ps 0")
-
-
-def test_a_task_that_was_killed_gives_the_exit_code_of_a_shell(tmp_path: Path) -> None:
-    code = (
-        WAIT_FOR_ALL
-        + """
-if task == "ps 0": os.kill(os.getpid(), 9)
-time.sleep(600)
-"""
-    )
-    assert finished(cluster(code, tmp_path))[0] == 128 + signal.SIGKILL
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ('if task == "worker 1": sys.exit(7)', 7),
+        # As a shell tells that a process was killed.
+        ('if task == "ps 0": os.kill(os.getpid(), 9)', 128 + signal.SIGKILL),
+    ],
+)
+def test_one_failure_ends_all_and_gives_its_exit_code(
+    end: str, code: int, tmp_path: Path
+) -> None:
+    program = f"{WAIT_FOR_ALL}\n{end}\ntime.sleep(600)\n"
+    assert finished(cluster(program, tmp_path))[0] == code
     assert_nobody_left(tmp_path, "chief 0", "worker 0", "worker 1", "ps 0")
 
 
@@ -270,7 +260,7 @@ def test_output_that_cannot_be_written_stops_no_task(case: str, tmp_path: Path) 
                sys.executable, "-c", TASK + MUCH, str(tmp_path)]  # fmt: skip
     process = subprocess.Popen(
         ["bash", "-c", f"{shlex.join(command)} {where}"],
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=ROOT,
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -288,22 +278,6 @@ def test_output_that_cannot_be_written_stops_no_task(case: str, tmp_path: Path) 
     assert dropped == (case in ("nobody_reads", "full_disk"))
     if case == "encoding":
         assert out.count(b"\\xe9" * 50) == 3 * 4000
-
-
-BAD = {
-    "no_command": ([], "expected one after `--`"),
-    "no_program": (["--", "no-such-program-here"], "cannot be found or run"),
-    "nobody": (["--nochief", "--num_workers=0", "--", "true"], "a chief or a worker"),
-    "workers": (["--num_workers=-1", "--", "true"], "--num_workers: received -1"),
-}
-
-
-@pytest.mark.parametrize("case", sorted(BAD))
-def test_bad_flags_get_one_line(case: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments, message = BAD[case]
-    assert main(["cluster", *arguments]) == 2
-    err = capsys.readouterr().err
-    assert message in err and err.count("\n") == 1
 
 
 SERVERS = """

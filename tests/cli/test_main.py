@@ -53,6 +53,21 @@ BAD = {
         "--list_rules and --write; expected one of them",
     ),
     "too_large": (["demo", "--batch_size=4000"], "expected at most 1445"),
+    "no_cluster_command": (["cluster"], "expected one after `--`"),
+    "no_program": (["cluster", "--", "no-such-program"], "cannot be found or run"),
+    "nobody": (
+        ["cluster", "--nochief", "--num_workers=0", "--", "true"],
+        "a chief or a worker",
+    ),
+    "workers": (
+        ["cluster", "--num_workers=-1", "--", "true"],
+        "--num_workers: received -1",
+    ),
+    "many_workers": (
+        ["cluster", "--num_workers=99999999", "--", "true"],
+        "num_workers=99999999",
+    ),
+    "grace": (["cluster", "--grace_secs=nan"], "grace_secs: received nan"),
     "shell": (["completion", "fish"], "the shell 'fish'; expected bash or zsh"),
 }
 
@@ -75,66 +90,51 @@ def test_bad_input_gets_one_line_and_exit_code_2(
     assert list(tmp_path.iterdir()) == []  # refused before anything is written
 
 
-def test_a_directory_that_cannot_be_written_gets_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").write_text("")
-    assert main(["demo", f"--model_dir={tmp_path}/file/run"]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
-    assert "cannot be written (not a directory)" in err
-
-
-def test_a_directory_of_something_else_is_left_alone(
+def test_a_bad_directory_gets_one_line_and_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "session").mkdir()
-    (tmp_path / "session" / "thesis.txt").write_text("years of work")
-    assert main(["demo", f"--model_dir={tmp_path}"]) == 2
-    assert "holds files of something else" in capsys.readouterr().err
-    assert (tmp_path / "session" / "thesis.txt").exists()
+    thesis = tmp_path / "session" / "thesis.txt"
+    thesis.write_text("years of work")
+    for place, message in (
+        (tmp_path, "holds files of something else"),
+        (thesis / "run", "cannot be written (not a directory)"),
+    ):
+        assert main(["demo", f"--model_dir={place}"]) == 2
+        err = capsys.readouterr().err
+        assert message in err and err.count("\n") == 1
+    assert thesis.read_text() == "years of work"
 
 
-@pytest.mark.parametrize("name", list(COMMANDS))
-def test_help_fits_a_screen_and_shows_an_example(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([name, "--help"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 50
-    assert max(map(len, lines)) <= 92
-    assert any(line.startswith(f"example: hookbridge {name} ") for line in lines)
-
-
-def test_help_lists_every_command_and_flag(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command and flag; each help fits a screen and shows an example."""
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
+    with_json = text.partition("is for results: ")[2].partition(".\n")[0].split(", ")
     for name in COMMANDS:
         assert f"  {name} " in text
         assert main([name, "--help"]) == 0
-        assert f"usage: hookbridge {name}" in capsys.readouterr().out
-    main(["demo", "--help"])
-    text = capsys.readouterr().out
-    for flag in ("epochs", "batch_size", "num_towers", "model_dir", "no_progress"):
-        assert f"--{flag}" in text
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0].startswith(f"usage: hookbridge {name}")
+        assert len(lines) <= 50 and max(map(len, lines)) <= 92
+        assert any(line.startswith(f"example: hookbridge {name} ") for line in lines)
+        told = {w.strip("[],") for line in lines for w in line.split()[:1]}
+        assert {f"--{flag}" for flag in command.parser_of(name)[1].flags} <= told
+        # What has no results of its own is named as such above.
+        assert ("--format" in told) == (name in with_json)
     assert main(["migrate", "--help"]) == 0
     assert "migrate rewrite" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_flags_are_written_with_dashes_or_underscores() -> None:
+    _, parser = command.parser_of("migrate rewrite")
+    for words in (
         ["--list-rules", "--target=2.15"],
         ["--list_rules=true", "--no-diff", "--nocheck", "--target", "2.15"],
-    ],
-)
-def test_flags_are_written_with_dashes_or_underscores(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, parser = command.parser_of("migrate rewrite")
-    values = parser.values(words)
-    assert (values.list_rules, values.diff, values.target) == (True, False, "2.15")
-    assert not values.check
+    ):
+        values = parser.values(words)
+        assert (values.list_rules, values.diff, values.target) == (True, False, "2.15")
+        assert not values.check
 
 
 def test_a_command_line_after_the_flags_stays_as_it_is() -> None:
@@ -195,14 +195,6 @@ def test_shells_complete(
     assert begun[: len(expected)] == expected, done.stderr
 
 
-def test_a_script_of_zsh_is_one_of_sh(capsys: pytest.CaptureFixture[str]) -> None:
-    """zsh runs it in its emulation of sh; bash reads all of it without an error."""
-    assert main(["completion", "zsh"]) == 0
-    script = capsys.readouterr().out
-    done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_version_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     told = dict(line.split(" ", 1) for line in capsys.readouterr().out.splitlines())
@@ -229,15 +221,6 @@ def test_tensorflow_is_found_under_each_name(
     assert compat.installed_tf_version() == (2, 99)
     assert main(["--version"]) == 0
     assert f"{name.replace('_', '-')} {version}\n" in capsys.readouterr().out
-
-
-def test_flags_of_one_run_are_not_seen_by_the_next(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["demo", "--batch_size=32", "--num_towers=3"]) == 2
-    # If the first run's three towers stayed, they would be the reason for the error.
-    assert main(["demo", "--batch_size=4000"]) == 2
-    assert "expected at most 1445" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import hookbridge as hb
-from hookbridge.cli import main
 from hookbridge.loops import ClusterConfig, LocalCluster, SessionCluster
 from hookbridge.loops.tasks.tf1_flags import config_of, flags_of
 
@@ -72,9 +71,3 @@ def test_a_chief_is_the_first_worker_in_flags() -> None:
     ]
     assert [config_of(**v).is_chief for v in values] == [True, False, False, False]
     assert len(values[0]["worker_hosts"].split(",")) == 3
-
-
-def test_flags_know_no_evaluator(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["cluster", "--tf1-flags", "--evaluator", "--", "true"]
-    assert main(words) == 2
-    assert "--tf1_flags and --evaluator; expected one" in capsys.readouterr().err
