@@ -73,7 +73,7 @@ def cost_summary(run: Run) -> str:
         f"{step:.2f} ms on average. Of that the guests' own methods took "
         f"{shares['']:.1%}, as they do natively, waiting for what TensorFlow computed "
         f"for guests outside of the step {shares[WAITING]:.1%}, and the bridge's own "
-        f"work {shares[BRIDGE]:.1%}: without it a step would take "
-        f"{step * (1 - shares[BRIDGE]):.2f} ms. The first step, which builds graphs, "
-        "is left out."
+        f"work {shares[BRIDGE]:.1%}. A native step was not run: by these numbers it "
+        f"would take {step * (1 - shares[BRIDGE]):.2f} ms. The first step is left out, "
+        "since it builds graphs."
     )

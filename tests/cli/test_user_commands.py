@@ -81,6 +81,7 @@ BAD = {
         ["explain", "--model_def=empty.py", "--loop=fit", "--host=fit"],
         "--loop and --host; expected one of them: --loop says",
     ),
+    "definition_without_a_loop": (["explain", "--model_def=empty.py"], "no --loop"),
     "raises": (
         ["explain", "raises.py"],
         "The file 'raises.py', line 2, raised KeyError: 'here'; expected a file that",
@@ -119,11 +120,6 @@ def test_bad_input_gets_one_line_and_exit_code_2(
     (tmp_path / "imports.py").write_text("import os\nimport broken\n")
     (tmp_path / "late.py").write_text(
         "def guests():\n    raise ValueError('two\\nlines')\n"
-    )
-    (tmp_path / "data.csv").write_text("1,2\n")
-    (tmp_path / "own_input.py").write_text(
-        "def model_fn(features, labels, mode):\n    pass\n"
-        "def train_input_fn():\n    pass\n"
     )
     arguments, message = BAD[case]
     assert main(arguments) == 2

@@ -78,6 +78,8 @@ if "chief" in os.environ["TF_CONFIG"].rpartition("task")[2]:
     for step in range(2):
         progress._print(f"step {step}", "" if progress._rewrites() else "\\n")
         time.sleep(0.3)
+    os.write(2, b"W0000 logged\\nI0000 00:00:1795.7 1 worker.cc:216] Cancelled\\n")
+    time.sleep(0.3)
     pathlib.Path("shown").touch()
     wait_for("said")
     progress._print("step 2", "\\n")
@@ -111,7 +113,10 @@ def test_a_terminal_has_a_live_line_for_a_task_that_rewrites_one(
     # prints goes above.
     assert f"[chief 0] step 0\n{ERASE}[chief 0] step 1\n" in text
     assert f"{ERASE}[worker 0] hello\n[chief 0] step 1\n" in text
-    assert screen(text) == ["[worker 0] hello", "[chief 0] step 2"]
+    # A log line of the same process does not end the live line.
+    logged = "[chief 0] W0000 logged"
+    assert f"{ERASE}{logged}\n[chief 0] step 1\n" in text
+    assert screen(text) == [logged, "[worker 0] hello", "[chief 0] step 2"]
 
 
 def screen(text: str) -> list[str]:
@@ -132,5 +137,5 @@ def test_a_pipe_gets_whole_lines(tmp_path: Path) -> None:
         text=True,
     )
     assert (done.returncode, done.stdout) == (0, "[worker 0] hello\n")
-    lines = [f"[chief 0] step {step}" for step in range(3)]
-    assert done.stderr.splitlines() == lines
+    told = ("step 0", "step 1", "W0000 logged", "step 2")
+    assert done.stderr.splitlines() == [f"[chief 0] {line}" for line in told]

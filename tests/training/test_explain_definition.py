@@ -78,11 +78,3 @@ def test_each_loop(
     text = " ".join(capsys.readouterr().out.split())
     for words in expected:
         assert words in text
-
-
-def test_a_loop_has_to_be_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "job.py").write_text(FILE)
-    assert main(["explain", f"--model_def={tmp_path}/job.py"]) == 2
-    assert "no --loop" in capsys.readouterr().err

@@ -170,14 +170,17 @@ def test_a_late_worker_of_an_estimator_does_not_wait_for_a_chief_that_has_ended(
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS[1:])
 def test_the_loops_train_alike(noted: Any, loop: str) -> None:
+    """The same weights, events and logs as in `fit`."""
     fit, other = (weights(noted[each][0]) for each in ("fit", loop))
     assert fit["global_step"] == other["global_step"] == 20  # ceil(300 / 32) * 2
     for name in WEIGHTS:
         np.testing.assert_allclose(other[name], fit[name], atol=2e-5)
-    losses, others = (_events(noted, each, "train", "loss") for each in ("fit", loop))
-    assert len(losses) == len(others) == 20
-    for one, two in zip(losses, others, strict=True):
-        assert one == pytest.approx(two, rel=1e-4)
+    for event, count in (("loss", 20), ("step", 20), ("epoch", 2)):
+        native, ours = (_events(noted, each, "train", event) for each in ("fit", loop))
+        assert len(native) == len(ours) == count
+        for one, two in zip(native, ours, strict=True):
+            assert one.keys() <= two.keys()
+            assert {k: two[k] for k in one} == pytest.approx(one, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -205,32 +208,27 @@ def test_towers_of_fit_train_as_one_device(
 
 
 @pytest.mark.slow
-def test_towers_of_fit_in_a_cluster_are_refused(
-    fork_server: ForkServer, tmp_path: Path
+@pytest.mark.parametrize(
+    ("flags", "legacy", "message"),
+    [
+        (["--num_towers=2"], "1", "Received --num_towers=2 and --devices=None with"),
+        ([], "0", "[chief 0] hookbridge: train: Keras 3 cannot train under"),
+    ],
+)
+def test_fits_with_servers_that_are_refused(
+    flags: list[str], legacy: str, message: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
+    if legacy == "0" and compat.tf_version() < (2, 16):
+        pytest.skip("there is no Keras 3")
     done = hookbridge(
         fork_server,
         *("train", f"--model_def={ROOT}/examples/digits_keras.py", "--loop=fit"),
-        *("--num_towers=2", "--num_ps=1", "--epochs=1", "--header_lines=1"),
+        *(*flags, "--num_ps=1", "--epochs=1", "--header_lines=1"),
         *(f"--model_dir={tmp_path}", f"--train_files={DIGITS}"),
+        TF_USE_LEGACY_KERAS=legacy,
     )
     assert done.returncode == 2
-    assert "Received --num_towers=2 and --devices=None with --loop=fit" in done.stderr
-
-
-@pytest.mark.slow
-def test_keras_3_with_parameter_servers_is_refused_by_name(
-    keras3: Any, noted: Any, fork_server: ForkServer, tmp_path: Path
-) -> None:
-    done = hookbridge(
-        fork_server,
-        *("train", f"--model_def={ROOT}/examples/digits_keras.py", "--loop=fit"),
-        *("--num_workers=1", "--num_ps=1", f"--model_dir={tmp_path}", "--epochs=1"),
-        *(f"--train_files={noted['fit'][0].parent}/few.csv", "--header_lines=1"),
-        TF_USE_LEGACY_KERAS="0",
-    )
-    assert done.returncode == 2
-    assert "[chief 0] hookbridge: train: Keras 3 cannot train under" in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.slow
@@ -256,21 +254,9 @@ def test_an_older_keras_optimizer_trains_alike(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS[1:])
-def test_callbacks_see_the_same_logs(noted: Any, loop: str) -> None:
-    for event in ("step", "epoch"):
-        fit, other = (_events(noted, each, "train", event) for each in ("fit", loop))
-        assert fit and len(fit) == len(other)
-        for one, two in zip(fit, other, strict=True):
-            assert one.keys() <= two.keys()
-            assert {k: two[k] for k in one} == pytest.approx(one, rel=1e-4)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_callbacks_of_a_file_get_the_version_and_the_metrics(
-    noted: Any, loop: str
-) -> None:
+def test_what_callbacks_of_a_file_get_and_what_users_see(noted: Any, loop: str) -> None:
+    folder, results = noted[loop]
     assert _events(noted, loop, "train", "begin") == [
         {"version": step, "batch": step % 10, "size": 32} for step in range(20)
     ]
@@ -279,18 +265,19 @@ def test_callbacks_of_a_file_get_the_version_and_the_metrics(
     for one, epoch in zip(found, epochs, strict=True):
         assert one.keys() == {"loss", "accuracy"}
         assert one["accuracy"] == pytest.approx(epoch["val_accuracy"], rel=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_params_say_where_things_are(noted: Any, loop: str) -> None:
     (params,) = _events(noted, loop, "train", "params")
     assert params == {
         "batch_size": 32,
         "epochs": 2,
-        "saved_model_path": f"{noted[loop][0]}/saved_model",
-        "checkpoint_path": str(noted[loop][0]),
+        "saved_model_path": f"{folder}/saved_model",
+        "checkpoint_path": str(folder),
     }
+    # A pipe gets plain lines of progress, among them the first and the last one.
+    told = results["train"][2]
+    assert re.search(r"^epoch 2/2  step 20/20 .* loss \d", told, re.M), told
+    page = (folder / "report.html").read_text("utf-8")
+    assert "Training of noted.py" in page and "epoch_loss" in page
+    assert "<script" not in page
 
 
 @pytest.mark.slow
@@ -318,17 +305,3 @@ def test_a_loop_goes_on_with_the_weights_of_another(
     assert done.returncode == 0, done.stderr
     towers, *_ = noted["towers"][1]["evaluate"]
     assert printed(done) == pytest.approx(towers, rel=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_training_shows_how_far_it_is_and_leaves_a_report(
-    noted: Any, loop: str
-) -> None:
-    folder, results = noted[loop]
-    told = results["train"][2]
-    # A pipe gets plain lines, among them the first and the last one.
-    assert re.search(r"^epoch 2/2  step 20/20 .* loss \d", told, re.M), told
-    page = (folder / "report.html").read_text("utf-8")
-    assert "Training of noted.py" in page and "epoch_loss" in page
-    assert "<script" not in page

@@ -20,6 +20,8 @@ from hookbridge.loops.tasks.signals import on_sigterm
 
 POLL_SECS = 0.2
 LOOK_SECS = 2.0
+# A server that is started alone, when its job is over, finds nobody: it says so.
+SAYS_SO_AFTER_SECS = 30.0
 # How long the other tasks may take to leave after the chief has left: tasks that listen
 # (Estimator's workers sleep up to 60 seconds before they begin), tasks that have never
 # listened, and tasks that no longer listen.
@@ -87,8 +89,16 @@ def _serve(
                         reason = "SIGTERM came, and no task trains"
                         return Ending(reason, exit_codes.PREEMPTED)
                 elif now - looked > LOOK_SECS:
-                    looked = now
+                    before, looked = looked - began, now
                     _check(tasks, liveness, now - began, lost_secs, start_secs)
+                    late = before <= SAYS_SO_AFTER_SECS < now - began
+                    if late and not liveness.seen:
+                        logging.warning(
+                            "hookbridge: `ps` %d waits for the tasks that train, %g s "
+                            "at most; none has come yet. If the job is over, end it.",
+                            config.task_index,
+                            start_secs,
+                        )
                 time.sleep(POLL_SECS)
             return _ending(session, code)
 

@@ -10,6 +10,7 @@ import pytest
 
 import hookbridge as hb
 from hookbridge.loops import ClusterConfig, SessionCluster
+from hookbridge.loops.clusters import serve
 from hookbridge.loops.tasks.local_cluster import free_ports
 
 JOBS = {"worker": ("h:1", "h:2"), "ps": ("h:3",)}
@@ -77,6 +78,21 @@ def test_server_that_never_comes_is_named() -> None:
         task.training_session(),
     ):
         raise AssertionError("there is no server")
+
+
+def test_a_server_that_is_started_alone_says_that_it_waits(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serve, "LOOK_SECS", 0.2)
+    monkeypatch.setattr(serve, "SAYS_SO_AFTER_SECS", 0.5)
+    worker, server = (f"127.0.0.1:{port}" for port in free_ports(2))
+    config = ClusterConfig({"worker": (worker,), "ps": (server,)}, "ps", 0)
+    with (
+        pytest.raises(hb.errors.TaskLostError, match="No task that trains came"),
+        SessionCluster(config, start_secs=2) as cluster,
+    ):
+        cluster.serve()
+    assert caplog.text.count("`ps` 0 waits for the tasks that train, 2 s at") == 1
 
 
 def test_without_a_cluster_it_trains_in_one_process() -> None:
