@@ -36,7 +36,7 @@ def without(events: Events, name: str) -> Events:
     return [event for event in events if event[0] != name]
 
 
-def numbered(event: str, number: Callable[[int], int]) -> Events:
+def numbered(event: str, number: Callable[[Any], int]) -> Events:
     """The callback's events, with other numbers of one event."""
     return [(e, number(n) if e.startswith(event) else n) for e, n in CALLBACK]
 

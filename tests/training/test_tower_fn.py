@@ -85,13 +85,10 @@ def test_guests_in_towers(tmp_path: Path) -> None:
         )
         _, results = made.train()
         assert results["global_step"] == 3 * STEPS
-        steps = {"host": "session", "steps": 3 * STEPS}
+        steps: Any = {"host": "session", "steps": 3 * STEPS}
         testing.assert_conforms(log, "hook", guest="hook", **steps)
-        testing.assert_conforms(
-            *(log, "callback"),
-            **{"guest": "callback", "steps_per_epoch": STEPS, **steps},
-            validation_batches=3,
-        )
+        steps |= {"steps_per_epoch": STEPS, "validation_batches": 3}
+        testing.assert_conforms(log, "callback", guest="callback", **steps)
         recorded[towers] = hook.results()
         logs[towers] = log.logs("callback", "on_epoch_end")
         # The evaluation of the last checkpoint is the last validation.
