@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import reprlib
+import sys
 import tempfile
 from collections.abc import Mapping
 from typing import Any
 
 from hookbridge import errors
 
-_SHORT = reprlib.Repr()
+
+class _Short(reprlib.Repr):
+    """Short texts of values; Python refuses to write out integers of many digits."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        """An integer."""
+        try:
+            return super().repr_int(x, level)
+        except ValueError:
+            return f"an integer of {x.bit_length()} bits"
+
+
+_SHORT = _Short()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = 20
 
@@ -52,7 +64,7 @@ def path(name: str, value: Any, expected: str = "a path as text") -> str:
     text = os.fspath(value)
     if not isinstance(text, str) or not text:
         raise errors.InvalidArgumentError(
-            f"Received `{name}={value!r}`; expected {expected}."
+            f"Received `{name}={shown(value)}`; expected {expected}."
         )
     return text
 
@@ -62,10 +74,17 @@ def shown(value: Any) -> str:
     return _SHORT.repr(value)
 
 
+def why_no_file(path: str | os.PathLike[str]) -> str:
+    """Why a path that is no file cannot be read: the end of "which ..."."""
+    if os.path.isdir(path):
+        return "is a folder"
+    return "is no regular file" if os.path.exists(path) else "does not exist"
+
+
 def seconds(name: str, value: Any) -> float:
     """A duration: a finite number of at least 0."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < 0:
+    if not number or not 0 <= value <= sys.float_info.max:
         raise errors.InvalidArgumentError(
             f"Received `{name}={shown(value)}`; expected a finite number of seconds "
             "of at least 0."
@@ -155,17 +174,17 @@ def not_writable(directory: str) -> tuple[str, str] | None:
 
 def writable(directory: str | os.PathLike[str], *, name: str) -> str:
     """Creates `directory`, proves that files can be written there, and returns it."""
-    path = os.fspath(directory)
-    problem = not_writable(path)
-    if problem is None and "://" not in path:
+    folder = path(name, directory, "a directory")
+    problem = not_writable(folder)
+    if problem is None and "://" not in folder:
         try:
-            os.makedirs(path, exist_ok=True)
+            os.makedirs(folder, exist_ok=True)
         except OSError as e:
-            problem = path, (e.strerror or str(e)).lower()
+            problem = folder, (e.strerror or str(e)).lower()
     if problem is not None:
         raise errors.UnwritableError(
-            f"Received {name}={path!r}, which cannot be written ({problem[1]}); "
+            f"Received {name}={folder!r}, which cannot be written ({problem[1]}); "
             "expected a directory that exists or can be made. Give another directory, "
             "or permission to write there."
         )
-    return path
+    return folder

@@ -21,6 +21,7 @@ from hookbridge.adapters.hooked_loop import states as fit_states
 from hookbridge.adapters.live_session import global_step
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.variables import ModelVariable
+from hookbridge.arguments import shown, with_arguments
 from hookbridge.checkpoint_entries import converted, entry_of
 from hookbridge.names import nearest
 
@@ -98,7 +99,7 @@ def restore(
     path = _prefix(checkpoint)
     if not hasattr(model, "built"):
         raise errors.InvalidArgumentError(
-            f"Received model={model!r}; expected a built Keras model."
+            f"Received model={shown(model)}; expected a built Keras model."
         )
     if not model.built:
         raise errors.InvalidArgumentError(
@@ -151,11 +152,11 @@ def restore(
 def _lookup(names: Any, variables: list[str]) -> Callable[[str], str | None] | None:
     """`names` as a function."""
     if names is None or (callable(names) and not isinstance(names, Mapping)):
-        return names  # type: ignore[no-any-return]
+        return with_arguments("names", names, "name") if names else None
     if not isinstance(names, Mapping):
         raise errors.InvalidArgumentError(
-            f"Received `names={names!r}`; expected {{variable: entry}}, a function, or "
-            "None."
+            f"Received `names={shown(names)}`; expected {{variable: entry}}, a "
+            "function, or None."
         )
     for name in names:
         if name not in variables:
@@ -180,7 +181,7 @@ def _reader(path: str) -> Any:
 def _prefix(checkpoint: Any) -> str:
     if not isinstance(checkpoint, (str, os.PathLike)):
         raise errors.InvalidArgumentError(
-            f"Received checkpoint={checkpoint!r}; expected a prefix such as "
+            f"Received checkpoint={shown(checkpoint)}; expected a prefix such as "
             "`dir/model.ckpt-100` or a directory with a `checkpoint` file."
         )
     checkpoint = os.fspath(checkpoint)
@@ -188,7 +189,7 @@ def _prefix(checkpoint: Any) -> str:
     path = newest(checkpoint) if is_folder else checkpoint
     if not path or not tf.io.gfile.exists(f"{path}.index"):
         raise errors.InvalidArgumentError(
-            f"There is no checkpoint at {checkpoint!r}; expected a prefix such as "
+            f"There is no checkpoint at {shown(checkpoint)}; expected a prefix such as "
             "`dir/model.ckpt-100` or a directory with a `checkpoint` file."
         )
     return str(path)

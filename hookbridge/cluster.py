@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from hookbridge import errors
-from hookbridge.arguments import instance
+from hookbridge.arguments import instance, shown
 from hookbridge.cluster_checks import (
     CHIEF_TYPES,
     check_cluster,
@@ -65,7 +65,7 @@ class ClusterConfig:
             return cls.from_environment()
         if not isinstance(config, cls):
             raise errors.InvalidArgumentError(
-                f"Received `config={config!r}`; expected a "
+                f"Received `config={shown(config)}`; expected a "
                 "`hookbridge.loops.ClusterConfig`, or None for `TF_CONFIG`."
             )
         return config
@@ -136,7 +136,7 @@ class ClusterConfig:
         name = type(resolver).__name__
         if not callable(getattr(resolver, "cluster_spec", None)):
             raise errors.InvalidArgumentError(
-                f"Received resolver={resolver!r}; expected a "
+                f"Received resolver={shown(resolver)}; expected a "
                 "`tf.distribute.cluster_resolver.ClusterResolver`, such as "
                 "`SlurmClusterResolver()`."
             )
@@ -149,8 +149,9 @@ class ClusterConfig:
         cluster = check_cluster(jobs, source)
         if kind is None or index is None:
             raise errors.InvalidArgumentError(
-                f"{name} has task_type={kind!r} and task_id={index!r}; expected the "
-                f"job and index of this process, one of {', '.join(cluster)}. Set "
+                f"{name} has task_type={shown(kind)} and task_id={shown(index)}; "
+                f"expected the job and index of this process, one of "
+                f"{', '.join(cluster)}. Set "
                 "`resolver.task_type` and `resolver.task_id`, or pass them to its "
                 "constructor."
             )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.arguments import shown
 
 CHIEF_TYPES = ("chief", "master")
 SERVER_TYPES = (*CHIEF_TYPES, "worker", "ps")
@@ -15,7 +16,6 @@ TASK_TYPES = (*SERVER_TYPES, "evaluator")
 # A host name, an IPv4 address, or an IPv6 address in brackets; then the port.
 _ADDRESS = re.compile(r"(?:[^\s/:\[\]]+|\[[0-9A-Za-z:.%]+\]):([0-9]{1,5})")
 _LAST_PORT = 65_535
-_SHOWN_CHARS = 300
 _EXAMPLE = (
     '{"cluster": {"chief": ["host0:2222"], "worker": ["host1:2222"], '
     '"ps": ["host2:2222"]}, "task": {"type": "worker", "index": 0}}'
@@ -31,7 +31,7 @@ def check_cluster(
     for job in value:
         if job not in TASK_TYPES:
             raise errors.InvalidArgumentError(
-                f"{key} has the job {job!r}; expected jobs out of "
+                f"{key} has the job {shown(job)}; expected jobs out of "
                 f"{', '.join(TASK_TYPES)}."
             )
     cluster = check_addresses(value, {job: f"{key}['{job}']" for job in value})
@@ -101,19 +101,19 @@ def check_task(
         raise wrong(f"{key}['type']", kind, f"one of {', '.join(TASK_TYPES)}")
     if kind not in cluster and kind != "evaluator":
         raise errors.InvalidArgumentError(
-            f"{key}['type'] is {kind!r}, which {source} does not have; "
+            f"{key}['type'] is {shown(kind)}, which {source} does not have; "
             f"expected one of its jobs: {', '.join(cluster)}."
         )
     # Schedulers write numbers as strings.
-    if isinstance(index, str) and index.isdecimal():
+    if isinstance(index, str) and index.isdecimal() and len(index) < 10:
         index = int(index)
     if isinstance(index, bool) or not isinstance(index, int) or index < 0:
         raise wrong(f"{key}['index']", index, "an integer of at least 0")
     tasks = len(cluster.get(kind, ()))
     if kind in cluster and index >= tasks:
         raise errors.InvalidArgumentError(
-            f"{key}['index'] is {index}; expected less than {tasks}, the number of "
-            f"{kind!r} tasks in {source}."
+            f"{key}['index'] is {shown(index)}; expected less than {tasks}, the number "
+            f"of {shown(kind)} tasks in {source}."
         )
     return kind, index
 
@@ -122,10 +122,7 @@ def wrong(
     key: str, value: Any, expected: str, example: str = ""
 ) -> errors.InvalidArgumentError:
     """The error for a bad value; ends with `example`, or an example of `TF_CONFIG`."""
-    shown = repr(value)
-    if len(shown) > _SHOWN_CHARS:
-        shown = f"{shown[:_SHOWN_CHARS]}..."
     return errors.InvalidArgumentError(
-        f"{key} is {shown}; expected {expected}. "
+        f"{key} is {shown(value)}; expected {expected}. "
         + (example or f"For example {_EXAMPLE}.")
     )

@@ -16,6 +16,7 @@ from hookbridge.adapters.multi_worker.host import is_of_chief
 from hookbridge.adapters.parameter_server import callback as deferred
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
+from hookbridge.arguments import shown
 
 Host = Literal["session", "fit", "parameter_server"]
 Verdict = Literal["native", "wrapped", "refused"]
@@ -110,7 +111,7 @@ def explain(items: Any, host: Host = "session") -> Report:
     """
     if not isinstance(host, str) or host not in HOSTS:
         raise errors.InvalidArgumentError(
-            f"Received `host={host!r}`; expected one of {', '.join(HOSTS)}."
+            f"Received `host={shown(host)}`; expected one of {', '.join(HOSTS)}."
         )
     guests = records(items)
     callbacks = [g.item for g in guests if g.kind == "callback"]

@@ -38,6 +38,13 @@ class NoRepr:
         raise ValueError("no text")
 
 
+class FailingAttributes:
+    """An object that fails when it is asked for a method."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("no attributes")
+
+
 class Loop:
     """A session loop; `options(loop)` gives the options of its `as_hooks`.
 
@@ -179,6 +186,12 @@ def checkpoint(folder: Path) -> Path:
     return path
 
 
+def damaged_records(folder: Path) -> str:
+    path = folder / "broken.tfrecord"
+    path.write_bytes(b"no records at all")
+    return str(path)
+
+
 def model() -> Any:
     made = keras2().Sequential([keras2().layers.Dense(1)])
     made.build((None, 2))
@@ -213,6 +226,16 @@ def restore_damaged(state: bytes) -> Callable[[Path], Any]:
 
 
 strategy = hb.loops.parameter_server_strategy
+HUGE: dict[str, tuple[Any, dict[str, Any]]] = {
+    "max_lag": (hb.as_callbacks, {"items": [], "max_lag": -(10**5000)}),
+    "num_workers": (LocalCluster, {"num_workers": 10**5000}),
+    "num_towers": (hb.loops.tower_devices, {"num_towers": 10**5000}),
+    "task_index": (
+        ClusterConfig,
+        {"cluster": CLUSTER, "task_type": "ps", "task_index": 10**5000},
+    ),
+    "lost_secs": (SessionCluster, {"lost_secs": 10**5000}),
+}
 CALLS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "restore_none": (lambda _: restore(model(), None), INVALID, "checkpoint=None; exp"),
     "restore_number": (lambda _: restore(model(), 5), INVALID, "checkpoint=5; exp"),
@@ -336,6 +359,91 @@ CALLS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         )
         for function in (hb.as_hooks, hb.as_callbacks, hb.explain)
     },
+    **{
+        f"number_of_5000_digits_{case}": (
+            call(function, **options),
+            INVALID,
+            "an integer of 16610 bits`?; expected",
+        )
+        for case, (function, options) in HUGE.items()
+    },
+    **{
+        f"value_without_repr_{case}": (
+            call(function, *args),
+            INVALID,
+            "<NoRepr instance at .*expected",
+        )
+        for case, (function, args) in {
+            "role": (hb.set_role, (v1.train.StopAtStepHook(last_step=1), NoRepr())),
+            "host": (hb.explain, ([], NoRepr())),
+            "cluster": (ClusterConfig, (NoRepr(),)),
+            "in_begin": (hb.in_begin, (NoRepr(),)),
+            "model_fn": (hb.replicate_model_fn, (NoRepr(),)),
+            "optimizer": (hb.TowerOptimizer, (NoRepr(),)),
+            "devices": (hb.loops.session_config, (NoRepr(),)),
+            "stop_fn": (hb.callbacks.EarlyStopper, (NoRepr(),)),
+        }.items()
+    },
+    **{
+        f"function_of_{name}": (
+            call(function, lambda: None),
+            INVALID,
+            rf"`{name}` is the function .*\(\)`; expected .*called as `{name}\(",
+        )
+        for name, function in {
+            "stop_fn": hb.callbacks.EarlyStopper,
+            "schedule": hb.callbacks.LearningRateScheduler,
+            "process_fn": hb.callbacks.PredictionOutputsProcessor,
+            "summaries_fn": hb.callbacks.SummaryWriter,
+        }.items()
+    },
+    "model_fn_signature": (
+        call(hb.replicate_model_fn, lambda x: x),
+        INVALID,
+        r"`model_fn` has the signature `\(x\)`; expected .*model_fn\(features, lab",
+    ),
+    "guest_with_failing_attributes": (
+        call(hb.as_hooks, [FailingAttributes()]),
+        hb.errors.NotAGuestError,
+        "of type `FailingAttributes`; expected",
+    ),
+    "strategy_guests": (
+        call(strategy, guests=5),
+        hb.errors.NotAGuestError,
+        "Received 5 of type `int`",
+    ),
+    "progress_steps": (
+        call(hb.callbacks.Progress, last_step="5"),
+        INVALID,
+        "`last_step='5'`; expected an integer",
+    ),
+    "rows_format": (
+        call(hb.data.Rows, __file__, format="csv"),
+        INVALID,
+        "format='csv'; expected 'text', 'tfrecord' or None",
+    ),
+    "pipeline_label": (
+        lambda _: hb.data.Pipeline(
+            hb.data.Rows(__file__), print, batch_size=2, label=2
+        ),
+        INVALID,
+        "the column 2 in `locations` or `label`; .* one of 2 `columns`",
+    ),
+    "records_damaged": (
+        lambda folder: hb.data.Rows(damaged_records(folder)).count(),
+        INVALID,
+        "broken.tfrecord is no TFRecord file; expected whole records",
+    ),
+    "own_loop_optimizer": (
+        lambda _: hb.loops.OwnLoop([], model=model(), optimizer="adam"),
+        INVALID,
+        "optimizer='adam'; expected the optimizer that",
+    ),
+    "session_cluster_config": (
+        call(SessionCluster, session_config=5),
+        INVALID,
+        "`session_config=5` of type `int`; expected a `ConfigProto`",
+    ),
     "in_begin_with_arguments": (
         call(hb.in_begin, lambda graph: None),
         INVALID,

@@ -138,7 +138,7 @@ def test_a_chief_stays_the_chief() -> None:
 
 BAD = {
     "no_json": ("{cluster", r"TF_CONFIG is '{cluster'; expected JSON"),
-    "nested_too_deeply": ("[" * 100_000, r"TF_CONFIG is '\[{299}\.\.\.; expected JSON"),
+    "nested_too_deeply": ("[" * 100_000, r"TF_CONFIG is '\[+\.\.\.\[+'; expected JSON"),
     "two_chief_keys": (
         '{"cluster": {"chief": ["a:1"], "chief": ["a:2"]}}',
         r"expected JSON \(it has the key 'chief' twice",

@@ -100,8 +100,8 @@ def in_begin(make: Callable[[], Any]) -> Any:
     """
     if not callable(make) or kinds.is_hook(make):
         raise errors.InvalidArgumentError(
-            f"`in_begin` received {make!r} of type `{type(make).__name__}`; expected a "
-            "function without arguments that returns a hook, such as "
+            f"`in_begin` received {shown(make)} of type `{type(make).__name__}`; "
+            "expected a function without arguments that returns a hook, such as "
             "`lambda: FinalOpsHook(op())`."
         )
     return InBegin(without_arguments("make", make))

@@ -25,7 +25,10 @@ CALLBACK_METHODS = (
 
 
 def _has_all(item: Any, methods: Iterable[str]) -> bool:
-    return all(callable(getattr(item, name, None)) for name in methods)
+    try:
+        return all(callable(getattr(item, name, None)) for name in methods)
+    except Exception:  # a `__getattr__` that fails finds no method
+        return False
 
 
 def is_callback(item: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from hookbridge import compat, errors
 from hookbridge.adapters.guests import fetched, kinds, paths, roles
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
+from hookbridge.arguments import shown
 
 Kind = Literal["hook", "callback"]
 _ANY: dict[Kind, str] = {
@@ -151,7 +152,8 @@ def expected(kind: Kind, item: Any) -> Guest:
     is_kind = kinds.is_hook if kind == "hook" else kinds.is_callback
     if not isinstance(item, (Guest, Wrapper)) and not is_kind(item):
         raise errors.NotAGuestError(
-            f"Received {item!r} of type `{type(item).__name__}`; expected {_ANY[kind]}."
+            f"Received {shown(item)} of type `{type(item).__name__}`; expected "
+            f"{_ANY[kind]}."
         )
     return record_of(item)
 

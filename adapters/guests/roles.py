@@ -8,6 +8,7 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
+from hookbridge.arguments import shown
 from hookbridge.cluster import task_of
 
 Role = Literal["split", "chief", "worker", "evaluator", "all"]
@@ -99,7 +100,7 @@ def check_role(role: Any) -> Role:
         if role == known:
             return known
     raise errors.InvalidArgumentError(
-        f"`role` is {role!r}; expected one of {', '.join(map(repr, ROLES))}."
+        f"`role` is {shown(role)}; expected one of {', '.join(map(repr, ROLES))}."
     )
 
 

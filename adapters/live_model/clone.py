@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from hookbridge import compat, errors
 from hookbridge.adapters.live_model.weights import LiveWeights
+from hookbridge.arguments import shown
 
 
 def keras_of(model: Any) -> Any:
@@ -31,8 +32,9 @@ def check(model: Any) -> None:
     keras = keras_of(model)
     if keras is None:
         raise errors.InvalidArgumentError(
-            f"`model` is {model!r}; expected the tf.keras or tf_keras model that was "
-            "built inside the graph, or a function without arguments that returns it."
+            f"`model` is {shown(model)}; expected the tf.keras or tf_keras model that "
+            "was built inside the graph, or a function without arguments that returns "
+            "it."
         )
     if compat.is_keras3(keras):
         raise errors.RefusedError(

@@ -11,7 +11,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack
 from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.arguments import without_arguments
+from hookbridge.arguments import shown, without_arguments
 from hookbridge.names import nearest
 
 
@@ -96,7 +96,7 @@ def tensor_of(given: Any, graph: Any, where: str, expected: str) -> Any:
         return graph.as_graph_element(given, allow_operation=False)
     except (AttributeError, TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
-            f"{where} is {given!r}; expected {expected}. TensorFlow says: {e}"
+            f"{where} is {shown(given)}; expected {expected}. TensorFlow says: {e}"
         ) from e
 
 

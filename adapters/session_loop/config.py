@@ -12,7 +12,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests.kinds import Flavour
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import backup, clone
-from hookbridge.arguments import positive, string_mapping, without_arguments
+from hookbridge.arguments import positive, shown, string_mapping, without_arguments
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,19 +37,19 @@ class SessionConfig:
             object.__setattr__(self, name, string_mapping(name, getattr(self, name)))
         if self.missing_metric not in ("refuse", "warn"):
             raise errors.InvalidArgumentError(
-                f"`missing_metric` is {self.missing_metric!r}; expected 'refuse', or "
-                "'warn' to train on as Keras does."
+                f"`missing_metric` is {shown(self.missing_metric)}; expected 'refuse', "
+                "or 'warn' to train on as Keras does."
             )
         if self.hooks_on not in ("runs", "steps"):
             raise errors.InvalidArgumentError(
-                f"`hooks_on` is {self.hooks_on!r}; expected 'runs', or 'steps' to call "
-                "hooks in no other run of the session."
+                f"`hooks_on` is {shown(self.hooks_on)}; expected 'runs', or 'steps' to "
+                "call hooks in no other run of the session."
             )
         for key in self.logs:
             if not key or key.startswith("val_"):
                 raise errors.InvalidArgumentError(
-                    f"`logs` has the key {key!r}; expected names of metrics of the "
-                    "training. What makes `val_*` is given as `validation=`."
+                    f"`logs` has the key {shown(key)}; expected names of metrics of "
+                    "the training. What makes `val_*` is given as `validation=`."
                 )
         if self.epochs is not None and self.steps_per_epoch is None:
             raise errors.EpochsUndefinedError(

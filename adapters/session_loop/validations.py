@@ -54,8 +54,8 @@ class EstimatorValidation:
             eval_spec, "input_fn"
         ):
             raise errors.InvalidArgumentError(
-                f"`validation` is the pair ({estimator!r}, {eval_spec!r}); expected "
-                "(tf.estimator.Estimator, tf.estimator.EvalSpec)."
+                f"`validation` is the pair ({shown(estimator)}, {shown(eval_spec)}); "
+                "expected (tf.estimator.Estimator, tf.estimator.EvalSpec)."
             )
         self._estimator = estimator
         self._spec = eval_spec
@@ -158,7 +158,7 @@ def as_validation(validation: Any) -> Validation | None:
             return _OfUser(lambda session, report: validation(session))
         return _OfUser(_without_session(without_arguments("validation", validation)))
     raise errors.InvalidArgumentError(
-        f"`validation` is {validation!r}; expected a function of the session, or "
+        f"`validation` is {shown(validation)}; expected a function of the session, or "
         "without arguments, that returns {metric: value}, a pair (estimator, "
         "eval_spec), or an object with a method `run(session, report)` (see "
         "hookbridge.validation.Validation)."

@@ -28,7 +28,7 @@ class EarlyStopper(ReadyMade):
 
     def __init__(self, stop_fn: Callable[[list[dict[str, Any]]], bool]) -> None:
         super().__init__("chief")
-        self._stop_fn = function("stop_fn", stop_fn)
+        self._stop_fn = function("stop_fn", stop_fn, "metrics")
         self.evaluations: list[dict[str, Any]] = []
 
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.arguments import shown
 from hookbridge.callbacks.ready_made import ReadyMade, function
 
 
@@ -37,7 +38,7 @@ class LearningRateScheduler(ReadyMade):
 
     def __init__(self, schedule: Callable[[int], float]) -> None:
         super().__init__("worker")
-        self._schedule = function("schedule", schedule)
+        self._schedule = function("schedule", schedule, "step")
         self._step = 0
         self._rate: float | None = None
 
@@ -64,8 +65,8 @@ class LearningRateScheduler(ReadyMade):
             value = math.nan
         if not math.isfinite(value):
             raise errors.InvalidArgumentError(
-                f"The schedule of `LearningRateScheduler` returned {rate!r} for step "
-                f"{step}; expected a number."
+                f"The schedule of `LearningRateScheduler` returned {shown(rate)} for "
+                f"step {step}; expected a number."
             )
         return value
 

@@ -24,7 +24,7 @@ class PredictionOutputsProcessor(ReadyMade):
 
     def __init__(self, process_fn: Callable[[Any], Any]) -> None:
         super().__init__("worker")
-        self._process_fn = function("process_fn", process_fn)
+        self._process_fn = function("process_fn", process_fn, "outputs")
 
     def on_predict_batch_end(
         self, batch: int, logs: Mapping[str, Any] | None = None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from hookbridge import errors
+from hookbridge.arguments import positive, seconds, shown, without_arguments
 from hookbridge.callbacks.ready_made import ReadyMade
 
 TERMINAL_SECS, FILE_SECS = 0.2, 10.0
@@ -58,12 +59,17 @@ class Progress(ReadyMade):
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        given = {"batch_size": batch_size, "last_step": last_step}
-        for name, number in {**given, "every_secs": every_secs}.items():
-            if number is not None and not number > 0:
-                raise errors.InvalidArgumentError(
-                    f"Received {name}={number!r}; expected a number above 0."
-                )
+        positive("batch_size", batch_size)
+        positive("last_step", last_step)
+        if every_secs is not None and not seconds("every_secs", every_secs):
+            raise errors.InvalidArgumentError(
+                "Received every_secs=0; expected a number above 0."
+            )
+        if stream is not None and not hasattr(stream, "write"):
+            raise errors.InvalidArgumentError(
+                f"Received stream={shown(stream)}; expected a text stream."
+            )
+        without_arguments("clock", clock)
         super().__init__("chief")
         self._batch_size = batch_size
         self._last_step = last_step

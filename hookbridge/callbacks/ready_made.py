@@ -9,6 +9,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.guests.roles import Role, set_role
+from hookbridge.arguments import shown, with_arguments
 
 
 class ReadyMade(any_flavour.AnyFlavour):
@@ -41,13 +42,13 @@ def step_of(optimizer: Any) -> int:
     return int(count.numpy() if hasattr(count, "numpy") else count)
 
 
-def function(name: str, value: Any) -> Any:
-    """A function that a user gave as the argument `name`."""
+def function(name: str, value: Any, *arguments: str) -> Any:
+    """A function that a user gave as the argument `name`; `arguments` are its own."""
     if not callable(value):
         raise errors.InvalidArgumentError(
-            f"Received {name}={value!r}; expected a function."
+            f"Received {name}={shown(value)}; expected a function."
         )
-    return value
+    return with_arguments(name, value, *arguments) if arguments else value
 
 
 def metrics_of(logs: Mapping[str, Any] | None) -> dict[str, Any]:

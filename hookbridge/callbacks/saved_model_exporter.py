@@ -53,7 +53,7 @@ class SavedModelExporter(ReadyMade):
         self._path = None if path is None else arguments.path("path", path)
         self._model_fn = model_fn
         self._serving_input_fn = serving_input_fn
-        self._model_params = model_params
+        self._model_params = arguments.string_mapping("model_params", model_params)
 
     def on_train_end(self, logs: Any = None) -> None:
         path = self.path(self._path, "saved_model_path", "path")

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.arguments import path, shown
 from hookbridge.callbacks.ready_made import ReadyMade, function, metrics_of
 
 
@@ -36,8 +37,8 @@ class SummaryWriter(ReadyMade):
         log_dir: str | None = None,
     ) -> None:
         super().__init__("chief")
-        self._summaries_fn = function("summaries_fn", summaries_fn)
-        self._log_dir = log_dir
+        self._summaries_fn = function("summaries_fn", summaries_fn, "metrics")
+        self._log_dir = None if log_dir is None else path("log_dir", log_dir)
         self._writer: Any = None
 
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
@@ -59,7 +60,7 @@ def _checked(found: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(found, Mapping):
         raise errors.InvalidArgumentError(
-            f"`summaries_fn` of `SummaryWriter` returned {found!r}; expected a dict "
-            "`{tag: number}`, or None."
+            f"`summaries_fn` of `SummaryWriter` returned {shown(found)}; expected a "
+            "dict `{tag: number}`, or None."
         )
     return found

@@ -149,7 +149,7 @@ class Parser(argparse.ArgumentParser):
         name = word.partition("=")[0].lstrip("-")
         near = ", ".join(f"--{n}" for n in names.nearest(name, self.flags, limit=3))
         raise errors.InvalidArgumentError(
-            f"Received the unknown flag --{name}; the nearest: {near}. See "
+            f"Received the unknown flag --{name}; the nearest: {near or '--help'}. See "
             f"`{self.prog} --help`."
         )
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 
 from hookbridge import errors
+from hookbridge.arguments import why_no_file
 from hookbridge.cli.parser import Parser, Values
 
 SUMMARY = "Run a TF1 program, unedited, on the installed TensorFlow."
@@ -56,8 +57,8 @@ def run(values: Values) -> Callable[[], int]:
         )
     if values.guests is not None and not os.path.isfile(values.guests):
         raise errors.InvalidArgumentError(
-            f"Received --guests={values.guests}, which does not exist; expected a "
-            "Python file with `guests`."
+            f"Received --guests={values.guests!r}, which {why_no_file(values.guests)}; "
+            "expected a Python file with `guests`."
         )
     if values.steps_per_epoch is not None and values.guests is None:
         raise errors.InvalidArgumentError(

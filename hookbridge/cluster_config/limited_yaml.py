@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from hookbridge import errors, extras
+from hookbridge.arguments import why_no_file
 
 MOST_BYTES, MOST_DEPTH = 100_000, 20
 
@@ -19,7 +20,8 @@ def read(path: str) -> Any:
     yaml = extras.load("yaml", "Reading a `config.yaml`")
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(
-            f"Received --config={path!r}, which does not exist; expected a YAML file."
+            f"Received --config={path!r}, which {why_no_file(path)}; expected a YAML "
+            "file."
         )
     with open(path, "rb") as file:
         text = file.read(MOST_BYTES + 1)

@@ -60,6 +60,8 @@ def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
         good = marks.concatenate(nothing).take(1)
         return good.map(lambda is_good: (is_good, file, number, row))
 
+    if rows.format == "tfrecord":
+        rows.count()  # says which file is damaged
     found = []
     checked = rows.dataset().interleave(
         outcome, cycle_length=8, num_parallel_calls=tf.data.AUTOTUNE

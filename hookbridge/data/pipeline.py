@@ -9,7 +9,7 @@ from typing import Any, Literal
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.arguments import positive
+from hookbridge.arguments import instance, positive, shown
 from hookbridge.data.bad_rows import BadRow, find_bad_rows, printed
 from hookbridge.data.rows import Rows
 
@@ -69,18 +69,28 @@ class Pipeline:
     ) -> None:
         if not isinstance(rows, Rows) or not callable(extractor):
             raise errors.InvalidArgumentError(
-                f"Received rows={rows!r} and extractor={extractor!r}; expected "
-                "`hb.data.Rows(...)` and a function of the columns."
+                f"Received rows={shown(rows)} and extractor={shown(extractor)}; "
+                "expected `hb.data.Rows(...)` and a function of the columns."
             )
         if bad_rows not in ("stop", "skip"):
             raise errors.InvalidArgumentError(
-                f"Received bad_rows={bad_rows!r}; expected 'stop' or 'skip'."
+                f"Received bad_rows={shown(bad_rows)}; expected 'stop' or 'skip'."
             )
         positive("num_classes", num_classes)
+        columns = list(instance("columns", columns, (list, tuple), "a list of values"))
+        for place in (
+            *instance("locations", locations, (list, tuple), "a list"),
+            label,
+        ):
+            if not _is_column(place, len(columns)):
+                raise errors.InvalidArgumentError(
+                    f"Received the column {shown(place)} in `locations` or `label`; "
+                    f"expected an integer that is one of {len(columns)} `columns`."
+                )
         self._rows = rows
         self._extractor = extractor
         self._batch_size = positive("batch_size", batch_size)
-        self._columns = list(columns)
+        self._columns = columns
         self._locations = {each % len(self._columns) for each in locations}
         self._label = label
         self._num_classes = num_classes
@@ -138,6 +148,11 @@ class Pipeline:
                 [f"the label is out of range 0 to {self._num_classes - 1}:", label],
             )
         return self._extractor(*columns)
+
+
+def _is_column(place: Any, columns: int) -> bool:
+    is_number = isinstance(place, int) and not isinstance(place, bool)
+    return is_number and -columns <= place < columns
 
 
 def batched(examples: Any, batch_size: Any, *, drop_remainder: bool) -> Any:

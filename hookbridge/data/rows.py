@@ -9,7 +9,7 @@ from typing import Any, Literal
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.arguments import instance, positive
+from hookbridge.arguments import instance, positive, shown
 
 Format = Literal["text", "tfrecord"]
 _RECORDS = (".tfrecord", ".tfrecords", ".tfrec")
@@ -41,6 +41,10 @@ class Rows:
         name: str = "files",
     ) -> None:
         positive("header_lines", header_lines, least=0)
+        if format not in (None, "text", "tfrecord"):
+            raise errors.InvalidArgumentError(
+                f"Received format={shown(format)}; expected 'text', 'tfrecord' or None."
+            )
         if isinstance(files, (str, os.PathLike)):
             files = [os.fspath(files)]
         patterns = list(instance(name, files, Iterable, "a path, or a list of paths"))
@@ -49,7 +53,7 @@ class Rows:
             self.files += _matches(pattern, name)
         if not self.files:
             raise errors.InvalidArgumentError(
-                f"Received {name}={files!r}; expected at least one file."
+                f"Received {name}={shown(files)}; expected at least one file."
             )
         for path in self.files:
             if tf.io.gfile.stat(path).length == 0:
@@ -77,8 +81,6 @@ class Rows:
         joined = parts[0]
         for part in parts[1:]:
             joined = joined.concatenate(part)
-        if self.format == "text":
-            joined = joined.filter(lambda file, number, row: tf.not_equal(row, ""))
         return joined
 
     def _part(self, path: str, without: Sequence[int]) -> Any:
@@ -86,6 +88,7 @@ class Rows:
             rows = tf.data.TFRecordDataset(path).enumerate(1)
         else:
             rows = tf.data.TextLineDataset(path).enumerate(1).skip(self.header_lines)
+            rows = rows.filter(lambda number, row: tf.not_equal(row, ""))
         if without:
             rows = rows.filter(
                 lambda number, row: tf.reduce_all(
@@ -98,17 +101,28 @@ class Rows:
         """How many rows there are; reads the files.
 
         Raises:
-          errors.InvalidArgumentError: there are no rows.
+          errors.InvalidArgumentError: there are no rows, or a file of records is
+            damaged.
         """
         with compat.private("eager_mode")():
-            zero = tf.constant(0, tf.int64)
-            total = self.dataset().reduce(zero, lambda seen, *_: seen + 1)
-        if int(total) == 0:
+            total = sum(map(self._count, self.files))
+        if total == 0:
             raise errors.InvalidArgumentError(
                 f"{', '.join(self.files)}: no rows below {self.header_lines} header "
                 "lines; expected data."
             )
-        return int(total)
+        return total
+
+    def _count(self, path: str) -> int:
+        zero = tf.constant(0, tf.int64)
+        try:
+            rows = self._part(path, ()).reduce(zero, lambda total, *_: total + 1)
+        except tf.errors.DataLossError as e:
+            reason = "is no TFRecord file" if "at 0" in e.message else "is damaged"
+            raise errors.InvalidArgumentError(
+                f"{path} {reason}; expected whole records. TensorFlow says: {e.message}"
+            ) from e
+        return int(rows)
 
 
 def _matches(pattern: Any, name: str) -> list[str]:
@@ -120,7 +134,7 @@ def _matches(pattern: Any, name: str) -> list[str]:
     gfile = tf.io.gfile
     if not isinstance(pattern, str) or not pattern:
         raise errors.InvalidArgumentError(
-            f"Received {name} with {pattern!r}; expected a path or a pattern."
+            f"Received {name} with {shown(pattern)}; expected a path or a pattern."
         )
     try:
         if gfile.isdir(pattern):
@@ -129,18 +143,18 @@ def _matches(pattern: Any, name: str) -> list[str]:
             found = [path for path in paths if not gfile.isdir(path)]
             if not found:
                 raise errors.InvalidArgumentError(
-                    f"Received {name} with {pattern!r}, a folder without files; "
+                    f"Received {name} with {shown(pattern)}, a folder without files; "
                     "expected files that can be read."
                 )
         else:
             found = sorted(gfile.glob(pattern))
     except tf.errors.OpError as e:
         raise errors.InvalidArgumentError(
-            f"Received {name} with {pattern!r}, which cannot be read: {e.message}"
+            f"Received {name} with {shown(pattern)}, which cannot be read: {e.message}"
         ) from e
     if not found:
         raise errors.InvalidArgumentError(
-            f"Received {name} with {pattern!r}, which does not exist; expected files "
-            "that can be read."
+            f"Received {name} with {shown(pattern)}, which does not exist; expected "
+            "files that can be read."
         )
     return found

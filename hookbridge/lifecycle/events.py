@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, get_args
 
 from hookbridge import errors
+from hookbridge.arguments import shown
 
 Guest = Literal["hook", "callback"]
 Host = Literal["session", "fit"]
@@ -230,6 +231,6 @@ def check_choice(name: str, value: str, choices: Any) -> None:
     """Refuses a value that is not among those of a `Literal`."""
     if value not in get_args(choices):
         raise errors.InvalidArgumentError(
-            f"Received `{name}={value!r}`; expected one of "
+            f"Received `{name}={shown(value)}`; expected one of "
             f"{', '.join(get_args(choices))}."
         )

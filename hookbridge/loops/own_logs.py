@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.arguments import shown
 
 # How a step's logs are made: see `OwnLoop.step`.
 Logs = Mapping[str, Any] | Sequence[str] | Callable[[Any], Mapping[str, Any]] | None
@@ -22,7 +23,7 @@ def check(logs: Any) -> None:
         return
     raise errors.InvalidArgumentError(
         f"logs must be the names of what the step returns, a mapping of names to "
-        f"metrics, or a function of what the step returns; received {logs!r}."
+        f"metrics, or a function of what the step returns; received {shown(logs)}."
     )
 
 

@@ -14,7 +14,7 @@ from hookbridge.adapters.graph_fit.refusals import is_graph_model
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
-from hookbridge.arguments import positive
+from hookbridge.arguments import positive, shown
 from hookbridge.loops import own_logs
 from hookbridge.patching import InstanceMethods, assign
 
@@ -71,6 +71,11 @@ class OwnLoop:
         positive("epochs", epochs)
         positive("initial_epoch", initial_epoch, least=0)
         _check_model(model)
+        if optimizer is not None and not hasattr(optimizer, "apply_gradients"):
+            raise errors.InvalidArgumentError(
+                f"Received optimizer={shown(optimizer)}; expected the optimizer that "
+                "the loop uses."
+            )
         self._callbacks = as_callbacks(guests)
         self._model = model
         self._optimizer = optimizer
@@ -252,7 +257,7 @@ def _check_model(model: Any) -> None:
     if not any(isinstance(model, k.Model) for k in compat.keras_flavours()):
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "
-            f"received {model!r}."
+            f"received {shown(model)}."
         )
     if is_graph_model(model):
         raise errors.RefusedError(

@@ -13,6 +13,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from hookbridge import errors
+from hookbridge.arguments import why_no_file
 from hookbridge.migrate.reading.libraries import OldLibraries
 from hookbridge.run.launch import Launch
 
@@ -44,9 +45,10 @@ def locate(launch: Launch) -> Located:
 def _file(path: str) -> Located:
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     if not os.path.isfile(file):
+        reason = why_no_file(path) + " without `__main__.py`" * os.path.isdir(path)
         raise errors.InvalidArgumentError(
-            f"Received the program {path!r}, which does not exist; expected a Python "
-            "file, or `-m` and the name of a module."
+            f"Received the program {path!r}, which {reason}; expected a Python file, "
+            "or `-m` and the name of a module."
         )
     # As in Python: a link to a file is followed, a link to a folder is not.
     folder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(file))

@@ -13,14 +13,15 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.arguments import without_arguments
+from hookbridge.arguments import why_no_file, without_arguments
 
 
 def load_file(path: str, module_name: str | None = None) -> ModuleType:
     """Runs a Python file as a module; its folder is importable, as Python does it."""
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(
-            f"Received the file {path!r}, which does not exist; expected a Python file."
+            f"Received the file {path!r}, which {why_no_file(path)}; expected a Python "
+            "file."
         )
     folder, name = os.path.split(os.path.abspath(path))
     stem, extension = os.path.splitext(name)

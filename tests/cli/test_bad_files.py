@@ -90,3 +90,31 @@ def test_the_command_line_shows_no_foreign_traceback(
     assert re.search(words, shown), shown
     assert set(re.findall(r'File "(.*?)"', shown)) <= {str(job)}
     assert not list(tmp_path.glob("model/model.ckpt-*"))
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("explain FOLDER", "is a folder"),
+        ("doctor /dev/null", "is no regular file"),
+        ("migrate scan nowhere.py", "does not exist"),
+        ("cluster --config=FOLDER -- true", "is a folder"),
+        ("cluster --config= -- true", "does not exist"),
+    ],
+)
+def test_a_path_that_is_no_file_is_refused_with_its_reason(
+    command: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = command.replace("FOLDER", str(tmp_path)).split()
+    assert main(words) == 2
+    assert f"which {reason}; expected" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("command", ["doctor", "migrate scan", "migrate rewrite"])
+def test_code_that_is_nested_too_deeply_is_listed_as_not_read(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "deep.py"
+    path.write_text(f"x = {'-' * 2500}1\n")
+    assert main([*command.split(), str(path)]) in (0, 1)
+    assert re.search("deep.py.*(nested too deeply|recursion)", capsys.readouterr().out)

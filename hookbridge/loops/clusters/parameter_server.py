@@ -88,10 +88,11 @@ def parameter_server_strategy(
     config = ClusterConfig.of(config)
     start_secs = seconds("start_secs", start_secs)
     lost_secs = seconds("lost_secs", lost_secs)
+    guests = flatten(guests)
     if not config.cluster:
         return tf.distribute.get_strategy()
     _check(config)
-    for guest in flatten(guests):
+    for guest in guests:
         hook = getattr(guest, "hook", guest)  # `as_callbacks` may have wrapped it
         refusals.check_hook(hook)
     exit_codes.use_for_errors()

@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.arguments import instance
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import CALL_MS, SYNC_TOKENS, token_ops
 from hookbridge.loops.group_stop.close import limit_close
@@ -58,6 +59,8 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         joins: bool | None = None,
     ) -> None:
         self._config = ClusterConfig.of(config)
+        if group is not None:
+            instance("group", group, GroupStop, "the `GroupStop` of this process")
         self._own = group is None
         self._joins = self._own if joins is None else joins
         fail_fast()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import socket
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from hookbridge import errors
-from hookbridge.arguments import positive, seconds, writable
+from hookbridge.arguments import instance, positive, seconds, shown, writable
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
 from hookbridge.loops.tasks.guard import Guard
@@ -69,15 +70,16 @@ class LocalCluster:
             value = getattr(self, name)
             if value is None or (positive(name, value, least=0) or 0) > MOST_TASKS:
                 raise errors.InvalidArgumentError(
-                    f"Received `{name}={value}`; expected an integer from 0 to "
+                    f"Received `{name}={shown(value)}`; expected an integer from 0 to "
                     f"{MOST_TASKS}."
                 )
         for name in ("chief", "evaluator", "tf1_flags", "group_stop"):
             if not isinstance(getattr(self, name), bool):
                 raise errors.InvalidArgumentError(
-                    f"Received `{name}={getattr(self, name)!r}`; expected a bool."
+                    f"Received `{name}={shown(getattr(self, name))}`; expected a bool."
                 )
         seconds("grace_secs", self.grace_secs)
+        instance("log_dir", self.log_dir, (str, os.PathLike), "a folder, or no text")
 
     def configs(self) -> list[ClusterConfig]:
         """The configuration of each task, with free ports of this machine."""
@@ -138,7 +140,7 @@ class LocalCluster:
         words = [] if isinstance(command, str) else list(command)
         if not words or not isinstance(words[0], str) or not shutil.which(words[0]):
             raise errors.InvalidArgumentError(
-                f"Received the command {command!r}, whose program cannot be "
+                f"Received the command {shown(command)}, whose program cannot be "
                 "found or run; expected a program and its arguments, for example "
                 "`python train.py`."
             )

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.arguments import instance
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import ports
 
@@ -19,6 +20,9 @@ class ClusterServer:
     """One task's server."""
 
     def __init__(self, config: ClusterConfig, session_config: Any) -> None:
+        if session_config is not None:
+            kind = tf.compat.v1.ConfigProto
+            instance("session_config", session_config, kind, "a `ConfigProto`")
         self._config = config
         self._session_config = session_config
         self._server: Any = None

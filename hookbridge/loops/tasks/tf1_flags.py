@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.arguments import shown
 from hookbridge.cluster import ClusterConfig
 from hookbridge.cluster_checks import CHIEF_TYPES, check_addresses
 
@@ -39,7 +40,8 @@ def config_of(
     cluster = check_addresses(given, {job: f"--{job}_hosts" for job in given}, _EXAMPLE)
     if job_name not in cluster:
         raise errors.InvalidArgumentError(
-            f"Received --job_name={job_name!r}; expected 'ps' or 'worker'. {_EXAMPLE}"
+            f"Received --job_name={shown(job_name)}; expected 'ps' or 'worker'. "
+            f"{_EXAMPLE}"
         )
     tasks = len(cluster[job_name])
     if isinstance(task_index, str) and task_index.isdecimal():
@@ -47,7 +49,7 @@ def config_of(
     is_number = isinstance(task_index, int) and not isinstance(task_index, bool)
     if not is_number or not 0 <= int(task_index or 0) < tasks:
         raise errors.InvalidArgumentError(
-            f"Received --task_index={task_index!r}; expected an integer from 0 to "
+            f"Received --task_index={shown(task_index)}; expected an integer from 0 to "
             f"{tasks - 1}, since --{job_name}_hosts has {tasks}. {_EXAMPLE}"
         )
     return ClusterConfig(cluster, job_name, int(task_index or 0))
@@ -80,7 +82,7 @@ def _hosts(job: str, value: Any) -> list[Any]:
         return [host.strip() for host in value.split(",")] if value.strip() else []
     if not isinstance(value, Iterable):
         raise errors.InvalidArgumentError(
-            f"Received --{job}_hosts={value!r}; expected addresses with commas "
+            f"Received --{job}_hosts={shown(value)}; expected addresses with commas "
             f"between them. {_EXAMPLE}"
         )
     return list(value)

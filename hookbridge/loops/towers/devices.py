@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.arguments import instance, positive
+from hookbridge.arguments import instance, positive, shown
 
 VARIABLE_OPS = (
     *("Variable", "VariableV2", "AutoReloadVariable", "VarHandleOp"),
@@ -39,7 +39,7 @@ def tower_devices(
         )
     if count > MOST_TOWERS:
         raise errors.InvalidArgumentError(
-            f"Received num_towers={num_towers}; expected at most {MOST_TOWERS}."
+            f"Received num_towers={shown(num_towers)}; expected at most {MOST_TOWERS}."
         )
     if devices is not None:
         check_devices(devices)
@@ -73,8 +73,8 @@ def check_devices(devices: Any) -> None:
 
     if isinstance(devices, str) or not isinstance(devices, Sequence):
         raise errors.InvalidArgumentError(
-            f"Received devices={devices!r}; expected a list of device names, one for "
-            'each tower, such as ["/device:CPU:0", "/device:CPU:1"].'
+            f"Received devices={shown(devices)}; expected a list of device names, one "
+            'for each tower, such as ["/device:CPU:0", "/device:CPU:1"].'
         )
     for name in devices:
         try:
@@ -83,8 +83,8 @@ def check_devices(devices: Any) -> None:
             spec = tf.DeviceSpec()
         if spec.device_type is None:
             raise errors.InvalidArgumentError(
-                f"Received the device {name!r} in `devices`; expected the name of a "
-                'device, such as "/device:GPU:0" or "/device:CPU:1".'
+                f"Received the device {shown(name)} in `devices`; expected the name of "
+                'a device, such as "/device:GPU:0" or "/device:CPU:1".'
             )
         if spec.device_type == "CPU" or spec.job is not None:
             continue
@@ -95,7 +95,7 @@ def check_devices(devices: Any) -> None:
         )
         if (spec.device_index or 0) >= here:
             raise errors.InvalidArgumentError(
-                f"Received the device {name!r} in `devices`; expected one that is "
+                f"Received the device {shown(name)} in `devices`; expected one that is "
                 f"here, of which {here} are of the type {spec.device_type}. Without "
                 "it the tower would run somewhere else. Leave `devices` out to have "
                 "them chosen."

@@ -12,7 +12,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.arguments import shown
+from hookbridge.arguments import instance, shown, without_arguments
 from hookbridge.loops.towers import merged_specs
 from hookbridge.loops.towers.averaged_updates import apply_averaged
 from hookbridge.loops.towers.batches import fetch_batches, split_any_batch, split_batch
@@ -94,19 +94,20 @@ def replicate_model_fn(
     """
     if not callable(model_fn):
         raise errors.InvalidArgumentError(
-            f"Received model_fn={model_fn!r}; expected a function."
+            f"Received model_fn={shown(model_fn)}; expected a function."
         )
     if loss_reduction not in (*MEANS, *SUMS):
         raise errors.InvalidArgumentError(
-            f"Received loss_reduction={loss_reduction!r}; expected 'mean' or 'sum', or "
-            "what means the same in `tf.compat.v1.losses.Reduction`. The loss of a "
-            "tower is one number: reduce it in the `model_fn`."
+            f"Received loss_reduction={shown(loss_reduction)}; expected 'mean' or "
+            "'sum', or what means the same in `tf.compat.v1.losses.Reduction`. The "
+            "loss of a tower is one number: reduce it in the `model_fn`."
         )
     is_mean = loss_reduction in MEANS
     if batches not in ("split", "fetch"):
         raise errors.InvalidArgumentError(
-            f"Received batches={batches!r}; expected 'split' or 'fetch'."
+            f"Received batches={shown(batches)}; expected 'split' or 'fetch'."
         )
+    instance("variable_device", variable_device, str, "the name of a device")
     chosen = _devices(devices, num_towers)
     signature = _signature(model_fn)
     replica = _Replicated(model_fn, chosen, is_mean, batches, variable_device)
@@ -133,7 +134,7 @@ def TowerOptimizer(optimizer: Any) -> Any:
     """
     logging.warning("hookbridge: TowerOptimizer returns the optimizer as it is.")
     is_function = callable(optimizer) and not hasattr(optimizer, "apply_gradients")
-    result = optimizer() if is_function else optimizer
+    result = without_arguments("optimizer", optimizer)() if is_function else optimizer
     if not hasattr(result, "apply_gradients"):
         raise errors.InvalidArgumentError(
             f"Received optimizer={shown(optimizer)}; expected an optimizer, such as "
@@ -150,6 +151,15 @@ def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
     are ordinary arguments.
     """
     signature = inspect.signature(model_fn)
+    some = signature.parameters.values()
+    if "features" not in signature.parameters and not any(
+        p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in some
+    ):
+        raise errors.InvalidArgumentError(
+            f"`model_fn` has the signature `{signature}`; expected an Estimator's "
+            "`model_fn(features, labels, mode, params, config)`, with any of the last "
+            "four arguments."
+        )
     if not isinstance(model_fn, functools.partial):
         return signature
     free = [
@@ -238,8 +248,8 @@ class _Replicated:
         is_spec = hasattr(spec, "_replace") and hasattr(spec, "eval_metric_ops")
         if not (is_spec or (isinstance(spec, TowerSpec) and mode == TRAIN)):
             raise errors.InvalidArgumentError(
-                f"`model_fn` returned {spec!r}; expected an `EstimatorSpec`, or for "
-                "training a `hb.loops.TowerSpec`."
+                f"`model_fn` returned {shown(spec)}; expected an `EstimatorSpec`, or "
+                "for training a `hb.loops.TowerSpec`."
             )
         local = {id(variable) for variable in tf.compat.v1.local_variables()}
         return _Tower(spec, updates, [each for each in made if id(each) in local])

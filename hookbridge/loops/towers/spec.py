@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hookbridge import errors
-from hookbridge.arguments import string_mapping
+from hookbridge.arguments import shown, string_mapping
 
 TRAIN = "train"
 EVAL = "eval"
@@ -55,14 +55,14 @@ def call_model_fn(
     spec = model_fn(features, labels, mode)
     if not isinstance(spec, TowerSpec):
         raise errors.InvalidArgumentError(
-            f"`tower_fn` returned {spec!r}; expected "
+            f"`tower_fn` returned {shown(spec)}; expected "
             "`hookbridge.loops.TowerSpec(loss=..., metrics={...})`."
         )
     metrics = string_mapping("metrics", spec.metrics)
     for name, tensor in {"loss": spec.loss, **metrics}.items():
         if getattr(getattr(tensor, "shape", None), "rank", None) != 0:
             raise errors.InvalidArgumentError(
-                f"`tower_fn` returned `{name}` = {tensor!r}; expected a scalar "
+                f"`tower_fn` returned `{name}` = {shown(tensor)}; expected a scalar "
                 "tensor, the mean over the examples. Use `tf.reduce_mean`."
             )
     return spec

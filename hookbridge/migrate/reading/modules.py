@@ -93,8 +93,13 @@ class Module:
 
 def read_module(file: str | os.PathLike[str]) -> Module | Unread:
     """Reads one file."""
-    found = read(Path(file))
-    return found if isinstance(found, Unread) else Module(found)
+    source = read(Path(file))
+    if isinstance(source, Unread):
+        return source
+    try:
+        return Module(source)
+    except RecursionError:
+        return Unread(source.file, "its code is nested too deeply")
 
 
 def module_of_text(text: str, file: str = "") -> Module:

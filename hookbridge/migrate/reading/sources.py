@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
+from hookbridge.arguments import why_no_file
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.reading import notebooks
 
@@ -67,8 +68,8 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
             yield from _walk(path, seen)
         else:
             raise errors.InvalidArgumentError(
-                f"Received {os.fspath(path)!r}, which does not exist; expected Python "
-                "files, notebooks or folders of them."
+                f"Received {os.fspath(path)!r}, which {why_no_file(path)}; expected "
+                "Python files, notebooks or folders of them."
             )
 
 
@@ -137,4 +138,5 @@ def why(error: SyntaxError) -> str:
         r"except\s+[\w.]+\s*,\s*\w+\s*:", text
     ):
         return f"Python 2 (line {error.lineno}: {text}); run 2to3 on it first"
-    return f"syntax error in line {error.lineno}: {error.msg}"
+    line = f" in line {error.lineno}" if error.lineno else ""
+    return f"syntax error{line}: {error.msg}"
