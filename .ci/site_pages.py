@@ -16,6 +16,7 @@ from typing import Any
 from mkdocs.structure.files import File
 
 from hookbridge.cli import command
+from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.rewrites.registry import REWRITES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,14 +93,44 @@ def rules() -> str:
     return "\n\n".join(parts)
 
 
+def codes() -> str:
+    """The reason codes of a scan as a table."""
+    rows = [
+        "| code | verdict | what breaks | under `hookbridge run` |",
+        "|---|---|---|---|",
+    ]
+    for name, code in CODES.items():
+        rows.append(f"| `{name}` | {code.verdict} | {code.message} | {code.run} |")
+    return "\n".join(rows)
+
+
+def rooms() -> str:
+    """The first sentence of each room's `__init__.py` as a table."""
+    rows = ["| room | what it is for |", "|---|---|"]
+    for top in ("adapters", "hookbridge"):
+        for file in sorted((ROOT / top).rglob("*/__init__.py")):
+            doc = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+            folder = file.parent.relative_to(ROOT).as_posix()
+            if not folder.startswith("hookbridge/adapters"):
+                rows.append(
+                    f"| `{folder}/` | {' '.join(doc.split(chr(10) * 2)[0].split())} |"
+                )
+    return "\n".join(rows)
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turns links between files of the repository into links of the site."""
     own = page.file.src_uri
     if own == "index.md":
         markdown = f"{first_screens()}\n{markdown.partition('## Start')[2]}"
     if own == "migration.md":
-        before, after = markdown.split("## Reason codes")
-        markdown = f"{before}{rules()}\n\n## Reason codes{after}"
+        before, codes_intro, after = re.split(
+            r"(?=## Reason codes|A hook class)", markdown
+        )
+        markdown = "\n\n".join((before, rules(), codes_intro, codes(), after))
+    if own == "architecture.md":
+        before, after = markdown.split("## The rules")
+        markdown = f"{before}{rooms()}\n\n## The rules{after}"
     folder = (ROOT / OUTSIDE.get(own, f"docs/{own}")).parent
     up = "../" * own.count("/")
 

@@ -16,11 +16,11 @@ from hookbridge.migrate.findings import VERDICTS
 from hookbridge.migrate.target import NEWEST, Target, versions
 
 
-def test_every_code_is_documented_with_its_verdict(repo_root: Path) -> None:
+def test_every_verdict_is_documented(repo_root: Path) -> None:
     text = (repo_root / "docs" / "migration.md").read_text("utf-8")
-    rows = dict(re.findall(r"^\| `([A-Z0-9_]+)` \| (\w+) \|", text, re.M))
-    assert rows == {name: code.verdict for name, code in CODES.items()}
-    assert set(rows.values()) <= set(VERDICTS)
+    rows = set(re.findall(r"^\| (\w+) \|", text, re.M)) - {"Verdict"}
+    assert rows == set(VERDICTS)
+    assert {code.verdict for code in CODES.values()} <= rows
 
 
 def old_names() -> list[str]:

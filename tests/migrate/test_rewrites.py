@@ -76,13 +76,6 @@ def test_all_rules_together_are_done_after_one_time(case: Case) -> None:
     assert not second.edits
 
 
-def test_the_documented_rules_are_those_of_the_registry(repo_root: Path) -> None:
-    text = (repo_root / "docs" / "migration.md").read_text("utf-8")
-    page = text[text.index("## The rules of a rewrite") : text.index("## Reason codes")]
-    rows = re.findall(r"^\| `(\S+)` \| (.+) \|$", page, re.M)
-    assert rows == [(rule.name, rule.summary) for rule in migrate.REWRITES]
-
-
 @pytest.mark.parametrize("rule", migrate.REWRITES, ids=lambda rule: rule.name)
 def test_a_rule_says_what_it_does_and_shows_a_diff(rule: migrate.RewriteRule) -> None:
     doc = sys.modules[rule.apply.__module__].__doc__ or ""

@@ -4,7 +4,7 @@
 Keras 3.15 and tf_keras 2.21: which callback was called with which index, optimizer
 step, stop flag, keys and types of `logs`; what was raised; what escaped. A scenario
 that is not in `DIFFERENCES` is *same*. Run as a script, this file writes the table of
-`docs/callbacks-in-sessions.md` anew.
+`tests/traces/recorded_fits.md` anew.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _ROOT = Path(__file__).resolve().parents[3]
-PAGE = _ROOT / "docs" / "callbacks-in-sessions.md"
+PAGE = _ROOT / "tests" / "traces" / "recorded_fits.md"
 BEGIN = "<!-- recorded scenarios: tests/adapters/helpers/keras_recordings.py -->\n"
 END = "<!-- end of the recorded scenarios -->\n"
 
