@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from fork_server import ForkServer
 
 from hookbridge import errors
 
@@ -38,6 +39,12 @@ def test_every_error_says_when_it_is_raised(cls: type[Exception]) -> None:
 @pytest.mark.parametrize("cls", ALL)
 def test_message_is_shown_as_given(cls: type[Exception]) -> None:
     assert str(cls("received `x`; expected `y`")) == "received `x`; expected `y`"
+
+
+def test_each_error_is_raised(tmp_path: Path, fork_server: ForkServer) -> None:
+    program = Path(__file__).parent.parent / "examples" / "every_error.py"
+    done = fork_server.run("-c", program.read_text("utf-8"), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 # Errors that never leave the package -> the folder that handles them, and how.

@@ -19,6 +19,7 @@ from hookbridge import lifecycle
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 REFERENCE = {p.name: p.read_text("utf-8") for p in (DOCS / "reference").glob("*.md")}
+EVERY_ERROR = DOCS.parent / "examples" / "every_error.py"
 MODULES = ("loops", "callbacks", "data", "testing", "estimator", "migrate")
 # Public name -> those of its arguments that we call, or whose methods we call; empty if
 # the whole docstring is about such calls.
@@ -97,11 +98,12 @@ def test_each_public_name_is_in_the_reference() -> None:
 
 
 def test_each_name_of_the_reference_is_in_an_example() -> None:
-    """tests/test_readme.py runs the examples."""
-    text = "\n".join(REFERENCE.values())
+    """tests/test_readme.py runs the examples, tests/test_errors.py those of errors."""
+    text = "\n".join(page.read_text("utf-8") for page in DOCS.glob("**/*.md"))
     programs = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
     used = {name for program in programs for name in names_used(ast.parse(program))}
     assert not set(DOCUMENTED) - used
+    used = set(names_used(ast.parse(EVERY_ERROR.read_text("utf-8"))))
     shown = {n.rpartition(".")[2] for n in used if n.startswith("hookbridge.errors.")}
     assert not {name for name, _ in ERRORS} - shown - NOT_IN_ONE_PROCESS
 
