@@ -290,16 +290,13 @@ ROWS = (
 )
 
 
-def table() -> str:
-    """The support table in Markdown, a row for each hook.
+def carried() -> str:
+    """The hooks that are carried, in a line of Markdown.
 
-    A cell is the same in every mode and host and for every Keras, as the tests show.
+    They are in every mode and host and for every Keras, as the tests show.
     """
-    lines = ["| hook | `fit`, `evaluate` and `predict` |", "| --- | --- |"]
-    for row in ROWS:
-        word = "carried" if row.refused is None else "**refused**"
-        lines.append(f"| `{row.name}` | {word} |")
-    return "\n".join(lines)
+    names = (f"`{row.name}`" for row in ROWS if row.refused is None)
+    return f"Carried: {', '.join(names)}."
 
 
 def reasons() -> str:

@@ -1,4 +1,4 @@
-"""Writes the table and the reasons of docs/hook-support.md from those of the tests."""
+"""Writes what docs/hook-support.md says of each hook, from the table of the tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import hook_support as support  # noqa: E402 - needs the path
 def main() -> None:
     path = ROOT / "docs" / "hook-support.md"
     text = path.read_text(encoding="utf-8")
-    for first, made in (("| hook |", support.table()), ("- `", support.reasons())):
+    for first, made in (("Carried: ", support.carried()), ("- `", support.reasons())):
         block = rf"(?m)^{re.escape(first)}.*(\n.+)*"
         text = re.sub(block, lambda _, made=made: made, text, count=1)  # type: ignore[misc]
     path.write_text(text, encoding="utf-8")
