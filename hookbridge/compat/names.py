@@ -33,6 +33,14 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.ops.lookup_ops",
         "lookup tables of `tf.contrib.lookup` that have no public name today",
     ),
+    "deprecated": PrivateName(
+        "tensorflow.python.util.deprecation:deprecated",
+        "the decorator `tf.contrib.framework.deprecated`, which has no public name",
+    ),
+    "autograph_sources": PrivateName(
+        "tensorflow.python.autograph.pyct.inspect_utils",
+        "`getimmediatesource`, which gives AutoGraph the source that it converts",
+    ),
     "add_control_inputs": PrivateName(
         "tensorflow.python.framework.ops:Operation._add_control_inputs",
         "make a tower's deferred update wait for the update with averaged gradients",

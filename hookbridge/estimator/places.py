@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from typing import Any
@@ -20,6 +21,9 @@ PLACES: dict[str, str] = {
     "tensorflow.compat.v2.compat.v1": "v1",
     "tensorflow.compat.v2.compat.v2": "v2",
 }
+
+# Modules of `tensorflow.python.tpu` in TensorFlow 2.15 that name Estimator's.
+OF_TPU = ("error_handling", "tpu_config", "tpu_context", "tpu_estimator", "util")
 
 
 def install() -> None:
@@ -44,6 +48,11 @@ def install() -> None:
         namespace = getattr(namespaces, version)
         _parent(place).estimator = namespace
         _register(f"{place}.estimator", namespace)
+    for name in OF_TPU:
+        module = importlib.import_module(
+            f"tensorflow_estimator.python.estimator.tpu.{name}"
+        )
+        sys.modules[f"tensorflow.python.tpu.{name}"] = module
 
 
 def _parent(place: str) -> Any:

@@ -85,6 +85,7 @@ NAMES: dict[str, str] = {
     "framework.assert_same_float_dtype": "tf.debugging.assert_same_float_dtype",
     "framework.assert_scalar": "tf.debugging.assert_scalar",
     "framework.create_global_step": "tf.compat.v1.train.create_global_step",
+    "framework.deprecated": "private.deprecated",
     "framework.get_or_create_global_step": (
         "tf.compat.v1.train.get_or_create_global_step"
     ),
@@ -110,6 +111,9 @@ NAMES: dict[str, str] = {
     ),
     "learn.NanLossDuringTrainingError": "tf.compat.v1.train.NanLossDuringTrainingError",
     "learn.datasets.mnist": "ours.mnist",
+    "learn.monitors.replace_monitors_with_hooks": (
+        "ours.learn.replace_monitors_with_hooks"
+    ),
     "learn.run_config._DEFAULT_UID_WHITE_LIST": (
         "ours.run_config._DEFAULT_UID_WHITE_LIST"
     ),

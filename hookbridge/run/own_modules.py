@@ -62,6 +62,9 @@ class Program:
             self.entered = True
             worlds.enter(self.world)
             # These import TensorFlow, so they must come after `worlds.enter`.
+            from hookbridge.run import converted
+
+            converted.follow()
             if os.environ.get(GROUP_STOP):
                 from hookbridge.run.joining import group_stop
 

@@ -94,6 +94,13 @@ def rewrite(tree: ast.Module, old: bool) -> ast.Module:
     return ast.fix_missing_locations(made)
 
 
+def changes(tree: ast.Module) -> list[tuple[ast.stmt, list[ast.stmt]]]:
+    """The imports of TensorFlow in a tree, each with what replaces it."""
+    rewriting = _Rewriting()
+    rewriting.visit(tree)
+    return rewriting.changes
+
+
 def _comes_first(statement: ast.stmt) -> bool:
     """Whether it must stay at the top: a docstring, or an import of `__future__`."""
     if isinstance(statement, ast.ImportFrom):
@@ -106,6 +113,7 @@ class _Rewriting(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self._strict = False
+        self.changes: list[tuple[ast.stmt, list[ast.stmt]]] = []
 
     def visit_Try(self, node: ast.Try) -> Any:
         """Imports whose errors are caught here are strict."""
@@ -133,6 +141,7 @@ class _Rewriting(ast.NodeTransformer):
                 made.append(
                     _bind(alias.name.partition(".")[0], self._call("root", alias.name))
                 )
+        self.changes.append((node, made))
         return [ast.copy_location(m, node) for m in made]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
@@ -148,6 +157,7 @@ class _Rewriting(ast.NodeTransformer):
             else:
                 call = self._call("name", node.module, alias.name)
                 made.append(_bind(alias.asname or alias.name, call))
+        self.changes.append((node, made))
         return [ast.copy_location(m, node) for m in made]
 
     def visit_Call(self, node: ast.Call) -> Any:

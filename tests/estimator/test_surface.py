@@ -114,6 +114,10 @@ def test_unmodified_code_finds_everything_after_install() -> None:
         import tensorflow_estimator as te
         assert te.estimator.Estimator is tf1.estimator.Estimator
 
+        from tensorflow.python.tpu import tpu_config, tpu_estimator
+        assert tpu_estimator.TPUEstimator is tf1.estimator.tpu.TPUEstimator
+        assert tpu_config.RunConfig is tf1.estimator.tpu.RunConfig
+
         import tensorflow.compat.v2 as tf2
         from tensorflow.compat.v2.compat.v1.estimator import DNNClassifier
         for nested in (tf1.compat, tf2.compat):

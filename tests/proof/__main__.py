@@ -2,10 +2,11 @@
 
     python -m tests.proof NAME [--source=PATH_OR_ADDRESS] [--native=PYTHON]
 
-What runs is in `code_bases.py`: tests of its own, or programs on small inputs. The code
-is copied into a temporary folder. With `--native`, that Python, which has a TensorFlow
-of its own, runs the same without hookbridge, and each test or program with another
-outcome is named; the exit code is 1 if there is one. docs/proof.md has the results.
+What runs is in `code_bases.py`: tests of its own, or programs on small inputs; hooks of
+it also run in `fit` (`guests.py`). The code is copied into a temporary folder. With
+`--native`, that Python, which has a TensorFlow of its own, runs the same without
+hookbridge, and each test or program with another outcome is named; the exit code is 1
+if there is one. docs/proof.md has the results.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import collections
 import importlib.util
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +33,14 @@ THROUGH = ("-m", "hookbridge", "run")
 
 
 def checkout(base: CodeBase, source: str, folder: Path) -> None:
-    """Puts the revision of a code base into a folder."""
+    """Puts the revision of a code base into a folder; a plain folder is copied."""
+    if (
+        Path(source).is_dir()
+        and not Path(source, "objects").is_dir()
+        and (not Path(source, ".git").exists())
+    ):
+        shutil.copytree(source, folder)
+        return
     subprocess.run(["git", "clone", "--quiet", source, str(folder)], check=True)
     words = ["git", "-C", str(folder), "checkout", "--quiet", base.revision]
     subprocess.run(words, check=True)
@@ -41,11 +50,14 @@ def outcomes(
     python: str, through: tuple[str, ...], base: CodeBase, copy: Path
 ) -> dict[str, str]:
     """Runs a code base: test or program -> "passed", "failed" or "skipped"."""
-    found = of_tests(python, through, base, copy) if base.tests else {}
     out = Path(tempfile.mkdtemp(dir=copy.parent))
     if base.inputs:
-        base.inputs(copy, out)
-    for line in base.programs:
+        base.inputs(python, copy, out)
+    found = of_tests(python, through, base, copy) if base.tests else {}
+    lines = list(base.programs)
+    if base.hooks and through:
+        lines.append(f"--v2 {HERE / 'guests.py'} {base.hooks}")
+    for line in lines:
         words = [word.replace("{out}", str(out)) for word in shlex.split(line)]
         folder = copy.parent if base.is_package else copy
         done = subprocess.run(
@@ -103,7 +115,9 @@ def counts(found: dict[str, str]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name", choices=sorted(CODE_BASES))
-    parser.add_argument("--source", help="a local copy, or another address")
+    parser.add_argument(
+        "--source", help="a local copy (a repository or a folder), or an address"
+    )
     parser.add_argument("--native", help="a Python that runs the same by itself")
     values = parser.parse_args()
     base = CODE_BASES[values.name]

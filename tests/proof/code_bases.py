@@ -19,7 +19,12 @@ _COLA = (
     "--init_checkpoint={out}/pretrained/model.ckpt-20 --max_seq_length=32 "
     "--train_batch_size=8 --learning_rate=1e-3 --output_dir={out}/classified"
 )
-_ELECTRA = '{"debug":true,"vocab_size":%d,"max_seq_length":32,"num_eval_steps":5,%s}'
+_ELECTRA = '{"debug":true,"vocab_size":%d,"max_seq_length":32,%s}'
+
+_REVERSE = (
+    "--problem=algorithmic_reverse_binary40 --data_dir={out}/data "
+    "--output_dir={out}/model --model=transformer --hparams_set=transformer_tiny"
+)
 
 
 def _electra(program: str, more: str) -> str:
@@ -45,8 +50,9 @@ class CodeBase(NamedTuple):
       revision: the commit that docs/proof.md speaks of.
       tests: what pytest gets.
       programs: command lines, run one after another; `{out}` is a folder.
-      inputs: writes what the programs read: `(copy, out) -> None`.
+      inputs: writes what the programs read: `(python, copy, out) -> None`.
       needs: modules that it imports, and the distributions that have them.
+      hooks: the function of guests.py with hooks of it, which run in both loops.
       is_package: whether its imports name the copy's own folder.
     """
 
@@ -54,8 +60,9 @@ class CodeBase(NamedTuple):
     revision: str
     tests: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
-    inputs: Callable[[Path, Path], None] | None = None
+    inputs: Callable[[str, Path, Path], None] | None = None
     needs: tuple[tuple[str, str], ...] = ()
+    hooks: str = ""
     is_package: bool = False
 
 
@@ -109,7 +116,61 @@ CODE_BASES = {
                 *("bridge", "transformer", "runner"),
             )
         ),
-        needs=(("parameterized", "parameterized"),),
+        programs=(
+            *(
+                f"-m opennmt.bin.main {run} --config {{out}}/config.yml "
+                f"--model {{out}}/model.py {more}"
+                for run, more in (
+                    ("train_and_eval", ""),
+                    ("infer", "--features_file {out}/source.txt"),
+                    ("export", "--export_dir_base {out}/export"),
+                )
+            ),
+        ),
+        inputs=inputs.translations,
+        hooks="opennmt",
+        needs=(("parameterized", "parameterized"), ("rouge", "rouge==0.3.1")),
+    ),
+    "tensor2tensor": CodeBase(
+        "https://github.com/tensorflow/tensor2tensor",
+        "bafdc1b",
+        programs=(
+            f"-m tensor2tensor.bin.t2t_trainer {_REVERSE} --generate_data "
+            "--hparams=batch_size=256 --train_steps=20 --eval_steps=3",
+            f"-m tensor2tensor.bin.t2t_decoder {_REVERSE} "
+            "--decode_hparams=beam_size=2,num_samples=4",
+            f"-m tensor2tensor.serving.export {_REVERSE}",
+        ),
+        hooks="tensor2tensor",
+        needs=(
+            ("gym", "gym==0.14.0"),
+            ("mesh_tensorflow", "mesh-tensorflow"),
+            ("tensorflow_datasets", "tensorflow-datasets"),
+            ("tensorflow_hub", "tensorflow-hub"),
+            ("oauth2client", "oauth2client"),
+            ("googleapiclient", "google-api-python-client"),
+            ("sympy", "sympy"),
+            ("pkg_resources", "'setuptools<80'"),
+        ),
+    ),
+    "monolith": CodeBase(
+        "https://github.com/bytedance/monolith",
+        "135c491",
+        tuple(
+            f"monolith/native_training/{name}_test.py"
+            for name in (
+                *("barrier_ops", "basic_restore_hook", "session_run_hooks"),
+                *("sync_hooks", "hooks/session_hooks", "hooks/controller_hooks"),
+                *("metric/metric_hook", "save_utils"),
+            )
+        ),
+        inputs=inputs.bazel,
+        hooks="monolith",
+        needs=(
+            ("freezegun", "freezegun"),
+            ("grpc_tools", "grpcio-tools"),
+            ("kafka", "kafka-python"),
+        ),
     ),
     "bert": CodeBase(
         "https://github.com/google-research/bert",
@@ -133,7 +194,10 @@ CODE_BASES = {
             "--vocab-file={out}/vocab.txt --output-dir={out}/pretrain_tfrecords "
             "--max-seq-length=32 --num-processes=1",
             _electra("run_pretraining.py", '"do_train":true'),
-            _electra("run_pretraining.py", '"do_train":false,"do_eval":true'),
+            _electra(
+                "run_pretraining.py",
+                '"do_train":false,"do_eval":true,"num_eval_steps":5',
+            ),
             _electra("run_finetuning.py", '"model_size":"small","task_names":["cola"]'),
         ),
         inputs=inputs.text,
@@ -167,6 +231,7 @@ CODE_BASES = {
         "bd230cb1",
         programs=(*_easy_rec("deepfm"), *_easy_rec("mmoe")),
         inputs=inputs.ratings,
+        hooks="easy_rec",
         needs=(
             ("grpc_tools", "grpcio-tools"),
             ("pandas", "pandas"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 # Vocabularies are filled up to this size.
@@ -30,7 +29,7 @@ _TRANSFORMER = {
 }
 
 
-def text(copy: Path, out: Path) -> None:
+def text(python: str, copy: Path, out: Path) -> None:
     """Texts, a vocabulary, the task CoLA and a small transformer's configuration."""
     numbers = random.Random(1)
 
@@ -61,11 +60,11 @@ def text(copy: Path, out: Path) -> None:
             (folder / f"{name}.tsv").write_text("\n".join(rows) + "\n")
 
 
-def text_and_pieces(copy: Path, out: Path) -> None:
+def text_and_pieces(python: str, copy: Path, out: Path) -> None:
     """The same with a model of word pieces."""
     import sentencepiece  # type: ignore[import-not-found, unused-ignore]
 
-    text(copy, out)
+    text(python, copy, out)
     sentencepiece.SentencePieceTrainer.train(
         input=str(out / "texts" / "text.txt"),
         model_prefix=str(out / "spm"),
@@ -75,8 +74,79 @@ def text_and_pieces(copy: Path, out: Path) -> None:
         bos_id=-1,
         eos_id=-1,
         control_symbols="[CLS],[SEP],[MASK]",
+        hard_vocab_limit=False,
         minloglevel=2,
     )
+
+
+def translations(python: str, copy: Path, out: Path) -> None:
+    """Sentences with a translation, vocabularies, a small model, a configuration."""
+    numbers = random.Random(2)
+    sources, targets = _WORDS[:40], _WORDS[40:80]
+    for name, words in (("source", sources), ("target", targets)):
+        special = ["<blank>", "<s>", "</s>"]
+        (out / f"{name}.vocab").write_text("\n".join([*special, *words]) + "\n")
+    pairs = [numbers.choices(range(40), k=numbers.randint(3, 6)) for _ in range(64)]
+    for name, words in (("source", sources), ("target", targets)):
+        lines = [" ".join(words[n] for n in pair) for pair in pairs]
+        (out / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    (out / "model.py").write_text(_SEQUENCES)
+    (out / "config.yml").write_text(_OPENNMT.format(out=out))
+
+
+_SEQUENCES = """
+import tensorflow as tf
+import opennmt as onmt
+
+def model():
+    return onmt.models.SequenceToSequence(
+        source_inputter=onmt.inputters.WordEmbedder("source_vocabulary", 16),
+        target_inputter=onmt.inputters.WordEmbedder("target_vocabulary", 16),
+        encoder=onmt.encoders.BidirectionalRNNEncoder(1, 16),
+        decoder=onmt.decoders.AttentionalRNNDecoder(
+            1, 16, bridge=onmt.layers.CopyBridge(),
+            attention_mechanism_class=tf.contrib.seq2seq.LuongAttention,
+        ),
+    )
+"""
+_OPENNMT = """
+model_dir: {out}/run
+data:
+  train_features_file: {out}/source.txt
+  train_labels_file: {out}/target.txt
+  eval_features_file: {out}/source.txt
+  eval_labels_file: {out}/target.txt
+  source_vocabulary: {out}/source.vocab
+  target_vocabulary: {out}/target.vocab
+params:
+  optimizer: AdamOptimizer
+  learning_rate: 0.01
+  beam_width: 2
+  maximum_iterations: 10
+train:
+  batch_size: 16
+  save_checkpoints_steps: 10
+  save_summary_steps: 10
+  train_steps: 20
+eval:
+  batch_size: 16
+  eval_delay: 0
+  exporters: last
+"""
+
+
+_MESSAGES = (
+    *("hooks/controller_hooks", "hooks/ckpt_hooks", "alert/alert"),
+    *("monolith_checkpoint_state", "runtime/ops/logging_ops"),
+)
+
+
+def bazel(python: str, copy: Path, out: Path) -> None:
+    """Monolith as its build lays it out: packages are empty, messages are built."""
+    (copy / "monolith" / "__init__.py").write_text("")
+    protos = [str(copy / f"monolith/native_training/{m}.proto") for m in _MESSAGES]
+    words = ["-m", "grpc_tools.protoc", f"-I{copy}", f"--python_out={copy}"]
+    subprocess.run([python, *words, *protos], check=True)
 
 
 _FIELDS = {
@@ -142,11 +212,11 @@ _MMOE = f"""
 """
 
 
-def ratings(copy: Path, out: Path) -> None:
+def ratings(python: str, copy: Path, out: Path) -> None:
     """EasyRec's protocol buffers, a table of clicks, a DeepFM and an MMoE."""
     protos = sorted(map(str, copy.glob("easy_rec/python/protos/*.proto")))
     words = ["-m", "grpc_tools.protoc", f"-I{copy}", f"--python_out={copy}"]
-    subprocess.run([sys.executable, *words, *protos], check=True)
+    subprocess.run([python, *words, *protos], check=True)
     numbers, rows = random.Random(3), []
     for _ in range(400):
         user, item, price = (

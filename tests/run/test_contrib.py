@@ -15,7 +15,7 @@ import tensorflow as tf
 from fork_server import ForkServer, fork_server
 from launching import PROGRAMS, launch_fork
 
-from hookbridge.contrib import private_modules
+from hookbridge.contrib import namespace, private_modules
 
 CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE` on TensorFlow 1.15.5.
@@ -98,6 +98,15 @@ def test_decoders_act_as_on_1_15(tmp_path: Path, launcher: ForkServer) -> None:
 
 
 @pytest.mark.slow
+def test_functions_that_autograph_converts_keep_their_imports(
+    launcher: ForkServer,
+) -> None:
+    done = launch_fork(launcher, "converted.py", cwd=CONTRIB)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [[2.0, 2.0], "outer/layer", "flatten", None]
+
+
+@pytest.mark.slow
 def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
     done = launch_fork(launcher, "gone.py", cwd=CONTRIB)
     said = json.loads(done.stdout)
@@ -167,3 +176,15 @@ def test_a_name_takes_the_arguments_of_1_15(
 @pytest.mark.parametrize("name", sorted(json.loads(MEMBERS.read_text())))
 def test_a_class_has_the_members_of_1_15(names: Any, name: str) -> None:
     assert names["lacking"][name] == LACKING.get(name, "")
+
+
+def test_names_of_contrib_that_no_area_of_today_has() -> None:
+    contrib = namespace.root()
+    hooks = [tf.compat.v1.train.StopAtStepHook(1)]
+    assert contrib.learn.monitors.replace_monitors_with_hooks(hooks, None) == hooks
+
+    @contrib.framework.deprecated("2018-09-15", "Use another one.")
+    def old() -> int:
+        return 3
+
+    assert old() == 3
