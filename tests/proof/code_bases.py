@@ -136,7 +136,8 @@ CODE_BASES = {
         "bafdc1b",
         programs=(
             f"-m tensor2tensor.bin.t2t_trainer {_REVERSE} --generate_data "
-            "--hparams=batch_size=256,optimizer=true_adam --train_steps=20 --eval_steps=3",
+            "--hparams=batch_size=256,optimizer=true_adam --train_steps=20 "
+            "--eval_steps=3",
             f"-m tensor2tensor.bin.t2t_decoder {_REVERSE} "
             "--decode_hparams=beam_size=2,num_samples=4",
             f"-m tensor2tensor.serving.export {_REVERSE}",
