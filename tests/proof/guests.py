@@ -20,7 +20,10 @@ import numpy as np
 import tensorflow as tf
 
 import hookbridge as hb
-from tests.adapters.helpers import hook_hosts
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "adapters" / "helpers"))
+
+import hook_hosts
 
 v1: Any = tf.compat.v1
 
@@ -170,7 +173,8 @@ def easy_rec() -> dict[str, Make]:
 
     def numpy_checkpoint(folder: Path) -> Any:
         file = folder / "weights.npz"
-        np.savez(file, **{n: v * 2 for n, v in hook_hosts.WEIGHTS.items()})
+        doubled: Any = {name: 2 * value for name, value in hook_hosts.WEIGHTS.items()}
+        np.savez(file, **doubled)
         return live(lambda: utils.NumpyCheckpointRestoreHook(str(file), weights()))
 
     def other_shape() -> Any:
