@@ -1,7 +1,7 @@
 """`fit`, `evaluate` and `predict` of an eager Keras model as a host of hooks.
 
 Read in this order: `host`, `placement` (how it gets called) and `own_place` (the same
-in a loop of the user's own), `live` (what hooks see),
-`step` (the model's step, able to return step tensors) with `tapped_function`, `taps`,
-`spies`, `step_feeds`, `keras_function` and `eager_step`.
+in a loop of the user's own), `step` (the model's step, able to return step tensors)
+with `tapped_function`, `taps`, `spies`, `step_feeds`, `keras_function` and
+`eager_step`.
 """

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
+from absl import logging
 
-from hookbridge.adapters.fit_loop.live import Live
+from hookbridge import compat
 from hookbridge.adapters.fit_loop.placement import Placement
 from hookbridge.adapters.fit_loop.step import KeptFunction, StepFunction
-from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS
+from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
+from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN, Mode
-from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
+from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA, scaffold_of
 from hookbridge.adapters.live_session import variables as live_variables
+from hookbridge.adapters.live_session.global_step import GlobalStep
+from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 
 v1 = tf.compat.v1
+
+_IN_END = (
+    "hookbridge: `end` of %s fetched %s and got the values of the last step: the loop "
+    "has no further batch, on which a session would compute them anew."
+)
 
 
 class FitHost(Host):
     """One `fit`, `evaluate` or `predict` in one process, or a user's own loop."""
 
     def __init__(self, model: Any, place: Callable[..., Any] = Placement) -> None:
-        self._live = Live(model, self._make_session)
-        super().__init__(model, self._live)
+        super().__init__(model)
         self._place_of = place
         self.place: Any = None
         self._args: tuple[Any, ...] = ()
@@ -35,6 +45,15 @@ class FitHost(Host):
         self._is_stopped = False
         # Whether a call makes several steps; the step's own count is read only then.
         self._counts = False
+        self._eager_mode = compat.private("eager_mode")
+        # The graph of the native loop, which holds the strategy's scope. The native
+        # step runs under it, in `_eager_mode()`.
+        self._outside: Any = None
+        self._rate: Any = None
+        self._graph: LiveGraph
+        self._global_step: Any = None  # a `GlobalStep`, from `open` on
+        # `{placeholder: value}` of the last step, for runs without a step.
+        self._last_values: dict[str, Any] = {}
 
     def attach(self, loop: Any) -> None:
         super().attach(loop)
@@ -57,14 +76,67 @@ class FitHost(Host):
             names.add("loss:0")
         return StepFunction(self.model, mode, make, frozenset(names), owner)
 
-    def _make_session(self, live: Live) -> LiveSession:
+    # -- what hooks see --------------------------------------------------------------
+
+    def open(self) -> int:
+        model = self.model
+        self.place.step.discover(*self._args)
+        steps = getattr(model, "_steps_per_execution", None)
+        if steps is None:
+            steps = getattr(model, "steps_per_execution", 1)
+        several = live_variables.as_int(1 if steps is None else steps) > 1
+        self._counts = several and self.place.mode is TRAIN
+        self._global_step = GlobalStep(model)
+        optimizer = getattr(model, "optimizer", None)
+        self._rate = live_variables.learning_rate_variable(optimizer)
+        self._graph = LiveGraph(
+            self.place.step.names,
+            live_variables.model_variables(model),
+            self._global_step.variable,
+            self._rate,
+        )
+        return int(self._global_step.value)
+
+    def prepare_session(self, is_first: bool) -> LiveSession:
+        """See `Host`; the order is that of TensorFlow's `SessionManager`.
+
+        Variables of the model keep their values; those that hooks made in `begin` are
+        initialised.
+        """
+        if is_first:
+            scaffold = scaffold_of(self.loop.hooks) or v1.train.Scaffold()
+            self._scaffold = scaffold
+            # Only the user's own ops. The ops that `finalize` makes have nothing to
+            # report, since Keras has initialised the model.
+            self._ready = (scaffold.ready_for_local_init_op, scaffold.ready_op)
+        scaffold = self._scaffold
+        with self._graph.finalizing(scaffold):
+            scaffold.finalize()
+        session = self.session = self._make_session()
+        session.run(scaffold.init_op, feed_dict=scaffold.init_feed_dict)
+        if is_first and scaffold.init_fn is not None:
+            # A recovered session goes on with the model as it is.
+            scaffold.init_fn(session)
+        ready_for_local, ready = self._ready
+        _check_ready(session, ready_for_local)
+        session.run(
+            scaffold.local_init_op,
+            feed_dict=getattr(scaffold, "local_init_feed_dict", None),
+        )
+        _check_ready(session, ready)
+        return session
+
+    def _make_session(self) -> LiveSession:
         return LiveSession(
-            live.graph,
-            live.global_step,
+            self._graph,
+            self._global_step,
             self._run_step,
-            live.last_values,
+            self._last_values,
             self.place.step.functions,
         )
+
+    def hooks_run(self) -> contextlib.AbstractContextManager[Any]:
+        return self._graph.as_default()  # type: ignore[no-any-return]
 
     # -- steps -----------------------------------------------------------------------
 
@@ -72,20 +144,11 @@ class FitHost(Host):
         if self._is_stopped:
             # Keras 2 has no other way to end `evaluate` and `predict`.
             raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
-        self._live.outside = v1.get_default_graph()
+        self._outside = v1.get_default_graph()
         self._args = args
 
-    def open(self) -> int:
-        self.place.step.discover(*self._args)
-        steps = getattr(self.model, "_steps_per_execution", None)
-        if steps is None:
-            steps = getattr(self.model, "steps_per_execution", 1)
-        several = live_variables.as_int(1 if steps is None else steps) > 1
-        self._counts = several and self.place.mode is TRAIN
-        return self._live.open(self.place.step.names)
-
     def run(self, monitored: Any) -> Any:
-        monitored.run(self._live.graph.loop_fetches)
+        monitored.run(self._graph.loop_fetches)
         self._has_outputs = True
         return self._take_outputs()
 
@@ -93,24 +156,35 @@ class FitHost(Host):
         outputs, self._outputs = self._outputs, None
         return outputs
 
+    def _into_step(self, program: SessionProgram) -> StepFeeds:
+        """Which feeds of a program go into the step."""
+        if not program.feeds:
+            return NO_FEEDS
+        rate, tensors, graph = None, {}, self._graph
+        for index, tensor in enumerate(program.feeds):
+            if tensor.name == graph.learning_rate_name:
+                rate = (self._rate, index)
+            elif tensor.op.name in graph.step_tensors:
+                tensors[graph.step_tensors[tensor.op.name].key] = index
+        return StepFeeds(rate, tensors)
+
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        live, step = self._live, self.place.step
-        into_step = live.into_step(program) if program.feeds else NO_FEEDS
-        with live.outside.as_default(), live.eager_mode():
+        step, into_step = self.place.step, self._into_step(program)
+        with self._outside.as_default(), self._eager_mode():
             before = step.steps_made if self._counts else 0
             try:
                 fetched: list[Any]
                 outputs, fetched, values = step.run(
-                    self._args, program, feeds, live.graph.tapped, into_step
+                    self._args, program, feeds, self._graph.tapped, into_step
                 )
             except END_OF_DATA:
                 self.data_ended = True
                 raise
             if self._counts:
-                live.global_step.add(step.steps_made - before)
+                self._global_step.add(step.steps_made - before)
             elif self.place.mode is TRAIN:
-                live.global_step.add(1)
-        live.last_values.update(values)
+                self._global_step.add(1)
+        self._last_values.update(values)
         self._outputs = outputs
         return fetched
 
@@ -129,14 +203,27 @@ class FitHost(Host):
             return outputs  # `after_run` raised: the step has been made
         return self.place.without_step(error, is_first=not self._has_outputs)
 
+    def end(self, hook: Any) -> None:
+        """See `Host`; warns of values that a session would have computed anew."""
+        read_last = self.session.read_last
+        read_last.clear()
+        super().end(hook)
+        if read_last:
+            logging.warning(_IN_END, name_of(hook), sorted(read_last))
+
+    def remember(self) -> None:
+        if self._global_step is not None:
+            self._global_step.remember()
+
     # -- the model -------------------------------------------------------------------
 
     def step_aside(self) -> None:
-        self._live.remember()
+        self.remember()
         self.place.step_aside()
 
     def come_back(self) -> None:
-        self._live.recall()
+        if self._global_step is not None:
+            self._global_step.recall()
         self.place.come_back()
 
     def leave(self) -> None:
@@ -144,3 +231,16 @@ class FitHost(Host):
         # An iterator that is left to the garbage collector can hold the process up
         # for a minute (docs/decisions/0005-iterators-die-young.md).
         self._args = ()
+
+
+def _check_ready(session: LiveSession, ready_op: Any) -> None:
+    if ready_op is None:
+        return
+    value = session.run(ready_op)
+    # As in `SessionManager`: no value (of an op), a number or no names mean ready.
+    if value is None or value.dtype == np.int32 or not value.size:
+        return
+    names = ", ".join(tf.compat.as_text(name) for name in np.ravel(value))
+    raise RuntimeError(
+        f"Init operations did not make model ready. Variables not initialized: {names}"
+    )

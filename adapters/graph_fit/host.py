@@ -5,18 +5,22 @@ Hooks get Keras's own session. Each execution of Keras's function is one run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.graph_fit import optimizer
+from hookbridge.adapters.graph_fit import optimizer, start
 from hookbridge.adapters.graph_fit.functions import LoopFunction
+from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
+from hookbridge.adapters.graph_fit.hook_variables import HookVariables
+from hookbridge.adapters.graph_fit.names import GraphNames
 from hookbridge.adapters.graph_fit.session import KerasSession
-from hookbridge.adapters.graph_fit.stage import GraphStage
 from hookbridge.adapters.graph_fit.step import StepCall
 from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.adapters.hooked_loop.monitored import scaffold_of
 from hookbridge.patching import assign
 
 v1 = tf.compat.v1
@@ -26,12 +30,16 @@ class GraphHost(Host):
     """One `fit`, `evaluate` or `predict` in a v1 graph."""
 
     def __init__(self, model: Any) -> None:
-        self._graph = GraphStage(model)
-        super().__init__(model, self._graph)
+        super().__init__(model)
         self._function: LoopFunction | None = None
         self._step: StepCall
         self._request: tuple[Any, Any, Any]
         self._last: list[Any] = []
+        # What the run puts on the graph, and the names that hooks find there.
+        self._is_begun = False
+        self._collections: GraphCollections | None = None
+        self._variables: HookVariables
+        self._names: GraphNames
 
     def begin(self, mode: str) -> None:
         if self.mode is None:
@@ -41,7 +49,9 @@ class GraphHost(Host):
 
     def _session_of(self, function: Any, session: Any) -> KerasSession:
         """The session that makes the callable of Keras's function."""
-        mine = self._graph.session_over(session)
+        mine: KerasSession | None = self.session
+        if mine is None or mine.native is not session:  # Keras may have a new one
+            mine = self.session = KerasSession(session)
 
         def make_step(options: Any) -> Callable[..., Any]:
             rate = optimizer.learning_rate(self.model)
@@ -61,19 +71,77 @@ class GraphHost(Host):
         names = model.output_names if self.mode == "predict" else model.metrics_names
         return dict(zip(names, function.outputs, strict=False))
 
+    # -- what hooks see --------------------------------------------------------------
+
+    def open(self) -> int:
+        session, graph, model = self.session, self.session.graph, self.model
+        with graph.as_default():
+            self._collections = GraphCollections(graph)
+            self._variables = HookVariables(graph)
+            counter = self._counter = step_of(model, session)
+            if not session.run(v1.is_variable_initialized(counter)):
+                session.run(counter.initializer)
+            self._collections.enter(counter)
+            aliases = {"global_step": v1.convert_to_tensor(counter)}
+            rate = optimizer.rate_tensor(model, counter)
+        if rate is not None:
+            aliases["learning_rate"] = rate
+        if self.mode == "train":
+            aliases.update(optimizer.gradients(model))
+        if self.mode != "predict":
+            aliases.update(self._step.fetches)
+        self._names = GraphNames(model, graph, aliases)
+        return int(session.run(counter))
+
+    def prepare_session(self, is_first: bool) -> KerasSession:
+        """See `Host`.
+
+        Variables of the model keep their values; those that hooks made in `begin` get
+        their initial values.
+        """
+        session: KerasSession = self.session
+        if is_first:
+            assert self._collections is not None
+            start.initialise(session, self._variables.again)
+            self._collections.add_saver(self._counter)
+            scaffold = scaffold_of(self.loop.hooks)
+            if scaffold is not None:
+                start.run_scaffold(session, scaffold)
+            session.graph.finalize()
+        return session
+
+    @contextlib.contextmanager
+    def hooks_run(self) -> Iterator[None]:
+        """See `Host`: the graph is final for hooks, after the first time."""
+        graph = self.session.graph
+        was_final = graph.finalized
+        with (
+            graph.as_default(),
+            self._names.installed(),
+            contextlib.ExitStack() as at_start,
+        ):
+            if self._is_begun:
+                graph.finalize()
+            else:
+                at_start.enter_context(self._variables.made())
+            try:
+                yield
+            finally:
+                self._is_begun = True
+                if not was_final:  # Keras adds to it between steps
+                    graph._unsafe_unfinalize()
+
+    # -- steps -----------------------------------------------------------------------
+
     def prepare(self, args: tuple[Any, ...]) -> None:
         self._step, values, options, metadata = args
         self._step.data_ended = False
-        self._graph.session.step = self._step
+        self.session.step = self._step
         if options is not None:  # hooks' options are merged into it
             copied = v1.RunOptions()
             copied.CopyFrom(options)
             options = copied
         self._request = (self._step.feed_dict(values), options, metadata)
-
-    def open(self) -> int:
-        assert self.mode is not None
-        return self._graph.open(self.mode, self._step.fetches)
 
     def run(self, monitored: Any) -> Any:
         try:
@@ -95,20 +163,25 @@ class GraphHost(Host):
         # Keras cannot leave its loop before a step without outputs of that step.
         return self._last or [0.0] * len(self.model.metrics_names)
 
+    # -- the model -------------------------------------------------------------------
+
     def step_aside(self) -> None:
         if self._function is not None:
             self._function.remove()
-        self._graph.step_aside()
+        if self._collections is not None:
+            self._collections.leave()
 
     def come_back(self) -> None:
         if self._function is not None:
             self._function.install()
-        self._graph.come_back()
+        if self._collections is not None:
+            self._collections.enter_again()
 
     def leave(self) -> None:
         if not self.loop.is_aside:
             self.step_aside()
-        self._graph.leave()
+        if self._collections is not None:
+            self._variables.leave()
 
 
 def _end_with_this_batch() -> None:

@@ -11,49 +11,25 @@ from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
 
 
-class Stage(abc.ABC):
-    """What hooks see: a graph and a session."""
-
-    session: Any = None
-
-    @abc.abstractmethod
-    def create_session(self, scaffold: Any, is_first: bool) -> Any:
-        """Makes and prepares the session, with a hook's scaffold or None.
-
-        It is called again in each recovery; then `is_first` is False.
-        """
-
-    @abc.abstractmethod
-    def hooks_run(self) -> contextlib.AbstractContextManager[Any]:
-        """A context in which methods of hooks are called."""
-
-    def before_end(self) -> None:  # noqa: B027
-        """Called before the `end` of a hook."""
-
-    def after_end(self, hook: Any) -> None:  # noqa: B027
-        """Called after the `end` of a hook that did not fail."""
-
-    def remember(self) -> None:  # noqa: B027
-        """Keeps what the model's next run needs, after a clean finish."""
-
-
 class Host(abc.ABC):
-    """One native loop: how its step is made, and how a stop reaches it.
+    """One native loop: its step, what hooks see of it, and how a stop reaches it.
 
     A `HookedLoop` calls these methods; the native loop calls `loop.call` in the place
-    of each step. A host is made for one run and not used again.
+    of each step. A host is made for one run and not used again. It is also the session
+    creator of the run's `MonitoredSession`.
     """
 
     native_step: Any = None  # its `run` is the native step, for profiles
 
-    def __init__(self, model: Any, stage: Stage) -> None:
+    def __init__(self, model: Any) -> None:
         self.model = model
-        self.stage = stage
         self.loop: Any = None  # from `attach` on
         # "train", "test" or "predict"; None before the native loop begins.
         self.mode: str | None = None
         # Whether the step met the end of the data: its error is the native loop's.
         self.data_ended = False
+        self.session: Any = None  # what hooks get
+        self._is_first = True  # whether no session was created yet
 
     def attach(self, loop: Any) -> None:
         """Takes the loop; the model may be prepared for it now."""
@@ -85,6 +61,19 @@ class Host(abc.ABC):
         """The hooks as `MonitoredSession` gets them."""
         return [HookWithoutEnd(hook) for hook in hooks]
 
+    def create_session(self) -> Any:
+        """What `MonitoredSession` calls, again in each recovery."""
+        is_first, self._is_first = self._is_first, False
+        return self.prepare_session(is_first)
+
+    @abc.abstractmethod
+    def prepare_session(self, is_first: bool) -> Any:
+        """Makes and prepares the session that hooks get."""
+
+    @abc.abstractmethod
+    def hooks_run(self) -> contextlib.AbstractContextManager[Any]:
+        """A context in which methods of hooks are called."""
+
     @abc.abstractmethod
     def run(self, monitored: Any) -> Any:
         """Makes the prepared step in one `run`; returns what the native loop gets."""
@@ -102,6 +91,14 @@ class Host(abc.ABC):
 
     def flush(self) -> None:  # noqa: B027 - most hosts hold nothing back
         """Delivers events that are held back; called before the first `end`."""
+
+    def end(self, hook: Any) -> None:
+        """Calls the `end` of a hook, after a clean finish."""
+        with self.hooks_run():
+            hook.end(self.session)
+
+    def remember(self) -> None:  # noqa: B027
+        """Keeps what the model's next run needs, after a clean finish."""
 
     def failing(self) -> contextlib.AbstractContextManager[Any]:
         """A context in which the session is closed after a failure."""

@@ -24,9 +24,7 @@ from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
     ClusterFailure,
-    Creator,
     not_the_end_of_data,
-    scaffold_of,
 )
 from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.patching import InstanceMethods
@@ -123,7 +121,7 @@ class HookedLoop:
 
     def replay(self) -> tuple[Any, bool]:
         """Gives the hooks the events of the host's step; returns whether one stops."""
-        with self.host.stage.hooks_run():
+        with self.host.hooks_run():
             for each in self.states:
                 each.before_step()
             outputs = self.host.run(self._monitored)
@@ -135,12 +133,10 @@ class HookedLoop:
         global_step = host.open()
         for guest in self.guests:
             refusals.check_start(guest, global_step)
-        scaffold = scaffold_of(self.hooks)
         try:
-            with host.stage.hooks_run():
+            with host.hooks_run():
                 self._monitored = v1.train.MonitoredSession(
-                    session_creator=Creator(host.stage.create_session, scaffold),
-                    hooks=host.members(self.hooks),
+                    session_creator=host, hooks=host.members(self.hooks)
                 )
         except END_OF_DATA as e:
             raise not_the_end_of_data(e) from e
@@ -149,27 +145,22 @@ class HookedLoop:
 
     def end(self, hook: Any) -> None:
         """The `end` of one hook, after a clean finish."""
-        host = self.host
-        host.flush()
+        self.host.flush()
         if self._monitored is None or self.is_over:
             return
-        stage = host.stage
-        stage.before_end()
         try:
-            with stage.hooks_run():
-                hook.end(stage.session)
+            self.host.end(hook)
         except BaseException:
             self.fail()
             raise
-        stage.after_end(hook)
         self._ended += 1
         if self._ended == len(self.hooks):
             self._close()
 
     def _close(self) -> None:
-        self.host.stage.remember()
+        self.host.remember()
         try:
-            with self.host.stage.hooks_run():
+            with self.host.hooks_run():
                 self._monitored.close()
         finally:
             self.leave()
@@ -182,10 +173,10 @@ class HookedLoop:
         try:
             with host.failing():
                 if self._monitored is not None:
-                    with host.stage.hooks_run():
+                    with host.hooks_run():
                         self._monitored.__exit__(*sys.exc_info())
-                elif host.stage.session is not None:  # `after_create_session` failed
-                    host.stage.session.close()
+                elif host.session is not None:  # `after_create_session` failed
+                    host.session.close()
         finally:
             self.leave()
 

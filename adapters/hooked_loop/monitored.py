@@ -69,19 +69,6 @@ def scaffold_of(hooks: Sequence[Any]) -> Any:
     return next((s for s in given if isinstance(s, tf.compat.v1.train.Scaffold)), None)
 
 
-class Creator(tf.compat.v1.train.SessionCreator):  # type: ignore[misc]
-    """Gives `MonitoredSession` its sessions; called again in recovery."""
-
-    def __init__(self, create: Callable[[Any, bool], Any], scaffold: Any) -> None:
-        self._create = create
-        self._scaffold = scaffold
-        self._is_first = True
-
-    def create_session(self) -> Any:
-        is_first, self._is_first = self._is_first, False
-        return self._create(self._scaffold, is_first)
-
-
 def not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:
     """The error to raise in place of a hook's error that Keras would swallow."""
     result = errors.LiveSessionError(

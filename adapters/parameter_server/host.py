@@ -15,7 +15,6 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.host import FitHost
-from hookbridge.adapters.fit_loop.live import Live
 from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
 from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
 from hookbridge.adapters.hooked_loop.monitored import (
@@ -86,13 +85,13 @@ class ParameterServerHost(FitHost):
             )
         return None
 
-    def _make_session(self, live: Live) -> LiveSession:
-        step = live.global_step
-        ahead = 0 if live.session is None else self._ahead
+    def _make_session(self) -> LiveSession:
+        step = self._global_step
+        ahead = 0 if self.session is None else self._ahead
         self._scheduled.count = step.value + ahead
-        return ClusterSession(
-            live.graph, step, self._run_step, live.last_values, self._consistent
-        )
+        session = ClusterSession(self._graph, step, self._run_step, self._last_values)
+        session.consistent = self._consistent
+        return session
 
     # -- steps -----------------------------------------------------------------
 
@@ -135,11 +134,10 @@ class ParameterServerHost(FitHost):
         return outputs
 
     def _schedule(self, into_step: StepFeeds, feeds: Sequence[Any]) -> StepValue:
-        live = self._live
-        tapped = {} if live.global_step is None else live.graph.tapped
+        tapped = {} if self._global_step is None else self._graph.tapped
         keys = tuple(sorted(set(tapped.values())))
         try:
-            with live.outside.as_default(), live.eager_mode():
+            with self._outside.as_default(), self._eager_mode():
                 value: StepValue = self.place.step.schedule(
                     self._args, keys, into_step, feeds
                 )
@@ -177,15 +175,14 @@ class ParameterServerHost(FitHost):
             self._present = None
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        live = self._live
-        into_step = live.into_step(program) if program.feeds else NO_FEEDS
+        into_step = self._into_step(program)
         split: SplitProgram | None = self._split.get(id(program))
         if split is None:
             split = SplitProgram(program)  # holds the program, so its id is not reused
             self._split.add(id(program), split)
         known: list[Any] = []
         if split.has_before:
-            with live.session.outside():
+            with self.session.outside():
                 known = split.before(feeds)
         value = self._present
         if value is None:
@@ -200,9 +197,9 @@ class ParameterServerHost(FitHost):
             raise tf.errors.OutOfRangeError(None, None, "End of sequence")
         if not value.is_counted:  # a recovering session delivers the step twice
             value.is_counted = True
-            live.global_step.add(value.steps)
-        keys = live.graph.tapped
-        live.last_values.update({n: tapped[k] for n, k in keys.items() if k in tapped})
+            self._global_step.add(value.steps)
+        keys = self._graph.tapped
+        self._last_values.update({n: tapped[k] for n, k in keys.items() if k in tapped})
         try:
             of_step = {n: tapped[keys[n]] for n in program.closure.step_tensors}
         except KeyError as e:
@@ -211,18 +208,18 @@ class ParameterServerHost(FitHost):
             ) from e
         if not split.has_after:
             return split.known(known, of_step)
-        with live.session.outside():
+        with self.session.outside():
             return split.after(known, of_step)
 
     @property
     def _ahead(self) -> int:
         """The number of scheduled steps whose events hooks have not got yet."""
-        step = self._live.global_step
+        step = self._global_step
         return self._scheduled.count - (0 if step is None else int(step.value))
 
     @contextlib.contextmanager
     def _consistent(self) -> Iterator[None]:
-        step, ahead = self._live.global_step, self._ahead
+        step, ahead = self._global_step, self._ahead
         try:
             self._scheduled.wait()
         except END_OF_DATA:
@@ -241,7 +238,7 @@ class ParameterServerHost(FitHost):
 
     def _tell_lost(self, error: BaseException) -> bool:
         """Notes an error that a hook raised; returns whether it is the cluster's."""
-        known = getattr(self._live.session, "cluster_errors", ())
+        known = getattr(self.session, "cluster_errors", ())
         found = any(e is error for e in known)
         self._scheduled.is_broken |= found
         return found

@@ -9,9 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.live_session.global_step import GlobalStep
-from hookbridge.adapters.live_session.graph import LiveGraph
-from hookbridge.adapters.live_session.session import LiveSession, StepRunner
+from hookbridge.adapters.live_session.session import LiveSession
 
 Consistent = Callable[[], contextlib.AbstractContextManager[None]]
 
@@ -26,16 +24,10 @@ class ClusterSession(LiveSession):
     # The saver's ops must go through `_execute`, to read all variables of one moment.
     saves_directly = False
 
-    def __init__(
-        self,
-        graph: LiveGraph,
-        global_step: GlobalStep,
-        run_step: StepRunner,
-        last_values: Mapping[str, Any],
-        consistent: Consistent,
-    ) -> None:
-        super().__init__(graph, global_step, run_step, last_values)
-        self._consistent = consistent
+    consistent: Consistent  # around a read of variables of one moment
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.cluster_errors: list[BaseException] = []
 
     def run(
@@ -72,6 +64,6 @@ class ClusterSession(LiveSession):
         others = closure.handles - {self._live_graph.global_step_name}
         if plan.reads_step and others and not closure.runs_step:
             # The global step and the weights must be of one moment, as in a checkpoint.
-            with self._consistent():
+            with self.consistent():
                 return super()._execute(plan, feeds, options, metadata)
         return super()._execute(plan, feeds, options, metadata)
