@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -11,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.live_model import keras_layout
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_graph.saved import Entry
 from hookbridge.whole_files import replacing
@@ -77,7 +77,7 @@ def save(
     An HDF5 file has the layout of Keras 2 (one group for each layer, attributes
     `layer_names` and `weight_names`), which every Keras loads into a model with equal
     layers. In a file `*.weights.h5` Keras looks in other places: there it finds links
-    to the layers that `keras_layout` knows. A TF1 checkpoint gets a `checkpoint` file
+    to the layers that `layer_class` knows. A TF1 checkpoint gets a `checkpoint` file
     beside it, as with `Model.save_weights` of Keras 2.
     """
     present = path if h5 else f"{path}.index"
@@ -141,9 +141,9 @@ def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
 def _link_as_keras(file: Any, layers: Mapping[str, Mapping[str, Any]]) -> None:
     """Links the arrays to where Keras looks for them in a file `*.weights.h5`."""
     file.require_group("vars")
-    for layer, inner in keras_layout.layer_paths(layers).items():
+    for layer, inner in layer_paths(layers).items():
         arrays = [file[layer][name] for name in layers[layer]]
-        for container in keras_layout.CONTAINERS:
+        for container in _CONTAINERS:
             found = file.require_group(f"{container}/{inner}/vars")
             for index, array in enumerate(arrays):
                 found[str(index)] = array
@@ -162,3 +162,50 @@ def _load_h5(path: str) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+# Where Keras looks for layers, each by its class: `layers/dense/vars/0` (Keras 3), or
+# the same under the other name (Keras 2.15 and tf_keras).
+_CONTAINERS = ("layers", "_layer_checkpoint_dependencies")
+
+# Names of a layer's variables -> its class, by the rank of the first variable.
+_BY_RANK: dict[frozenset[str], dict[int, str]] = {
+    frozenset({"kernel"}): {2: "dense", 3: "conv1d", 4: "conv2d", 5: "conv3d"},
+    frozenset({"depthwise_kernel"}): {3: "depthwise_conv1d", 4: "depthwise_conv2d"},
+    frozenset({"embeddings"}): {2: "embedding"},
+}
+_NORMS = {"gamma", "beta"}
+_AVERAGES = {"moving_mean", "moving_variance"}
+
+
+def layer_class(name: str, weights: Mapping[str, Any]) -> str:
+    """What Keras calls a layer with these weights.
+
+    A bare graph has no classes. The names and ranks of the usual layers' variables are
+    the same in `tf.compat.v1.layers`, Keras and most users' code.
+    """
+    last = [n.rpartition("/")[2].removesuffix(":0") for n in weights]
+    names = frozenset(last)
+    for known, by_rank in _BY_RANK.items():
+        if known <= names <= known | {"bias"}:
+            first = list(weights.values())[last.index(next(iter(known)))]
+            found = by_rank.get(len(first.shape))
+            if found:
+                return found
+    if _AVERAGES <= names <= _AVERAGES | _NORMS:
+        return "batch_normalization"
+    if names and names <= _NORMS:
+        return "layer_normalization"
+    return re.sub(r"_\d+$", "", name.rpartition("/")[2])
+
+
+def layer_paths(layers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The name of each layer in the file's containers, `{scope: name}`."""
+    used: dict[str, int] = {}
+    paths = {}
+    for scope, weights in layers.items():
+        name = layer_class(scope, weights)
+        number = used.get(name, 0)
+        used[name] = number + 1
+        paths[scope] = f"{name}_{number}" if number else name
+    return paths

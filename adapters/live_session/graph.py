@@ -10,9 +10,12 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
-from hookbridge.adapters.live_session.graph_variables import COLLECTIONS, GraphVariables
+from hookbridge.adapters.live_session.graph_variables import (
+    COLLECTIONS,
+    DefaultSaver,
+    GraphVariables,
+)
 from hookbridge.adapters.live_session.names import StepNames, StepTensor
-from hookbridge.adapters.live_session.saver import DefaultSaver
 from hookbridge.adapters.live_session.variables import ModelVariable
 
 v1 = tf.compat.v1

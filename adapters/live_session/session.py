@@ -8,9 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors, structures
-from hookbridge.adapters.live_session import feeds, run_options, saver
+from hookbridge.adapters.live_session import feeds, run_options
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.adapters.live_session.graph_variables import save
 from hookbridge.adapters.live_session.part import build_op
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.program import SessionProgram
@@ -149,7 +150,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             for variable in variables.values():
                 if variable.is_aggregated:
                     variable.gather()
-            saver.save(path, variables)
+            save(path, variables)
         return path.encode()
 
     def _execute(

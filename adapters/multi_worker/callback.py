@@ -11,8 +11,7 @@ from typing import Any
 from hookbridge import compat, errors, exit_codes
 from hookbridge.adapters.fit_loop.own_replica import is_spread
 from hookbridge.adapters.guests import any_flavour
-from hookbridge.adapters.multi_worker.agreement import Agreement
-from hookbridge.adapters.multi_worker.board import Board
+from hookbridge.adapters.multi_worker.agreement import Agreement, Board
 from hookbridge.cluster import ClusterConfig
 from hookbridge.patching import assign
 

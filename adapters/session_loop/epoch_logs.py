@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from hookbridge.adapters.session_graph.fetches import StepFetch
-from hookbridge.adapters.session_graph.logs import LogSource
-from hookbridge.adapters.session_graph.metrics import MetricValues
+from hookbridge.adapters.session_graph.logs import LogSource, MetricValues
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_state.loop_state import LoopState
 

@@ -23,7 +23,7 @@ from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import SIZE
 from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
-from hookbridge.adapters.session_loop.validation_run import ValidationRun
+from hookbridge.adapters.session_loop.validations import ValidationRun
 from hookbridge.adapters.session_state.loop_state import LoopState
 from hookbridge.adapters.session_state.run_state import RunState
 
@@ -302,7 +302,7 @@ class TrainRun(SessionRun):
         short = self._clock.falls_short(self.step, self.config.epochs)
         if (short or partial) and not stopped:
             # The next run goes on as if this one had not ended.
-            self._state.freeze()
+            self._state.part.freeze()
         if partial:
             self._end_epoch()
             if data_ended:

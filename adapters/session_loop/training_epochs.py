@@ -2,14 +2,74 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.logs import LogSource
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
-from hookbridge.adapters.session_loop.epochs import EpochClock
 from hookbridge.adapters.session_state.loop_state import LoopState
+
+
+class EpochClock:
+    """Which epoch a step belongs to."""
+
+    def __init__(self, steps_per_epoch: int | None) -> None:
+        self._length = steps_per_epoch
+        self.number = 0  # of the present epoch
+        # The global step at which the epoch begins, even if this run entered it later.
+        self.start = 0
+        # The global step at which it is over; infinity if it is endless.
+        self.stop: float = math.inf
+        self.is_open = False  # whether it has begun and not ended
+        self.batches = 0  # how many of its steps had events so far
+        # An epoch and the step at which it began: epochs are counted from there. It
+        # moves when the data ends within an epoch.
+        self.origin = (0, 0)
+
+    def number_of(self, step: int) -> int:
+        """The epoch that a step belongs to."""
+        number, start = self.origin
+        return number + ((step - start) // self._length if self._length else 0)
+
+    def begin(self, step: int) -> None:
+        """Opens the epoch of a step."""
+        self.number = self.number_of(step)
+        first, start = self.origin
+        self.start = start + (self.number - first) * (self._length or 0)
+        if self._length is not None:
+            self.stop = self.start + self._length
+        self.is_open = True
+        self.batches = 0
+
+    def is_over(self, step: int) -> bool:
+        """Whether the epoch has had all its steps."""
+        return step >= self.stop
+
+    def shift(self, step: int) -> None:
+        """The data ended within the epoch: the next one begins at `step`."""
+        self.origin = (self.number + 1, step)
+
+    def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
+        """Goes on at a step, after a restart or a recovery.
+
+        An open epoch that contains the step stays open. `origin` is that of the step,
+        or None if it is not known.
+        """
+        if step < self.start:
+            self.is_open = False
+        if not self.is_open:
+            if origin is not None:
+                self.origin = origin
+            elif step < self.origin[1]:
+                self.origin = (0, 0)
+        # Batches already delivered in an epoch that continues.
+        self.batches = step - self.start
+
+    def falls_short(self, step: int, epochs: int | None) -> bool:
+        """Whether a run that ends at a step leaves some of `epochs` to a later run."""
+        return bool(epochs and self._length and self.number_of(step) < epochs)
 
 
 class TrainingEpochs:

@@ -19,7 +19,7 @@ _OF_CALLBACKS: weakref.WeakValueDictionary[int, StateKeeper] = (
 )
 
 
-class RunState:
+class RunState(Group):
     """The state of the callbacks of one training run."""
 
     def __init__(
@@ -29,17 +29,15 @@ class RunState:
         run: Kept,
         callbacks: Sequence[Any],
     ) -> None:
-        keeper = _keeper_of(graph, checkpoint_dir)
-        self._run, self._keeper = run, keeper
-        self._part = Part(callbacks, lambda: run.loop_state().document())
-        self._group = Group(run, self._part)
-        keeper.join(self._group)
-        self.step_is_over = keeper.step_is_over
+        super().__init__(run, Part(callbacks, lambda: run.loop_state().document()))
+        self._keeper = _keeper_of(graph, checkpoint_dir)
+        self._keeper.join(self)
+        self.step_is_over = self._keeper.step_is_over
 
     def begin(self) -> None:
         """After `on_train_begin`."""
-        self._part.begin()
-        for callback in self._part.callbacks:
+        self.part.begin()
+        for callback in self.part.callbacks:
             _OF_CALLBACKS[id(callback)] = self._keeper
 
     def restore(
@@ -49,21 +47,17 @@ class RunState:
         saved = self._keeper.restore(session, went_back=went_back)
         if saved is None:
             return None
-        self._part.restore(saved)
+        self.part.restore(saved)
         loops = saved.loops or [parse(None, saved.step)]
-        return best_of(loops, self._run.loop_state().steps_per_epoch, keys)
+        return best_of(loops, self.run.loop_state().steps_per_epoch, keys)
 
     def ready(self) -> None:
         """The run goes on in the new session."""
-        self._keeper.ready(self._group)
-
-    def freeze(self) -> None:
-        """The run is cut short: what it delivers from here on is not saved."""
-        self._part.freeze()
+        self._keeper.ready(self)
 
     def end(self, *, cut_short: bool) -> None:
         """After `on_train_end`, see `StateKeeper.end`."""
-        self._keeper.end(self._group, cut_short=cut_short)
+        self._keeper.end(self, cut_short=cut_short)
 
 
 def _keeper_of(graph: Any, checkpoint_dir: str | None) -> StateKeeper:

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.adapters.live_model import keras_layout as weight_layout
+from hookbridge.adapters.live_model import weight_files
 
 v1: Any = tf.compat.v1
 
@@ -119,7 +119,7 @@ def test_class_of_a_layer(names: list[str], ranks: list[int], expected: str) -> 
         f"a/scope_3/{name}:0": np.zeros([2] * rank)
         for name, rank in zip(names, ranks, strict=True)
     }
-    assert weight_layout.layer_class("a/scope_3", weights) == expected
+    assert weight_files.layer_class("a/scope_3", weights) == expected
 
 
 @pytest.mark.parametrize("name", ["w.h5", "w.weights.h5"])
