@@ -15,11 +15,9 @@ OUTPUT = "output_"
 
 
 def fill_names(model: Any, mode: Mode, names: StepNames) -> None:
-    """Fills `names` with the loss, the metrics, the outputs and all layers' outputs.
-
-    A layer's output is `<layer>/output:0`; with an activation, the same tensor is also
-    `<layer>/<Activation>:0`.
-    """
+    """Fills `names` with the loss, the metrics, the outputs and all layers' outputs."""
+    # A layer's output is `<layer>/output:0`; with an activation, the same tensor is
+    # also `<layer>/<Activation>:0`.
     names.is_eager = True
     any_shape = tf.TensorShape(None)
     names.add_short("loss", tf.float32, any_shape)

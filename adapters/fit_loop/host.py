@@ -98,11 +98,9 @@ class FitHost(Host):
         return int(self._global_step.value)
 
     def prepare_session(self, is_first: bool) -> LiveSession:
-        """See `Host`; the order is that of TensorFlow's `SessionManager`.
-
-        Variables of the model keep their values; those that hooks made in `begin` are
-        initialised.
-        """
+        """See `Host`; the order is that of TensorFlow's `SessionManager`."""
+        # Variables of the model keep their values; those that hooks made in `begin` are
+        # initialised.
         if is_first:
             scaffold = scaffold_of(self.loop.hooks) or v1.train.Scaffold()
             self._scaffold = scaffold

@@ -40,12 +40,10 @@ class SameIterator:
 
 
 def traceable(function: Any) -> Any:
-    """The `tf.function` inside what Keras made, or None.
-
-    Keras 2 makes a `tf.function`. Keras 3 makes a Python function around a
-    `tf.function`, which returns an optional. With one step per execution the optional
-    is never empty.
-    """
+    """The `tf.function` inside what Keras made, or None."""
+    # Keras 2 makes a `tf.function`. Keras 3 makes a Python function around a
+    # `tf.function`, which returns an optional. With one step per execution the optional
+    # is never empty.
     if hasattr(function, "get_concrete_function"):
         return function
     if inspect.isfunction(function):

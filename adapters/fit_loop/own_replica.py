@@ -31,11 +31,9 @@ def is_first(model: Any, replica: Any) -> bool:
 
 @contextlib.contextmanager
 def passing_by(model: Any, split: Any, join: Any) -> Iterator[None]:
-    """Keeps tapped tensors of a spread model from Keras's sum over all processes.
-
-    That sum would be one more collective operation, which a process without the hook
-    does not take part in.
-    """
+    """Keeps tapped tensors of a spread model from Keras's sum over all processes."""
+    # That sum would be one more collective operation, which a process without the hook
+    # does not take part in.
     if not is_spread(model):
         yield
         return

@@ -176,10 +176,8 @@ class Spies:
 
 
 def _loss_scale(optimizer: Any) -> Any:
-    """The number that a Keras 3 optimizer divides its gradients by, or None.
-
-    Keras 2 gives its optimizers gradients without the scale of the loss.
-    """
+    """The number that a Keras 3 optimizer divides its gradients by, or None."""
+    # Keras 2 gives its optimizers gradients without the scale of the loss.
     scale = getattr(optimizer, "dynamic_scale", None)
     if scale is not None:
         return tf.identity(tf_variable(scale))

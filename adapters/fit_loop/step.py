@@ -117,10 +117,8 @@ class StepFunction:
         return as_int(self._model._train_counter if counter is None else counter)
 
     def discover(self, *args: Any) -> None:
-        """Traces the step without running it and fills the catalogue.
-
-        Afterwards the variables of an unbuilt model or optimizer exist.
-        """
+        """Traces the step without running it and fills the catalogue."""
+        # Afterwards the variables of an unbuilt model or optimizer exist.
         specs = tf.nest.map_structure(tf.type_spec_from_value, args)
         if self._specs is not None and self._specs != specs:
             in_its_place = getattr(self._owner, self._mode.function)
@@ -178,11 +176,9 @@ def _untapped(function: Callable[..., Any], is_tapped: bool) -> Any:
 
 
 def _needs_counter(model: Any) -> bool:
-    """Whether a call makes several steps and Keras does not count them.
-
-    In Keras 3 only the optimizer counts. It counts updates, not steps: a step may not
-    use the optimizer, and a loss scale may skip an update.
-    """
+    """Whether a call makes several steps and Keras does not count them."""
+    # In Keras 3 only the optimizer counts. It counts updates, not steps: a step may not
+    # use the optimizer, and a loss scale may skip an update.
     return not hasattr(model, "_train_counter") and model.steps_per_execution > 1
 
 

@@ -33,10 +33,8 @@ def rate_applied(fed: StepFeeds, feeds: Sequence[Any]) -> Iterator[None]:
 
 
 def restoring_rate(step: Callable[..., Any], variable: Any) -> Callable[..., Any]:
-    """A step that puts the rate back if it fails or the data ends.
-
-    An error ends a compiled step at once, before `rate_applied` puts the rate back.
-    """
+    """A step that puts the rate back if it fails or the data ends."""
+    # An error ends a compiled step at once, before `rate_applied` puts the rate back.
 
     def call(args: Any, feeds: Any) -> Any:
         before = variable.read_value()

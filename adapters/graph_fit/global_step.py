@@ -91,11 +91,9 @@ def _saved_step(step: Any) -> Any:
 
 
 def step_of(model: Any, session: Any) -> Any:
-    """The variable that counts the steps of a model: its optimizer's.
-
-    A model that was never trained has none. Then the step is the graph's own global
-    step, or a new variable in no collection.
-    """
+    """The variable that counts the steps of a model: its optimizer's."""
+    # A model that was never trained has none. Then the step is the graph's own global
+    # step, or a new variable in no collection.
     optimizer = getattr(model, "optimizer", None)
     made = getattr(optimizer, "_iterations", None)
     if made is None and not hasattr(type(optimizer), "iterations"):

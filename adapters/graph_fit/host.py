@@ -94,11 +94,9 @@ class GraphHost(Host):
         return int(session.run(counter))
 
     def prepare_session(self, is_first: bool) -> KerasSession:
-        """See `Host`.
-
-        Variables of the model keep their values; those that hooks made in `begin` get
-        their initial values.
-        """
+        """See `Host`."""
+        # Variables of the model keep their values; those that hooks made in `begin` get
+        # their initial values.
         session: KerasSession = self.session
         if is_first:
             assert self._collections is not None
@@ -185,11 +183,9 @@ class GraphHost(Host):
 
 
 def _end_with_this_batch() -> None:
-    """Lets the running loop average over the batches that have run.
-
-    Keras would divide the loss by the number of samples or steps that it expected, and
-    return an array with room for all predictions.
-    """
+    """Lets the running loop average over the batches that have run."""
+    # Keras would divide the loss by the number of samples or steps that it expected,
+    # and return an array with room for all predictions.
     names = compat.running_locals("graph_fit_arrays", "graph_fit_generator")
     if names is None:
         return  # one step alone, as in `train_on_batch`

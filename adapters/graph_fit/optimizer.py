@@ -15,10 +15,9 @@ def learning_rate(model: Any) -> Any:
 
 
 def rate_tensor(model: Any, counter: Any) -> Any:
-    """The tensor that `learning_rate:0` means, or None.
-
-    The value of a schedule is computed for hooks alone: they can fetch it, not feed it.
-    """
+    """The tensor that `learning_rate:0` means, or None."""
+    # The value of a schedule is computed for hooks alone: they can fetch it, not feed
+    # it.
     rate = learning_rate(model)
     if callable(rate) and not isinstance(rate, tf.Variable):
         tensor = tf.identity(rate(tf.cast(counter, tf.float32)))

@@ -9,11 +9,9 @@ from hookbridge.adapters.guests import kinds as guests
 
 
 def is_graph_model(model: Any) -> bool:
-    """Whether Keras trains a model by session runs.
-
-    It does so after `disable_v2_behavior()` or `disable_eager_execution()`, and for
-    a model that was built under a `tf.Graph`.
-    """
+    """Whether Keras trains a model by session runs."""
+    # It does so after `disable_v2_behavior()` or `disable_eager_execution()`, and for a
+    # model that was built under a `tf.Graph`.
     return hasattr(model, "_make_train_function")
 
 

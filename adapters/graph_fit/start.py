@@ -11,10 +11,8 @@ v1 = tf.compat.v1
 
 
 def run_scaffold(session: Any, scaffold: Any) -> None:
-    """Finalizes the scaffold of hooks and runs the user's own ops in it.
-
-    The ops that `finalize` makes initialise everything: they would reset the model.
-    """
+    """Finalizes the scaffold of hooks and runs the user's own ops in it."""
+    # The ops that `finalize` makes initialise everything: they would reset the model.
     own = (scaffold.init_op, scaffold.local_init_op)
     scaffold.finalize()
     if own[0] is not None:

@@ -32,11 +32,9 @@ def _has_all(item: Any, methods: Iterable[str]) -> bool:
 
 
 def is_callback(item: Any) -> bool:
-    """Whether `item` is a Keras callback instance of any flavour.
-
-    A callback of one Keras is not an instance of another Keras's base class. So an
-    object with the methods that every `CallbackList` calls counts too.
-    """
+    """Whether `item` is a Keras callback instance of any flavour."""
+    # A callback of one Keras is not an instance of another Keras's base class. So an
+    # object with the methods that every `CallbackList` calls counts too.
     if inspect.isclass(item):
         return False
     bases = tuple(k.callbacks.Callback for k in compat.keras_flavours())
@@ -52,10 +50,8 @@ def has_hook_methods(item: Any) -> bool:
 
 
 def is_hook(item: Any) -> bool:
-    """Whether `item` is a `SessionRunHook` instance.
-
-    As in `MonitoredSession`, an object with the five methods is enough.
-    """
+    """Whether `item` is a `SessionRunHook` instance."""
+    # As in `MonitoredSession`, an object with the five methods is enough.
     import tensorflow as tf
 
     if inspect.isclass(item) or not has_hook_methods(item):

@@ -94,10 +94,8 @@ def _checksum(variable: Any) -> int:
 
 
 def _reachable(callback: Any) -> Iterator[tuple[str, Any, bool]]:
-    """The variables that an object holds, the nearest first.
-
-    With the place of each, and whether it is in a checkpoint of the object's own.
-    """
+    """The variables that an object holds, the nearest first."""
+    # With the place of each, and whether it is in a checkpoint of the object's own.
     # The checkpoints of Keras's callbacks hold their own counters.
     is_users = not kinds.stock_name(callback)
     todo: list[tuple[str, Any, int, bool]] = [("", callback, 0, False)]

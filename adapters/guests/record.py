@@ -42,12 +42,10 @@ class Guest:
 
     @property
     def role_in_fit(self) -> roles.Role:
-        """Which processes call it in `fit`, `evaluate` and `predict`.
-
-        Keras itself has no rule about a chief: each process that calls `fit` calls all
-        its callbacks, unless `set_role` says otherwise. Nothing is split: each process
-        runs the whole `fit` with its validation.
-        """
+        """Which processes call it in `fit`, `evaluate` and `predict`."""
+        # Keras itself has no rule about a chief: each process that calls `fit` calls
+        # all its callbacks, unless `set_role` says otherwise. Nothing is split: each
+        # process runs the whole `fit` with its validation.
         role = roles.given_role(self.item)
         return "all" if role is None or role == "split" else role
 

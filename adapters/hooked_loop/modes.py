@@ -32,10 +32,9 @@ MODES = (TRAIN, TEST, PREDICT)
 
 
 def is_running(model: Any) -> bool:
-    """Whether the caller runs inside a loop of `model`.
-
-    The stack frames are searched, since a loop that ends by an exception tells nobody.
-    """
+    """Whether the caller runs inside a loop of `model`."""
+    # The stack frames are searched, since a loop that ends by an exception tells
+    # nobody.
     return any(
         frame.f_code.co_name in LOOPS
         and frame.f_code.co_argcount

@@ -77,11 +77,10 @@ def check_class(hook: Any, table: Mapping[str, tuple[str, str]], where: str) -> 
 
 
 def check_graph(hook: Any, graph: Any = None) -> None:
-    """Refuses a hook that holds tensors or ops of the user's own graph.
-
-    `graph` is the live graph, after `begin`. Without it, an element passes if its graph
-    has had a session: an earlier loop may have left it, and `begin` replaces it.
-    """
+    """Refuses a hook that holds tensors or ops of the user's own graph."""
+    # `graph` is the live graph, after `begin`. Without it, an element passes if its
+    # graph has had a session: an earlier loop may have left it, and `begin` replaces
+    # it.
     for attribute, element, of in _elements(hook):
         if of is graph if graph is not None else _has_had_a_session(of):
             continue

@@ -42,10 +42,8 @@ class Silence:
         self._of_adapter.atexit = False
 
     def check(self, *, has_stepped: bool = False) -> None:
-        """Refuses a hook that has not been called, at an event that follows a step.
-
-        `has_stepped` says that the event itself proves that a step was made.
-        """
+        """Refuses a hook that has not been called, at an event that follows a step."""
+        # `has_stepped` says that the event itself proves that a step was made.
         if self.is_broken(has_stepped=has_stepped):
             self.end()
             raise errors.NeverCalledError(self._complaint, see="guest without events")

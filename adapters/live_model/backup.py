@@ -37,10 +37,8 @@ def part_of(path: str) -> str:
 
 
 def variables(graph: Any, weights: Sequence[Any]) -> list[Any]:
-    """The variables of a checkpoint that are neither weights nor the global step.
-
-    The step follows from the epoch at which the callback resumes.
-    """
+    """The variables of a checkpoint that are neither weights nor the global step."""
+    # The step follows from the epoch at which the callback resumes.
     known = {id(v) for v in weights}
     known.add(id(tf.compat.v1.train.get_global_step(graph)))
     return [v for v in session_variables.saved_variables(graph) if id(v) not in known]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -52,7 +53,8 @@ class LiveCounters:
     def metrics(self, names: Sequence[str]) -> list[Any]:
         """Metric objects by name; Keras 3 asks them whether higher is better."""
         if "keras3" not in self._flavours:
-            return [_Named(n) for n in names]
+            # Callbacks of Keras 2 read only the name of a metric.
+            return [types.SimpleNamespace(name=name) for name in names]
         import keras
 
         found = []
@@ -67,10 +69,3 @@ class LiveCounters:
                 [m for m in found if hasattr(m, "_direction")]
             )
         return [metrics_list]
-
-
-class _Named:
-    """A metric for Keras 2 callbacks, which read only its name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name

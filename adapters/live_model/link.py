@@ -87,10 +87,8 @@ class Link:
         self._clone = clone
 
     def not_cloned(self) -> str:
-        """Why the graph's Keras model cannot be cloned; makes the clone if it can.
-
-        Empty if there is a clone, or if there is no Keras model.
-        """
+        """Why the graph's Keras model cannot be cloned; makes the clone if it can."""
+        # Empty if there is a clone, or if there is no Keras model.
         return self._clone.reason if self._clone is not None else ""
 
     @contextlib.contextmanager

@@ -95,10 +95,8 @@ class Mirror(watched.Keeper):
         self.set(np.zeros(self.shape, self._inner.dtype.as_numpy_dtype))
 
     def assigned(self) -> Any:
-        """The value assigned since the last `set` or `assigned`, or None.
-
-        Call it in eager mode.
-        """
+        """The value assigned since the last `set` or `assigned`, or None."""
+        # Call it in eager mode.
         if not self.is_watched:
             present = self.eager.read_value()
         else:

@@ -177,10 +177,8 @@ class Mirrors:
 
     @contextlib.contextmanager
     def saving(self, variables: Sequence[Any]) -> Iterator[None]:
-        """Around a save by Keras, which reads each weight as an array once.
-
-        The arrays go from the session into the file; the mirrors stay as they are.
-        """
+        """Around a save by Keras, which reads each weight as an array once."""
+        # The arrays go from the session into the file; the mirrors stay as they are.
         found = self._mirrors(variables)
         self._make_stale(found)
         self._read_with = {id(m): group for group in _groups(found) for m in group}
@@ -308,10 +306,8 @@ class Mirrors:
 
 
 def _groups(mirrors: Iterable[Mirror]) -> Iterator[list[Mirror]]:
-    """The mirrors to read in each run: up to `_MOST_BYTES`, but at least one mirror.
-
-    Each run costs time, and the values that it reads cost memory.
-    """
+    """The mirrors to read in each run: up to `_MOST_BYTES`, but at least one mirror."""
+    # Each run costs time, and the values that it reads cost memory.
     group: list[Mirror] = []
     size = 0
     for mirror in mirrors:

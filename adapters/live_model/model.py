@@ -156,12 +156,10 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
             return need(self._live_clone, "predict").filled().predict(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs `validation=` and returns its metrics.
-
-        The clone evaluates data that are given as arguments, if it is compiled. It
-        returns a list in the order of the metrics, or a dict with `return_dict=True`. A
-        single metric comes as a number, as in Keras.
-        """
+        """Runs `validation=` and returns its metrics."""
+        # The clone evaluates data that are given as arguments, if it is compiled. It
+        # returns a list in the order of the metrics, or a dict with `return_dict=True`.
+        # A single metric comes as a number, as in Keras.
         if args or "x" in kwargs:
             clone = need(self._live_clone, "evaluate")
             if clone.model.compiled_loss is None:
@@ -228,17 +226,9 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         with compat.private("eager_mode")():
             return tf.distribute.get_strategy()
 
-    @property
-    def _train_counter(self) -> Any:
-        return self._live_counters.variable("train")
-
-    @property
-    def _test_counter(self) -> Any:
-        return self._live_counters.variable("test")
-
-    @property
-    def _predict_counter(self) -> Any:
-        return self._live_counters.variable("predict")
+    _train_counter = property(lambda self: self._live_counters.variable("train"))
+    _test_counter = property(lambda self: self._live_counters.variable("test"))
+    _predict_counter = property(lambda self: self._live_counters.variable("predict"))
 
     @property
     def _is_graph_network(self) -> bool:

@@ -130,11 +130,9 @@ class OverriddenRates(dict[Any, Any]):
         self._copies: dict[Any, tuple[Any, ...]] = {}
 
     def feed_dict(self) -> dict[Any, Any]:
-        """The feeds of a step.
-
-        Each rate is fed under all its keys. So a `MonitoredSession` sees that a hook
-        feeds the same rate, by whatever key, and says so as for any two hooks.
-        """
+        """The feeds of a step."""
+        # Each rate is fed under all its keys. So a `MonitoredSession` sees that a hook
+        # feeds the same rate, by whatever key, and says so as for any two hooks.
         feeds: dict[Any, Any] = {}
         for tensor, value in self.items():
             if tensor not in self._copies:

@@ -40,11 +40,9 @@ def as_h5(path: str, save_format: Any) -> bool:
 
 
 def unsupported(options: Any) -> str:
-    """The first part of a `tf.train.CheckpointOptions` that has no effect here.
-
-    The process that calls the callback writes the file, in one piece, before the next
-    event. Empty if every part has its effect.
-    """
+    """The first part of a `tf.train.CheckpointOptions` that has no effect here."""
+    # The process that calls the callback writes the file, in one piece, before the next
+    # event. Empty if every part has its effect.
     for name in ("experimental_write_callbacks", "experimental_sharding_callback"):
         if getattr(options, name, None):
             return name
@@ -179,11 +177,9 @@ _AVERAGES = {"moving_mean", "moving_variance"}
 
 
 def layer_class(name: str, weights: Mapping[str, Any]) -> str:
-    """What Keras calls a layer with these weights.
-
-    A bare graph has no classes. The names and ranks of the usual layers' variables are
-    the same in `tf.compat.v1.layers`, Keras and most users' code.
-    """
+    """What Keras calls a layer with these weights."""
+    # A bare graph has no classes. The names and ranks of the usual layers' variables
+    # are the same in `tf.compat.v1.layers`, Keras and most users' code.
     last = [n.rpartition("/")[2].removesuffix(":0") for n in weights]
     names = frozenset(last)
     for known, by_rank in _BY_RANK.items():

@@ -76,13 +76,9 @@ def _reached(
         ops[op.name] = op
         stack.extend(t.op for t in op.inputs if t.name not in fed)
         # A fed op does not run, not even for ops that only wait for it.
-        stack.extend(c for c in op.control_inputs if not _is_any_of(c.outputs, fed))
-    return sorted(ops.values(), key=_creation_order)
-
-
-def _is_any_of(tensors: Iterable[Any], names: frozenset[str]) -> bool:
-    return any(t.name in names for t in tensors)
-
-
-def _creation_order(op: Any) -> int:
-    return int(op._id)
+        stack.extend(
+            each
+            for each in op.control_inputs
+            if not any(t.name in fed for t in each.outputs)
+        )
+    return sorted(ops.values(), key=lambda op: op._id)

@@ -84,10 +84,9 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def growing(self) -> Iterator[None]:
-        """A context for adding ops; the caller's own contexts have no effect in it.
-
-        It works on a final graph too: a new op changes nothing that a session has run.
-        """
+        """A context for adding ops; the caller's own contexts have no effect in it."""
+        # It works on a final graph too: a new op changes nothing that a session has
+        # run.
         finalized = self.finalized
         if finalized:
             self._unsafe_unfinalize()
@@ -105,11 +104,9 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def finalizing(self, scaffold: Any) -> Iterator[None]:
-        """A context in which a scaffold adds the ops that prepare a session.
-
-        Keras has initialised the variables of the model. So the ops that the scaffold
-        makes by default leave them out; only a default saver includes them.
-        """
+        """A context in which a scaffold adds the ops that prepare a session."""
+        # Keras has initialised the variables of the model. So the ops that the scaffold
+        # makes by default leave them out; only a default saver includes them.
         is_stock = type(scaffold).finalize is v1.train.Scaffold.finalize
         if self.finalized or not is_stock or self._hooks_have_variables():
             yield

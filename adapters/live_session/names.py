@@ -70,12 +70,10 @@ class StepNames:
             self._unnumbered.setdefault(f"{_SUFFIX.sub('', op)}:{index}", item)
 
     def _plain_name(self, name: str) -> str:
-        """A tensor's name without what Keras made up.
-
-        `"digits_1/hidden_1/Relu:0"` of the model `digits` becomes `"hidden/Relu:0"`:
-        this drops the scope of the model, and the `_N` that Keras appends to the scope
-        of a layer whose name was used before.
-        """
+        """A tensor's name without what Keras made up."""
+        # `"digits_1/hidden_1/Relu:0"` of the model `digits` becomes `"hidden/Relu:0"`:
+        # this drops the scope of the model, and the `_N` that Keras appends to the
+        # scope of a layer whose name was used before.
         op, _, index = name.partition(":")
         *scopes, last = op.split("/")
         known = []
@@ -102,10 +100,8 @@ class StepNames:
         return None
 
     def find_again(self, key: str, tensors: Iterable[Any]) -> str | None:
-        """The name that the step tensor `key` has in another trace of the step.
-
-        Each function numbers its scopes anew; so does the body of a loop.
-        """
+        """The name that the step tensor `key` has in another trace of the step."""
+        # Each function numbers its scopes anew; so does the body of a loop.
         other = StepNames(self._model_name, self._layers)
         other.add_traced(tensors)
         found = other.find(self._plain_name(key))

@@ -183,28 +183,17 @@ class SplitProgram:
             dict(zip(self._step_tensors, values, strict=True)),
         )
 
-    @property
-    def has_before(self) -> bool:
-        """Whether anything runs before the step."""
-        return bool(self._program.feeds or self._program.closure.before)
-
-    @property
-    def has_after(self) -> bool:
-        """Whether anything runs after the step."""
-        return bool(self._program.closure.after)
-
     def before(self, feeds: Sequence[Any]) -> list[Any]:
         """Runs the ops that do not depend on the step; returns `known` for `after`."""
-        return list(self._before(list(feeds)))
+        if self._program.feeds or self._program.closure.before:
+            return list(self._before(list(feeds)))
+        return []
 
     def after(self, known: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
         """Runs the ops that depend on the step; returns the fetched values."""
-        of_step = [values[name] for name in self._step_tensors]
-        return list(self._after(list(known), of_step))
-
-    def known(self, known: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-        """The fetched values if nothing runs after the step; see `after`."""
+        if self._program.closure.after:
+            of_step = [values[name] for name in self._step_tensors]
+            return list(self._after(list(known), of_step))
         everything: dict[str, Any] = {f"{n}:0": v for n, v in values.items()}
-        if known:
-            everything.update(zip(self._names, known, strict=True))
+        everything.update(zip(self._names, known, strict=True))
         return [everything[t.name] for t in self._program.tensors]

@@ -105,11 +105,9 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             return self._execute(plan, fed, options, run_metadata)
 
     def is_loop_step(self, fetches: Any) -> bool:
-        """Whether a `MonitoredSession` asks for a step of the loop.
-
-        Keras gets the loop's own fetches from the step itself. So only the fetches of
-        hooks have to become numpy arrays.
-        """
+        """Whether a `MonitoredSession` asks for a step of the loop."""
+        # Keras gets the loop's own fetches from the step itself. So only the fetches of
+        # hooks have to become numpy arrays.
         graph = self._live_graph
         return type(fetches) is dict and fetches.get("caller") is graph.loop_fetches
 

@@ -17,10 +17,8 @@ from hookbridge.lifecycle.overrides import BATCH_EVENTS, wants_batches
 
 
 def is_batch_level(guest: Guest) -> bool:
-    """Whether plain Keras refuses the callback under `ParameterServerStrategy`.
-
-    Keras refuses callbacks with batch methods that take converted logs.
-    """
+    """Whether plain Keras refuses the callback under `ParameterServerStrategy`."""
+    # Keras refuses callbacks with batch methods that take converted logs.
     if getattr(guest.item, "_supports_tf_logs", False):
         # `TerminateOnNaN` claims to take unconverted logs, but reads them as a dict.
         return guest.stock == LOSS_ONLY

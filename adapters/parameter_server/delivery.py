@@ -14,11 +14,9 @@ LEAST_DEFAULT_LAG = 30
 
 
 def default_max_lag(workers: int) -> int:
-    """The lag if nobody asks for one: enough for two steps per worker.
-
-    At most `max_lag` + 1 steps are in flight; with a lag below the number of workers,
-    some workers would have nothing to do.
-    """
+    """The lag if nobody asks for one: enough for two steps per worker."""
+    # At most `max_lag` + 1 steps are in flight; with a lag below the number of workers,
+    # some workers would have nothing to do.
     return max(LEAST_DEFAULT_LAG, 2 * workers)
 
 
@@ -66,10 +64,8 @@ class Delivery:
         self.last_logs: Any = None
 
     def wish_lag(self, max_lag: int | None) -> None:
-        """Notes a wish for at most this lag; the smallest wish wins.
-
-        None wishes for the default: another guest cannot raise the lag above it.
-        """
+        """Notes a wish for at most this lag; the smallest wish wins."""
+        # None wishes for the default: another guest cannot raise the lag above it.
         self._wishes.append(self._default if max_lag is None else max_lag)
         self.max_lag = min(self._wishes)
 
@@ -80,10 +76,8 @@ class Delivery:
             self._scheduled += 1
 
     def add(self, value: Waitable | None, event: Callable[[], None]) -> None:
-        """Queues an event of the step scheduled last.
-
-        With the value None it waits only for the events before it.
-        """
+        """Queues an event of the step scheduled last."""
+        # With the value None it waits only for the events before it.
         self._events.append(_Event(self._scheduled, value, event))
 
     def deliver(self, max_lag: int | None = None) -> None:
@@ -126,17 +120,13 @@ class Delivery:
     def after_batch(self, logs: Any, event: Callable[[Any], None]) -> None:
         """Delivers the end of a batch in its turn, with logs for a callback."""
         self.note_scheduled(logs)
-        if isinstance(logs, StepLogs):
-            value, known = logs.value, logs
+        known = logs if isinstance(logs, StepLogs) else ForeignLogs(logs)
 
-            def deliver() -> None:
-                if self._load(value) is not None:
-                    event(known.python())
+        def deliver() -> None:
+            if isinstance(known, ForeignLogs) or self._load(known.value) is not None:
+                event(known.python())
 
-            self.add(logs, deliver)
-        else:
-            foreign = ForeignLogs(logs)
-            self.add(foreign, lambda: event(foreign.python()))
+        self.add(known, deliver)
         self.deliver()
 
     def before_fetch(self, logs: StepLogs) -> Any:

@@ -21,12 +21,11 @@ _strategies: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def end_with_threads(strategy: Any) -> None:
-    """Makes the process wait at its end for the threads of its coordinator.
-
-    TensorFlow leaves them running. A thread that still builds a worker's iterator
-    returns to an interpreter that is ending, and aborts the process (`FATAL: exception
-    not rethrown`). Then a successful job has exit code 134 (docs/decisions/0006).
-    """
+    """Makes the process wait at its end for the threads of its coordinator."""
+    # TensorFlow leaves them running. A thread that still builds a worker's iterator
+    # returns to an interpreter that is ending, and aborts the process (`FATAL:
+    # exception not rethrown`). Then a successful job has exit code 134
+    # (docs/decisions/0006).
     if not _strategies:
         atexit.register(_end_all, ExitThreads(1))
     _strategies.add(strategy)

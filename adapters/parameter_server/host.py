@@ -180,10 +180,8 @@ class ParameterServerHost(FitHost):
         if split is None:
             split = SplitProgram(program)  # holds the program, so its id is not reused
             self._split.add(id(program), split)
-        known: list[Any] = []
-        if split.has_before:
-            with self.session.outside():
-                known = split.before(feeds)
+        with self.session.outside():
+            known = split.before(feeds)
         value = self._present
         if value is None:
             if into_step != NO_FEEDS:
@@ -206,8 +204,6 @@ class ParameterServerHost(FitHost):
             raise errors.LiveSessionError(
                 _LATE_FETCH.format(e.args[0]), see="parameter servers"
             ) from e
-        if not split.has_after:
-            return split.known(known, of_step)
         with self.session.outside():
             return split.after(known, of_step)
 

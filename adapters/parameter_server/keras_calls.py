@@ -11,11 +11,9 @@ from hookbridge.patching import MISSING, patched
 
 
 def cached_reads(model: Any) -> AbstractContextManager[None]:
-    """Answers the reads of a model's `steps_per_execution` from memory.
-
-    Keras reads it before each step. The variable is on a server, and the coordinator
-    would wait for it in every step.
-    """
+    """Answers the reads of a model's `steps_per_execution` from memory."""
+    # Keras reads it before each step. The variable is on a server, and the coordinator
+    # would wait for it in every step.
     variable = getattr(model, "_steps_per_execution", None)
     if variable is None or getattr(model, "autotune_steps_per_execution", False):
         return nullcontext()

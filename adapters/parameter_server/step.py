@@ -36,10 +36,8 @@ class ScheduledStep:
         self._own: Any = None
 
     def own(self, *args: Any) -> Any:
-        """Keras's own function, which a loop inside this one calls.
-
-        It is made in the first call, since validation does not call it.
-        """
+        """Keras's own function, which a loop inside this one calls."""
+        # It is made in the first call, since validation does not call it.
         if self._own is None:
             filed = self._model.train_function
             self._own = self._make(force=True)

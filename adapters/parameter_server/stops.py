@@ -16,10 +16,8 @@ _LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 
 
 def saves_after(hook: Any, global_step: int) -> bool:
-    """Whether a hook will save after the step that ends with this global step.
-
-    Then no other step may be in flight, or the checkpoint would contain a later step.
-    """
+    """Whether a hook will save after the step that ends with this global step."""
+    # Then no other step may be in flight, or the checkpoint would contain a later step.
     timer = getattr(hook, "_timer", None)
     return (
         isinstance(hook, v1.train.CheckpointSaverHook)

@@ -76,11 +76,9 @@ class Layout:
 
 
 def _wait(remote: Any) -> None:
-    """Waits until the coordinator has copied a value, or knows that there is none.
-
-    `get` before that would copy the value itself. The copy fails if the worker dies,
-    although the coordinator gives the step to another worker.
-    """
+    """Waits until the coordinator has copied a value, or knows that there is none."""
+    # `get` before that would copy the value itself. The copy fails if the worker dies,
+    # although the coordinator gives the step to another worker.
     wait_for_step(lambda: compat.remote_value_is_ready(remote), _POLL_SECS)
 
 

@@ -38,16 +38,17 @@ class DataPulls:
         idle_steps: bool = False,
     ) -> None:
         self._idle_steps = idle_steps  # an eval step may only count
-        self._pulls = {s.key: _pulls_of(s.tensor) for s in sources}
+        self._pulls = {
+            s.key: frozenset(filter(_pulls, graph_ops.ancestors([s.tensor.op])))
+            for s in sources
+        }
         if any(self._pulls.values()):
             self._trained = graph_ops.ancestors(trained)
 
     def fetched_with(self, source: LogSource, step: Step) -> bool:
-        """Whether a step can fetch an entry without taking data of its own.
-
-        If not, the entry belongs to another kind of step: for example, a step of the
-        generator does not fetch an entry of the discriminator.
-        """
+        """Whether a step can fetch an entry without taking data of its own."""
+        # If not, the entry belongs to another kind of step: for example, a step of the
+        # generator does not fetch an entry of the discriminator.
         extra = self._pulls[source.key] - step.ops
         if self._idle_steps and extra and not any(map(_pulls, step.ops)):
             return True
@@ -65,10 +66,6 @@ class DataPulls:
                 see="logs in a session",
             )
         return not extra
-
-
-def _pulls_of(tensor: Any) -> frozenset[Any]:
-    return frozenset(op for op in graph_ops.ancestors([tensor.op]) if _pulls(op))
 
 
 def _pulls(op: Any) -> bool:

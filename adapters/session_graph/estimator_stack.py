@@ -62,10 +62,8 @@ def evaluation(graph: Any) -> Evaluation | None:
 
 
 def checkpoint_dir() -> str | None:
-    """The directory of the `MonitoredTrainingSession` that is being made, or None.
-
-    Workers are given it too, though they write nothing there.
-    """
+    """The directory of the `MonitoredTrainingSession` that is being made, or None."""
+    # Workers are given it too, though they write nothing there.
     names = compat.running_locals("monitored_training_session") or {}
     found = names.get("checkpoint_dir")
     return None if found is None else str(found)

@@ -15,10 +15,8 @@ from hookbridge.adapters.session_graph.logs import LogSource
 
 
 def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
-    """The entries of an evaluation graph: its streaming metrics, the loss first.
-
-    Of `logs`, entries that only the training graph has are left out.
-    """
+    """The entries of an evaluation graph: its streaming metrics, the loss first."""
+    # Of `logs`, entries that only the training graph has are left out.
     found: dict[str, LogSource] = {}
     for key, spec in logs.items():
         try:
@@ -59,10 +57,8 @@ def _named_metrics(graph: Any) -> list[LogSource]:
 def _declared_metrics(
     evaluation: estimator_stack.Evaluation, graph: Any
 ) -> list[LogSource]:
-    """The metrics that `Estimator.evaluate` returns, in the order they were built.
-
-    An Estimator sorts the names, but the variables are in the user's order.
-    """
+    """The metrics that `Estimator.evaluate` returns, in the order they were built."""
+    # An Estimator sorts the names, but the variables are in the user's order.
     positions = {op: i for i, op in enumerate(graph.get_operations())}
     collected = graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
     variables = {graph_ops.handle_op(v) for v in collected}

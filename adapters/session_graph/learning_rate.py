@@ -36,11 +36,9 @@ class LearningRate(NamedTuple):
 
 
 def find(graph: Any, given: Any = None) -> list[LearningRate]:
-    """The learning rates of a graph, one for each optimizer, empty if none is found.
-
-    They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
-    their origin. A user may name it (`given`).
-    """
+    """The learning rates of a graph, one for each optimizer, empty if none is found."""
+    # They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
+    # their origin. A user may name it (`given`).
     found: dict[Any, LearningRate] = {}
     for op in graph.get_operations():
         tensor = _rate_input(op)
@@ -140,10 +138,8 @@ def _static(tensor: Any) -> Any:
 
 
 def _by_name(graph: Any) -> list[LearningRate]:
-    """Learning rates of optimizers without own update ops (those of Keras >= 2.11).
-
-    TensorFlow numbers equal names: a second learning rate is `learning_rate_1`.
-    """
+    """Learning rates of optimizers without own update ops (those of Keras >= 2.11)."""
+    # TensorFlow numbers equal names: a second learning rate is `learning_rate_1`.
     found = [
         LearningRate(graph.as_graph_element(variable), "variable", variable)
         for variable in variables.all_variables(graph)

@@ -39,10 +39,8 @@ class LogSource(NamedTuple):
 
 
 def resolve(key: str, spec: Any, graph: Any) -> LogSource:
-    """The source that one entry of `logs=` stands for.
-
-    A function is called on each graph: a model_fn makes new tensors each time.
-    """
+    """The source that one entry of `logs=` stands for."""
+    # A function is called on each graph: a model_fn makes new tensors each time.
     if callable(spec) and not hasattr(spec, "result"):
         spec = without_arguments(f"logs[{key!r}]", spec)()
     if isinstance(spec, str):
@@ -115,11 +113,9 @@ def tensor_named(name: str, graph: Any, where: str) -> Any:
 
 
 def find_loss(graph: Any) -> Any:
-    """The loss of a training graph, or None.
-
-    In this order: the loss of the `EstimatorSpec`, the tensor behind a scalar summary
-    "loss", a tensor named "loss:0", the sum of `tf.compat.v1.losses`.
-    """
+    """The loss of a training graph, or None."""
+    # In this order: the loss of the `EstimatorSpec`, the tensor behind a scalar summary
+    # "loss", a tensor named "loss:0", the sum of `tf.compat.v1.losses`.
     keys = tf.compat.v1.GraphKeys
     spec = estimator_stack.training_spec(graph)
     if spec is not None:
@@ -143,10 +139,8 @@ def find_loss(graph: Any) -> Any:
 
 
 def _loss_summaries(graph: Any) -> dict[bytes, Any]:
-    """`{tag: tensor}` of the scalar summaries "loss", "loss_1" and so on.
-
-    A tag is the name of its op, which gets a number if the name is taken.
-    """
+    """`{tag: tensor}` of the scalar summaries "loss", "loss_1" and so on."""
+    # A tag is the name of its op, which gets a number if the name is taken.
     found: dict[bytes, Any] = {}
     for summary in graph.get_collection(tf.compat.v1.GraphKeys.SUMMARIES):
         op = getattr(summary, "op", None)
@@ -167,11 +161,9 @@ def _tensor_loss(graph: Any) -> Any:
 
 
 def find_metric(name: str, graph: Any) -> LogSource | None:
-    """A `tf.compat.v1.metrics` metric by its scope, or None.
-
-    The functions of that module name their outputs `<name>/value` and
-    `<name>/update_op`.
-    """
+    """A `tf.compat.v1.metrics` metric by its scope, or None."""
+    # The functions of that module name their outputs `<name>/value` and
+    # `<name>/update_op`.
     try:
         update = graph.get_tensor_by_name(f"{name}/update_op:0")
         value = graph.get_tensor_by_name(f"{name}/value:0")
@@ -183,11 +175,9 @@ def find_metric(name: str, graph: Any) -> LogSource | None:
 def find_sources(
     logs: Mapping[str, Any], wanted: Iterable[str], graph: Any
 ) -> list[LogSource]:
-    """All entries in Keras's order: the loss first, then the metrics as named.
-
-    Metrics that callbacks monitor (`wanted`) are found by name where `logs` does
-    not have them.
-    """
+    """All entries in Keras's order: the loss first, then the metrics as named."""
+    # Metrics that callbacks monitor (`wanted`) are found by name where `logs` does not
+    # have them.
     sources = []
     loss = logs.get("loss")
     if loss is None:

@@ -10,6 +10,9 @@ from hookbridge.adapters.session_graph import ops as graph_ops
 _ADDS = ("AssignAdd", "AssignAddVariableOp", "ScatterAdd")
 _READS = ("ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized")
 CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case")
+_OfKind = Callable[[str | None], bool]
+_COUNTS: _OfKind = "AssignAddVariableOp".__eq__
+_WRITES: _OfKind = lambda kind: kind not in (*_READS, *graph_ops.PASSES)  # noqa: E731
 
 
 def find_writers(graph: Any, counter: Any) -> list[Any]:
@@ -26,7 +29,7 @@ def find_writers(graph: Any, counter: Any) -> list[Any]:
             ):
                 # Not every call writes: TensorFlow's own hooks read the global step
                 # through a conditional.
-                if op.type not in CALLS or _function_uses(graph, op, own, _may_write):
+                if op.type not in CALLS or _function_uses(graph, op, own, _WRITES):
                     writers.append(op)
                 break
     return writers
@@ -45,7 +48,7 @@ def find_movers(graph: Any, counter: Any, writers: Iterable[Any]) -> list[Any]:
                 t.op for t in list(op.inputs)[1:]
             ):
                 movers.append(op)
-        elif op.type in CALLS and _function_uses(graph, op, own, _is_add):
+        elif op.type in CALLS and _function_uses(graph, op, own, _COUNTS):
             movers.append(op)
     return movers
 
@@ -71,21 +74,9 @@ def takes_token(op: Any) -> bool:
     return bool(graph_ops.source_op(op.inputs[1]).type.startswith("QueueDequeue"))
 
 
-def _is_add(kind: str | None) -> bool:
-    return kind == "AssignAddVariableOp"
-
-
-def _may_write(kind: str | None) -> bool:
-    return kind not in _READS and kind not in graph_ops.PASSES
-
-
-def _function_uses(
-    graph: Any, op: Any, own: Any, counts: Callable[[str | None], bool]
-) -> bool:
-    """Whether an op calls a function in which a certain op takes the counter.
-
-    `counts` gets None for a function that the graph does not have.
-    """
+def _function_uses(graph: Any, op: Any, own: Any, counts: _OfKind) -> bool:
+    """Whether an op calls a function in which a certain op takes the counter."""
+    # `counts` gets None for a function that the graph does not have.
     library = graph.as_graph_def().library.function
     functions = {f.signature.name: f for f in library}
 

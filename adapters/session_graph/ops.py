@@ -39,10 +39,8 @@ def source_op(tensor: Any) -> Any:
 
 
 def constant_value(tensor: Any) -> Any:
-    """The value of a `Const` as an array, None for any other tensor.
-
-    `tf.get_static_value` would forbid feeding the tensor from then on.
-    """
+    """The value of a `Const` as an array, None for any other tensor."""
+    # `tf.get_static_value` would forbid feeding the tensor from then on.
     if tensor.op.type != "Const":
         return None
     return tf.make_ndarray(tensor.op.get_attr("value"))

@@ -57,11 +57,9 @@ def entries_of_graph(graph: Any) -> dict[Entry, Any]:
 
 
 def entries_of_saver(saver: Any, graph: Any) -> dict[Entry, Any]:
-    """`{entry: what to fetch}` of what a saver writes.
-
-    A saver may have names of its own: in an object-based checkpoint of Keras they are
-    paths in the model.
-    """
+    """`{entry: what to fetch}` of what a saver writes."""
+    # A saver may have names of its own: in an object-based checkpoint of Keras they are
+    # paths in the model.
     save = graph.as_graph_element(saver.saver_def.save_tensor_name).op
     found: dict[Entry, Any] = {}
     for op in graph_ops.ancestors([save]):

@@ -69,10 +69,9 @@ class StepGraph:
         return known[0]
 
     def writes(self, fetches: Any) -> bool:
-        """Whether a run of `fetches` may give the counter another value.
-
-        A run that is no step may do so too: one that initializes or restores variables.
-        """
+        """Whether a run of `fetches` may give the counter another value."""
+        # A run that is no step may do so too: one that initializes or restores
+        # variables.
         key = _key(fetches)
         found: bool | None = self._writes.get(key)
         if found is None:

@@ -75,12 +75,10 @@ def _say_left_alone(name: str) -> None:
 
 
 def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
-    """The variables that are a model's weights: `(trainable, not trainable)`.
-
-    Trainable ones in graph order; the others are those in the collection
-    `MODEL_VARIABLES` and those that `UPDATE_OPS` write, such as the moving
-    averages of batch normalization.
-    """
+    """The variables that are a model's weights: `(trainable, not trainable)`."""
+    # Trainable ones in graph order; the others are those in the collection
+    # `MODEL_VARIABLES` and those that `UPDATE_OPS` write, such as the moving averages
+    # of batch normalization.
     keys = tf.compat.v1.GraphKeys
     trainable = unique(graph.get_collection(keys.TRAINABLE_VARIABLES))
     named = graph.get_collection(keys.MODEL_VARIABLES)

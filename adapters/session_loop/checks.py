@@ -45,10 +45,8 @@ def _refuse(guest: Guest, reason: str, way_out: str) -> errors.RefusedError:
 
 
 def check_guest(guest: Guest, *, has_model: bool) -> None:
-    """Refuses a callback that no session can host, before any graph exists.
-
-    It writes nothing to the disk; `check_paths` does.
-    """
+    """Refuses a callback that no session can host, before any graph exists."""
+    # It writes nothing to the disk; `check_paths` does.
     callback, name = guest.item, guest.stock
     if name in _NEVER:
         raise _refuse(guest, *_NEVER[name])

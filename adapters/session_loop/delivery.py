@@ -22,10 +22,8 @@ class Calls:
         return bool(self.methods)
 
     def __call__(self, *args: Any) -> None:
-        """Calls every method with the same arguments, under eager execution.
-
-        An exception ends the delivery at once, as in `Model.fit`.
-        """
+        """Calls every method with the same arguments, under eager execution."""
+        # An exception ends the delivery at once, as in `Model.fit`.
         if self.methods:
             with self._eager():
                 for method in self.methods:

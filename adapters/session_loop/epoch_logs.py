@@ -42,12 +42,10 @@ class EpochLogs:
     def begin_epoch(self, session: Any, kept: LoopState | None = None) -> None:
         """Forgets the last epoch; `kept` is of an interrupted one that goes on."""
         self._pending.clear()
-        for mean in self._means.values():
-            mean.reset()
+        sums = (kept and kept.sums) or {}
+        for key in self._means:
+            self._means[key] = values.RunningMean(*sums.get(key, ()))
         self.current = {}
-        if kept is not None and kept.sums is not None:
-            for key in kept.sums.keys() & self._means.keys():
-                self._means[key].restore(*kept.sums[key])
         if self._streaming:
             self._streaming.write(session, kept.metrics if kept else {})
 

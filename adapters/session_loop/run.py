@@ -101,10 +101,8 @@ class SessionRun:
             self.created(coord)
 
     def part_of(self, member: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """A member's part of each run of the session: its `before_run`, `after_run`.
-
-        The first member acts for all members before the run, the last one after it.
-        """
+        """A member's part of each run of the session: its `before_run`, `after_run`."""
+        # The first member acts for all members before the run, the last one after it.
         first, last = self.members[0], self.members[-1]
         before = self.before_step if member is first else _NOTHING
         if first is last:
@@ -190,11 +188,9 @@ class SessionRun:
             self.calls[event] = Calls(callbacks, event)
 
     def validates_here(self) -> bool:
-        """Whether a validation in mid-training runs in this process.
-
-        It does not run on a worker, unless a callback there has the role "all" or
-        "worker": such a callback gets the results on every worker.
-        """
+        """Whether a validation in mid-training runs in this process."""
+        # It does not run on a worker, unless a callback there has the role "all" or
+        # "worker": such a callback gets the results on every worker.
         return task_of() != "worker" or any(
             member.role in ("all", "worker") for member in self._active
         )

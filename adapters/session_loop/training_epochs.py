@@ -52,11 +52,9 @@ class EpochClock:
         self.origin = (self.number + 1, step)
 
     def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
-        """Goes on at a step, after a restart or a recovery.
-
-        An open epoch that contains the step stays open. `origin` is that of the step,
-        or None if it is not known.
-        """
+        """Goes on at a step, after a restart or a recovery."""
+        # An open epoch that contains the step stays open. `origin` is that of the step,
+        # or None if it is not known.
         if step < self.start:
             self.is_open = False
         if not self.is_open:

@@ -48,9 +48,8 @@ class RunningMean:
 
     __slots__ = ("_count", "_total")
 
-    def __init__(self) -> None:
-        self._total = np.float32(0.0)
-        self._count = np.float32(0.0)
+    def __init__(self, total: float = 0.0, count: float = 0.0) -> None:
+        self._total, self._count = np.float32(total), np.float32(count)
 
     def update(self, value: float, weight: float = 1.0) -> float:
         """Adds a value and returns the mean so far."""
@@ -73,14 +72,5 @@ class RunningMean:
         return float(self._total / self._count) if self._count else 0.0
 
     def state(self) -> tuple[float, float]:
-        """Sum and weight so far."""
+        """Sum and weight so far, from which another mean may go on."""
         return float(self._total), float(self._count)
-
-    def restore(self, total: float, count: float) -> None:
-        """Goes on from what `state` returned."""
-        self._total, self._count = np.float32(total), np.float32(count)
-
-    def reset(self) -> None:
-        """Forgets everything, as at the beginning of an epoch."""
-        self._total = np.float32(0.0)
-        self._count = np.float32(0.0)

@@ -93,12 +93,10 @@ class Saves:
         return bool(self._savers)
 
     def know(self, session: Any) -> None:
-        """Notes that callbacks have the state of a raw session, and train in it.
-
-        A checkpoint that is saved before that is a copy of the one that the session was
-        restored from. Its name may differ: other workers may have moved the global step
-        on while the old one was written.
-        """
+        """Notes that callbacks have the state of a raw session, and train in it."""
+        # A checkpoint that is saved before that is a copy of the one that the session
+        # was restored from. Its name may differ: other workers may have moved the
+        # global step on while the old one was written.
         self._known.add(session)
 
     def leave_at_close(self, session: Any) -> None:
@@ -120,11 +118,9 @@ class Saves:
         patch.install()
 
     def restored_from(self, session: Any) -> str | None:
-        """Path of the checkpoint a session was restored from, or None.
-
-        A saver itself knows this path only if the session was restored from a
-        directory, not from a file (`checkpoint_filename_with_path`).
-        """
+        """Path of the checkpoint a session was restored from, or None."""
+        # A saver itself knows this path only if the session was restored from a
+        # directory, not from a file (`checkpoint_filename_with_path`).
         return self._last_restored.get(session)
 
 

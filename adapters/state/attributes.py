@@ -52,11 +52,9 @@ def counters_of(callback: Any) -> frozenset[str]:
 
 
 def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """The attributes of a callback that are stored: `{name: (JSON, arrays)}`.
-
-    For a Keras class these are its counters. For a user's class these are all that are
-    state (see `is_state`) and that `encode` takes.
-    """
+    """The attributes of a callback that are stored: `{name: (JSON, arrays)}`."""
+    # For a Keras class these are its counters. For a user's class these are all that
+    # are state (see `is_state`) and that `encode` takes.
     found = {}
     for name, value in list(getattr(callback, "__dict__", {}).items()):
         if not is_state(callback, name, value):
@@ -127,10 +125,8 @@ def assigned(kind: Any) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)
 def _configured_by_keras(kind: Any) -> frozenset[str]:
-    """Arguments of a Keras class that it changes later, by itself each time.
-
-    `EarlyStopping` of Keras 3 changes the sign of `min_delta`.
-    """
+    """Arguments of a Keras class that it changes later, by itself each time."""
+    # `EarlyStopping` of Keras 3 changes the sign of `min_delta`.
     stock = next((base for base in kind.__mro__ if kinds.is_of_keras(base)), None)
     return parameters(stock) & assigned(stock) if stock is not None else frozenset()
 
@@ -165,11 +161,9 @@ def find_direction(callback: Any) -> None:
 
 
 def put(callback: Any, name: str, value: Any) -> None:
-    """Sets an attribute to what `decode` returned.
-
-    An existing list or dict is refilled, not replaced: other objects may hold it, and
-    its type may be a subclass.
-    """
+    """Sets an attribute to what `decode` returned."""
+    # An existing list or dict is refilled, not replaced: other objects may hold it, and
+    # its type may be a subclass.
     if not is_state(callback, name, value):
         raise TypeError("it is configuration or a method, not state")
     now = getattr(callback, name, None)

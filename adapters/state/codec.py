@@ -33,11 +33,9 @@ class NotStorableError(TypeError):
 
 
 def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
-    """A value as JSON; its arrays go into `arrays`.
-
-    Top-level containers (not `nested`) are refilled in place, so their exact type
-    is not stored.
-    """
+    """A value as JSON; its arrays go into `arrays`."""
+    # Top-level containers (not `nested`) are refilled in place, so their exact type is
+    # not stored.
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, np.generic) and _is_number(value.dtype):
@@ -140,11 +138,9 @@ def to_bytes(arrays: Mapping[str, Any]) -> bytes:
 
 
 def from_bytes(data: bytes, keys: Iterable[str]) -> dict[str, Any]:
-    """Reads arrays of an `.npz` file that `to_bytes` made.
-
-    A file from elsewhere may claim false sizes: together, the arrays that are read are
-    never larger than the file. `ValueError`: `to_bytes` makes no such file.
-    """
+    """Reads arrays of an `.npz` file that `to_bytes` made."""
+    # A file from elsewhere may claim false sizes: together, the arrays that are read
+    # are never larger than the file. `ValueError`: `to_bytes` makes no such file.
     found, left = {}, len(data)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for key in keys:

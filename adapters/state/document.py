@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.state import codec, storage
@@ -65,7 +66,7 @@ def write(prefix: str, name: str, found: Document) -> None:
         data = codec.to_bytes(arrays)
         document["arrays"] = hashlib.sha256(data).hexdigest()
         path = storage.arrays_path(prefix, name, document["arrays"])
-        if not storage.exists(path):
+        if not tf.io.gfile.exists(path):
             storage.write(path, data)
     text = json.dumps(document, indent=1).encode()
     while len(text) > MOST_JSON_BYTES:

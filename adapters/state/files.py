@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.state import attributes, document, identity, storage
@@ -168,7 +169,7 @@ class CallbackState:
 
     def exists(self, prefix: str) -> bool:
         """Whether a checkpoint has this state."""
-        return storage.exists(storage.json_path(prefix, self._name))
+        return bool(tf.io.gfile.exists(storage.json_path(prefix, self._name)))
 
     def read(
         self,
@@ -176,15 +177,14 @@ class CallbackState:
         parse: Callable[[Any, int], Any] = lambda loop, step: loop,
         of_task: str | None = None,
     ) -> Saved | None:
-        """Reads the state beside a checkpoint, if there is one, for `Part.restore`.
-
-        A file that cannot be used is reported and left alone. Training then goes on
-        from the checkpoint, and callbacks begin anew. `parse` is called with each of
-        `Document.loops` and the step; `of_task` is another process whose state is read.
-        """
+        """Reads the state beside a checkpoint, if there is one, for `Part.restore`."""
+        # A file that cannot be used is reported and left alone. Training then goes on
+        # from the checkpoint, and callbacks begin anew. `parse` is called with each of
+        # `Document.loops` and the step; `of_task` is another process whose state is
+        # read.
         name = self._name if of_task is None else storage.name_of(of_task)
         path = storage.json_path(prefix, name)
-        if not storage.exists(path):
+        if not tf.io.gfile.exists(path):
             if others := storage.others(prefix, name):
                 logging.warning(
                     "hookbridge: the checkpoint %s has no state of callbacks (%s), "

@@ -72,10 +72,8 @@ class Identity(NamedTuple):
         return f"`{self.kind}({options})`" if options else f"`{self.kind}`"
 
     def texts(self) -> dict[str, Any]:
-        """The values that stay the same as long as it is the same callback.
-
-        A number, such as `patience`, may be tuned: the callback remains who it is.
-        """
+        """The values that stay the same as long as it is the same callback."""
+        # A number, such as `patience`, may be tuned: the callback remains who it is.
         return {k: v for k, v in self.values.items() if isinstance(v, str)}
 
 

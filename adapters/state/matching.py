@@ -28,12 +28,8 @@ def match(present: Sequence[Identity], saved: Sequence[Identity]) -> Matches:
     it tells what the state is about, as `monitor` does.
     """
     found = Matches({}, [], [])
-    states: dict[str, list[int]] = {}
-    for place, identity in enumerate(saved):
-        states.setdefault(identity.kind, []).append(place)
-    callbacks: dict[str, list[int]] = {}
-    for place, identity in enumerate(present):
-        callbacks.setdefault(identity.kind, []).append(place)
+    callbacks = _places({n: each.kind for n, each in enumerate(present)})
+    states = _places({n: each.kind for n, each in enumerate(saved)})
     for kind, theirs in states.items():
         mine = callbacks.get(kind, [])
         for ours, values in _levels(present, saved, mine, theirs):
@@ -50,6 +46,13 @@ def match(present: Sequence[Identity], saved: Sequence[Identity]) -> Matches:
 
 
 _Keys = dict[int, str]
+
+
+def _places(keys: _Keys) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, key in keys.items():
+        found.setdefault(key, []).append(place)
+    return found
 
 
 def _levels(
@@ -93,14 +96,8 @@ def _names(values: dict[int, dict[str, str]]) -> set[str]:
 def _pair(ours: _Keys, theirs: _Keys, pairs: dict[int, int]) -> None:
     """Adds the pairs that have the same key, where they are equally many."""
     taken = set(pairs.values())
-    callbacks: dict[str, list[int]] = {}
-    states: dict[str, list[int]] = {}
-    for place, key in ours.items():
-        if place not in pairs:
-            callbacks.setdefault(key, []).append(place)
-    for place, key in theirs.items():
-        if place not in taken:
-            states.setdefault(key, []).append(place)
+    states = _places({n: key for n, key in theirs.items() if n not in taken})
+    callbacks = _places({n: key for n, key in ours.items() if n not in pairs})
     for key, places in callbacks.items():
         if len(places) == len(states.get(key, ())):
             pairs.update(zip(places, states[key], strict=True))

@@ -25,11 +25,6 @@ def arrays_path(prefix: str, name: str, digest: str) -> str:
     return f"{prefix}.{name}-{digest[:16]}.npz"
 
 
-def exists(path: str) -> bool:
-    """Whether there is such a file."""
-    return bool(tf.io.gfile.exists(path))
-
-
 def read(path: str, most: int) -> bytes:
     """The contents of a file."""
     # To open a FIFO would wait for somebody who writes to it.
@@ -86,11 +81,9 @@ def older_groups(prefix: str, name: str) -> list[str]:
 
 
 def remove_unused(prefix: str, name: str, keep: str) -> None:
-    """Removes states whose checkpoints the saver has removed, and old arrays.
-
-    A file is removed only if its whole name is that of a state of this process. `keep`
-    is the path of the present arrays, if there are some.
-    """
+    """Removes states whose checkpoints the saver has removed, and old arrays."""
+    # A file is removed only if its whole name is that of a state of this process.
+    # `keep` is the path of the present arrays, if there are some.
     folder, stem = _stem(prefix)
     present = os.path.basename(prefix)
     mine = re.compile(
