@@ -16,7 +16,7 @@ from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.silence import Silence
-from hookbridge.adapters.hooked_loop.states import states_of
+from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.adapters.multi_worker.callback import check_keras
 from hookbridge.adapters.multi_worker.host import MultiWorkerHost
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
@@ -66,7 +66,8 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self._run: Any = None
         self._silence: Any = None
         # Saves the state of callbacks with this hook's checkpoints, or None.
-        self._states = states_of(self.record)
+        saves = self.record.saves_checkpoints
+        self._states = FitStates(self.hook) if saves else None
 
     def set_model(self, model: Any) -> None:
         """Called by Keras before it makes its step function."""

@@ -76,8 +76,6 @@ class FitHost(Host):
             names.add("loss:0")
         return StepFunction(self.model, mode, make, frozenset(names), owner)
 
-    # -- what hooks see --------------------------------------------------------------
-
     def open(self) -> int:
         model = self.model
         self.place.step.discover(*self._args)
@@ -136,8 +134,6 @@ class FitHost(Host):
     def hooks_run(self) -> contextlib.AbstractContextManager[Any]:
         return self._graph.as_default()  # type: ignore[no-any-return]
 
-    # -- steps -----------------------------------------------------------------------
-
     def prepare(self, args: tuple[Any, ...]) -> None:
         if self._is_stopped:
             # Keras 2 has no other way to end `evaluate` and `predict`.
@@ -186,8 +182,6 @@ class FitHost(Host):
         self._outputs = outputs
         return fetched
 
-    # -- ends ------------------------------------------------------------------------
-
     def stop(self) -> None:
         mode = self.place.mode
         assert mode is not None
@@ -212,8 +206,6 @@ class FitHost(Host):
     def remember(self) -> None:
         if self._global_step is not None:
             self._global_step.remember()
-
-    # -- the model -------------------------------------------------------------------
 
     def step_aside(self) -> None:
         self.remember()

@@ -71,8 +71,6 @@ class GraphHost(Host):
         names = model.output_names if self.mode == "predict" else model.metrics_names
         return dict(zip(names, function.outputs, strict=False))
 
-    # -- what hooks see --------------------------------------------------------------
-
     def open(self) -> int:
         session, graph, model = self.session, self.session.graph, self.model
         with graph.as_default():
@@ -129,8 +127,6 @@ class GraphHost(Host):
                 if not was_final:  # Keras adds to it between steps
                     graph._unsafe_unfinalize()
 
-    # -- steps -----------------------------------------------------------------------
-
     def prepare(self, args: tuple[Any, ...]) -> None:
         self._step, values, options, metadata = args
         self._step.data_ended = False
@@ -160,8 +156,6 @@ class GraphHost(Host):
             raise error
         # Keras cannot leave its loop before a step without outputs of that step.
         return self._last or [0.0] * len(self.model.metrics_names)
-
-    # -- the model -------------------------------------------------------------------
 
     def step_aside(self) -> None:
         if self._function is not None:

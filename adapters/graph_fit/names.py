@@ -13,8 +13,6 @@ from hookbridge.adapters.fit_loop.eager_step import names_for
 from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.patching import patched
 
-v1 = tf.compat.v1
-
 
 class GraphNames:
     """The names that hookbridge promises, beside those of the graph.
@@ -60,7 +58,10 @@ class GraphNames:
         if not isinstance(found, tf.Tensor) or found.dtype != tf.resource:
             return found
         if self._values is None or found.name not in self._values:
-            variables = [*v1.global_variables(), *v1.local_variables()]
+            variables = [
+                *tf.compat.v1.global_variables(),
+                *tf.compat.v1.local_variables(),
+            ]
             variables += self._model.variables
             self._values = {
                 v.handle.name: v._graph_element

@@ -29,8 +29,6 @@ from hookbridge.adapters.hooked_loop.monitored import (
 from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.patching import InstanceMethods
 
-v1 = tf.compat.v1
-
 # Model -> the run that holds its loops: the innermost one, pending or going on.
 _INNERMOST: weakref.WeakKeyDictionary[Any, HookedLoop] = weakref.WeakKeyDictionary()
 
@@ -85,8 +83,6 @@ class HookedLoop:
         """Whether the run goes on and its hooks have had no event yet."""
         return not self.has_begun and not self.is_over
 
-    # -- steps -----------------------------------------------------------------------
-
     def call(self, *args: Any) -> Any:
         """What the native loop calls for every step."""
         try:
@@ -135,13 +131,11 @@ class HookedLoop:
             refusals.check_start(guest, global_step)
         try:
             with host.hooks_run():
-                self._monitored = v1.train.MonitoredSession(
+                self._monitored = tf.compat.v1.train.MonitoredSession(
                     session_creator=host, hooks=host.members(self.hooks)
                 )
         except END_OF_DATA as e:
             raise not_the_end_of_data(e) from e
-
-    # -- ends ------------------------------------------------------------------------
 
     def end(self, hook: Any) -> None:
         """The `end` of one hook, after a clean finish."""
@@ -191,8 +185,6 @@ class HookedLoop:
             del _INNERMOST[self.host.model]
         for each in self.states:
             each.leave()
-
-    # -- loops inside this one -------------------------------------------------------
 
     def _starter(self, name: str) -> Callable[..., Any]:
         """A replacement for a model method that starts a loop or a step."""

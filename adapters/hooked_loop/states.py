@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from hookbridge import compat
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
-from hookbridge.adapters.guests.record import Guest, unwrapped
+from hookbridge.adapters.guests.record import unwrapped
 from hookbridge.adapters.live_session.variables import (
     as_int,
     components,
@@ -191,8 +191,3 @@ class _Last(AnyFlavour):
 
     def on_train_end(self, logs: Any = None) -> None:
         self.states.all_have_ended()
-
-
-def states_of(guest: Guest) -> FitStates | None:
-    """The keeper of the callbacks' state; None if the hook writes no checkpoints."""
-    return FitStates(guest.item) if guest.saves_checkpoints else None

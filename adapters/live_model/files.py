@@ -57,7 +57,7 @@ class ModelFiles:
     def _write(self, filepath: Any, overwrite: bool, **given: Any) -> None:
         live = self._weights
         if self._clone:
-            with live.saving():
+            with live.file_call(loads=False):
                 self._clone.model.save_weights(filepath, overwrite=overwrite, **given)
             return
         path = str(filepath)
@@ -83,7 +83,7 @@ class ModelFiles:
             self._load_rest(str(filepath))
         if self._clone:
             given = _given(by_name=by_name or None, options=options, **others)
-            with live.loading():
+            with live.file_call(loads=True):
                 return self._clone.model.load_weights(
                     filepath, skip_mismatch=skip_mismatch, **given
                 )
@@ -111,7 +111,7 @@ class ModelFiles:
     def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
         """Writes the whole model with the session's weights."""
         clone = need(self._clone, "save")
-        with self._weights.saving():
+        with self._weights.file_call(loads=False):
             clone.model.save(filepath, overwrite=overwrite, **options)
 
 

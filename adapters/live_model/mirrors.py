@@ -53,8 +53,6 @@ class Mirrors:
         self._read_with: dict[int, list[Mirror]] = {}
         self._loaded: dict[int, tuple[Mirror, Any]] | None = None
 
-    # --- handing out ---------------------------------------------------------------
-
     def before_first(self, provide: Callable[[], None]) -> None:
         """Sets a function to call before the first mirror is made; it may `adopt`."""
         self._provide = provide
@@ -102,8 +100,6 @@ class Mirrors:
                 blank = np.zeros(shape, dtype.as_numpy_dtype)
                 self.adopt(variable, eager_variable(blank, variable.op.name, dtype))
         return [self._each[id(v)] for v in variables]
-
-    # --- events --------------------------------------------------------------------
 
     def begin_event(self, *, of_batch: bool) -> None:
         """From here on each mirror takes the session's value when it is used."""
@@ -164,8 +160,6 @@ class Mirrors:
                 raise
             # The session is closed: mirrors keep what they have.
 
-    # --- calls of Keras on the clone -------------------------------------------------
-
     @contextlib.contextmanager
     def own_call(self) -> Iterator[None]:
         """Around a call of the clone whose weights were filled in before."""
@@ -223,8 +217,6 @@ class Mirrors:
             return False
         self._loaded[id(mirror)] = mirror, value
         return True
-
-    # --- use -----------------------------------------------------------------------
 
     def about_to_use(self, mirror: Mirror) -> None:
         """The mirror takes the session's value if its own is older."""

@@ -82,8 +82,6 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         self._initial_epoch: int | None = None
         self._distribution_strategy: Any = None
 
-    # --- weights ------------------------------------------------------------
-
     def get_weights(self) -> list[Any]:
         """The session's weights as numpy arrays."""
         return self._live_weights.read(self._live_weights.all)
@@ -138,8 +136,6 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         """Number of scalars in `weights`."""
         return sum(v.shape.num_elements() or 0 for v in self._live_weights.all)
 
-    # --- use ---
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with compat.private("eager_mode")():
             return need(self._live_clone, "__call__").filled()(*args, **kwargs)
@@ -152,7 +148,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     def predict(self, *args: Any, **kwargs: Any) -> Any:
         """Predictions of the clone with the session's weights."""
         kwargs.setdefault("verbose", 0)
-        with self._live_weights.own_call():
+        with compat.private("eager_mode")(), self._live_weights.mirrors.own_call():
             return need(self._live_clone, "predict").filled().predict(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
@@ -172,7 +168,7 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
                     "metrics=...)` in the callback first.",
                     see="model in a session",
                 )
-            with self._live_weights.own_call():
+            with compat.private("eager_mode")(), self._live_weights.mirrors.own_call():
                 return clone.filled().evaluate(*args, **kwargs)
         ignored = kwargs.keys() - {"verbose", "return_dict", "batch_size"}
         if any(kwargs[name] is not None for name in ignored):
@@ -204,8 +200,6 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         clone.filled().reset_states()
         zeros = [(v, np.zeros(v.shape.as_list())) for v in clone.states()]
         session_variables.write(self._live_weights.session(), zeros)
-
-    # --- metrics and counters ---
 
     def reset_metrics(self) -> None:
         """The means in `logs` begin anew with the next batch, as in Keras."""
@@ -255,8 +249,6 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     def _lookup_dependency(self, name: str, *args: Any) -> Any:
         del args
         return self._trackable_children().get(name)
-
-    # --- the rest -----------------------------------------------------------
 
     def note_test_metrics(self, names: Iterable[str]) -> None:
         """Adds metrics of a validation to those that callbacks can look up."""

@@ -127,23 +127,14 @@ class LiveWeights:
         self.mirrors.expire(variables)
 
     @contextlib.contextmanager
-    def own_call(self) -> Iterator[None]:
-        """Around an eager call of the clone that begins with the present values."""
-        with compat.private("eager_mode")(), self.mirrors.own_call():
-            yield
+    def file_call(self, *, loads: bool) -> Iterator[None]:
+        """Around an eager call of the clone that writes the session's values to a file.
 
-    @contextlib.contextmanager
-    def saving(self) -> Iterator[None]:
-        """Around an eager save of the clone: the file gets the session's values."""
+        If it `loads`, the session gets the file's values.
+        """
         self.session()
-        with compat.private("eager_mode")(), self.mirrors.saving(self.all):
-            yield
-
-    @contextlib.contextmanager
-    def loading(self) -> Iterator[None]:
-        """Around an eager load of the clone: the session gets the file's values."""
-        self.session()
-        with compat.private("eager_mode")(), self.mirrors.loading(self.all):
+        arrays = self.mirrors.loading if loads else self.mirrors.saving
+        with compat.private("eager_mode")(), arrays(self.all):
             yield
 
     def layers(self) -> list[LiveLayer]:

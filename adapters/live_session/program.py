@@ -20,8 +20,6 @@ from hookbridge.adapters.live_session.part import Part
 from hookbridge.adapters.live_session.resources import SessionResources, compiled
 from hookbridge.structures import RecentlyUsed
 
-v1 = tf.compat.v1
-
 
 class SessionProgram:
     """The fetches of one run, ready to be built around a step or alone."""
@@ -97,7 +95,7 @@ class SessionProgram:
 
     def handles(self) -> dict[str, Any]:
         """The handles of variables and iterators, in the function being traced."""
-        function_graph = v1.get_default_graph()
+        function_graph = tf.compat.v1.get_default_graph()
         handles = {
             name: self.graph.handles[name].handle
             for name in sorted(self.closure.handles)

@@ -13,8 +13,6 @@ from typing import Any
 
 import tensorflow as tf
 
-v1 = tf.compat.v1
-
 _COUNTER = itertools.count()
 
 # The only type of op whose resource belongs to its kernel and has no name.

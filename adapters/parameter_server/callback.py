@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from functools import partial, partialmethod
 from typing import Any
 
 import tensorflow as tf
@@ -56,37 +56,28 @@ class DeferredCallback(ForeignCallback):
 
     # Keras calls these; the guest gets them when its turn and its logs have come.
 
-    def _before_batch(self, method: str, batch: int, logs: Any) -> None:
-        event = functools.partial(getattr(self.guest, method), batch, logs)
+    def _before_batch(self, method: str, batch: int, logs: Any = None) -> None:
+        event = partial(getattr(self.guest, method), batch, logs)
         if self._self_host is None:
             event()
         else:
             self._self_host.delivery.before_batch(event)
 
-    def _after_batch(self, method: str, batch: int, logs: Any) -> None:
+    def _after_batch(self, method: str, batch: int, logs: Any = None) -> None:
         event, host = getattr(self.guest, method), self._self_host
         if host is None:
             event(batch, logs)
         elif isinstance(logs, tf.distribute.experimental.coordinator.RemoteValue):
-            host.delivery.after_batch(logs, functools.partial(event, batch))
+            host.delivery.after_batch(logs, partial(event, batch))
         else:
             host.delivery.flush()
             event(batch, to_python(logs))
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self._before_batch("on_train_batch_begin", batch, logs)
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self._after_batch("on_train_batch_end", batch, logs)
-
-    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self._before_batch("on_test_batch_begin", batch, logs)
-
-    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        self._after_batch("on_test_batch_end", batch, logs)
-
-    def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-        self._after_batch("on_predict_batch_end", batch, logs)
+    on_train_batch_begin = partialmethod(_before_batch, "on_train_batch_begin")
+    on_train_batch_end = partialmethod(_after_batch, "on_train_batch_end")
+    on_test_batch_begin = partialmethod(_before_batch, "on_test_batch_begin")
+    on_test_batch_end = partialmethod(_after_batch, "on_test_batch_end")
+    on_predict_batch_end = partialmethod(_after_batch, "on_predict_batch_end")
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self.guest.on_epoch_end(epoch, self._settled(logs))

@@ -93,8 +93,6 @@ class ParameterServerHost(FitHost):
         session.consistent = self._consistent
         return session
 
-    # -- steps -----------------------------------------------------------------
-
     def call(self, args: tuple[Any, ...]) -> Any:
         loop = self.loop
         if loop.hooks and (not loop.has_begun or not self.delivery.max_lag):
@@ -227,8 +225,6 @@ class ParameterServerHost(FitHost):
         finally:
             step.value -= ahead
 
-    # -- ends ------------------------------------------------------------------
-
     def stop(self) -> None:
         assign(self.model, stop_training=True)
 
@@ -273,8 +269,6 @@ class ParameterServerHost(FitHost):
             return
         with contextlib.suppress(tf.errors.OpError):
             yield
-
-    # -- the model -------------------------------------------------------------
 
     def step_aside(self) -> None:
         self.place.step_aside()

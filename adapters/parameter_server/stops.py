@@ -10,8 +10,6 @@ import tensorflow as tf
 
 from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, HookWithoutEnd
 
-v1 = tf.compat.v1
-
 _LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 
 
@@ -20,7 +18,7 @@ def saves_after(hook: Any, global_step: int) -> bool:
     # Then no other step may be in flight, or the checkpoint would contain a later step.
     timer = getattr(hook, "_timer", None)
     return (
-        isinstance(hook, v1.train.CheckpointSaverHook)
+        isinstance(hook, tf.compat.v1.train.CheckpointSaverHook)
         and timer is not None
         and bool(timer.should_trigger_for_step(global_step))
     )

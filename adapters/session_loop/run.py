@@ -52,8 +52,6 @@ class SessionRun:
         self.carry: Callable[[], None]  # see `Link.carry`
         self.model: LiveModel
 
-    # --- the session's events ------------------------------------------------------
-
     def join(self, member: Any, *, is_called: bool) -> None:
         """`begin` of one member; `is_called`: its role lets its callback run here."""
         self.members.append(member)
@@ -157,8 +155,6 @@ class SessionRun:
     def finish(self) -> None:
         """The session is about to close after a clean run."""
         raise NotImplementedError
-
-    # --- for the subclasses -------------------------------------------------
 
     def deliver(self, event: str, *args: Any) -> None:
         """Delivers an event to all callbacks; their changes go into the session."""

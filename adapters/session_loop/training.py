@@ -123,8 +123,6 @@ class TrainRun(SessionRun):
             return {}
         return values.as_val_logs(self._validation.run())
 
-    # --- the session --------------------------------------------------------
-
     def created(self, coord: Any) -> None:
         self._coord = coord
         before = self.step

@@ -113,8 +113,6 @@ class TrainingEpochs:
         self.last_logs = dict(logs)
         self._deliver("on_epoch_end", self.clock.number, logs)
 
-    # --- state ---------------------------------------------------------------
-
     def state(self, step: int, session: Any) -> LoopState:
         """What belongs to a checkpoint beside the callbacks' own state."""
         is_open = self.clock.is_open

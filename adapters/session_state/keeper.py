@@ -104,8 +104,6 @@ class StateKeeper:
             self._groups.clear()
         self._groups.append(group)
 
-    # --- restoring ---------------------------------------------------------------
-
     def restore(self, session: Any, *, went_back: bool) -> Saved | None:
         """What callbacks have to go on from in a new session, if anything."""
         if session is not self._session:
@@ -151,8 +149,6 @@ class StateKeeper:
             self._saves.know(self._session)
             late, self._late = self._late, []
             self._save([each for each in late if not self._files.exists(each.prefix)])
-
-    # --- saving ------------------------------------------------------------------
 
     @property
     def _step(self) -> int:
