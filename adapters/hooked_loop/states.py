@@ -12,8 +12,8 @@ import tensorflow as tf
 from hookbridge import compat
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
 from hookbridge.adapters.guests.record import unwrapped
+from hookbridge.adapters.live_session.global_step import iterations_of
 from hookbridge.adapters.live_session.variables import (
-    as_int,
     components,
     learning_rate_variable,
 )
@@ -31,7 +31,7 @@ _NEWEST: weakref.WeakValueDictionary[str, FitStates] = weakref.WeakValueDictiona
 
 def note_restored(model: Any, prefix: str) -> None:
     """Remembers the checkpoint of a model, for the callbacks of its next `fit`."""
-    _RESTORED[model] = (prefix, _iterations(model))
+    _RESTORED[model] = (prefix, iterations_of(model))
 
 
 def note_guests(callbacks: Sequence[Any]) -> None:
@@ -39,11 +39,6 @@ def note_guests(callbacks: Sequence[Any]) -> None:
     for callback in callbacks:
         identity.of(callback)  # before training changes any value
         _GUESTS.put(callback, True)
-
-
-def _iterations(model: Any) -> int:
-    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
-    return -1 if iterations is None else as_int(iterations)
 
 
 class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
@@ -123,7 +118,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def _checkpoint(self) -> str | None:
         """The checkpoint the model was restored from, if this hook wrote it."""
         prefix, step = _RESTORED.get(self._model, ("", -1))
-        if not prefix or _iterations(self._model) != step:
+        if not prefix or iterations_of(self._model) != step:
             return None
         same = os.path.abspath(os.path.dirname(prefix)) == self._folder
         return prefix if same else None

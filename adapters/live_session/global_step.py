@@ -32,10 +32,11 @@ def note_restored(model: Any, value: int | None) -> None:
 
 
 def _note(model: Any, value: int) -> None:
-    _LAST[model] = _Last(value, _iterations(model), _optimizer_reference(model))
+    _LAST[model] = _Last(value, iterations_of(model), _optimizer_reference(model))
 
 
-def _iterations(model: Any) -> int:
+def iterations_of(model: Any) -> int:
+    """How many updates a model's optimizer has counted."""
     iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
     return 0 if iterations is None else as_int(iterations)
 
@@ -46,7 +47,7 @@ def _optimizer_reference(model: Any) -> Any:
 
 
 def _count(model: Any) -> int:
-    iterations, last = _iterations(model), _LAST.get(model)
+    iterations, last = iterations_of(model), _LAST.get(model)
     if last is None or last.optimizer != _optimizer_reference(model):
         return iterations
     moved = iterations - last.iterations

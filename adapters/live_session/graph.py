@@ -139,12 +139,10 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
     # A method that lists variables, or all ops, makes the variables first.
 
     def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
-        """As in `tf.Graph`."""
         self._list_variables(name in COLLECTIONS)
         return list(super().get_collection(name, scope))
 
     def get_collection_ref(self, name: str) -> list[Any]:
-        """As in `tf.Graph`."""
         self._list_variables(name in COLLECTIONS)
         return super().get_collection_ref(name)  # type: ignore[no-any-return]
 
@@ -154,7 +152,6 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         return [k for k in keys if k not in COLLECTIONS or self._variables.are_made]
 
     def get_operations(self) -> list[Any]:
-        """As in `tf.Graph`."""
         self._list_variables(True)
         return list(super().get_operations())
 

@@ -13,12 +13,6 @@ from hookbridge.adapters.live_session.resources import SessionResources
 v1 = tf.compat.v1
 
 
-def _function_names(node: Any) -> bool:
-    return any(
-        value.HasField("func") or value.list.func for value in node.attr.values()
-    )
-
-
 def _graph_def(
     graph: Any, ops: Sequence[Any], resources: SessionResources
 ) -> tuple[Any, bool]:
@@ -33,7 +27,9 @@ def _graph_def(
         # runtime places ops by their resource handles anyway.
         node.attr.pop("_class", None)
         has_resources = resources.place(node) or has_resources
-        needs_library = needs_library or _function_names(node)
+        needs_library = needs_library or any(
+            value.HasField("func") or value.list.func for value in node.attr.values()
+        )
     if needs_library:
         result.library.CopyFrom(graph.as_graph_def().library)
         context = compat.private("eager_context")()

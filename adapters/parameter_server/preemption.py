@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import tensorflow as tf
-
 # After the process was asked to end, it waits this long without news from any worker.
 PATIENCE_SECS = 3.0
 JOIN_POLL_SECS = 1e-3
@@ -41,9 +39,3 @@ class Preemption:
 
 
 PREEMPTED = Preemption()
-
-
-def wait_for_step(is_ready: Callable[[], bool], poll_secs: float) -> None:
-    """Waits for a step's values."""
-    if not PREEMPTED.wait_until(is_ready, poll_secs):
-        raise tf.errors.OutOfRangeError(None, None, "The step was given up.")

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.parameter_server.preemption import wait_for_step
+from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 
 _POLL_SECS = 3e-4
 
@@ -79,7 +79,9 @@ def _wait(remote: Any) -> None:
     """Waits until the coordinator has copied a value, or knows that there is none."""
     # `get` before that would copy the value itself. The copy fails if the worker dies,
     # although the coordinator gives the step to another worker.
-    wait_for_step(lambda: compat.remote_value_is_ready(remote), _POLL_SECS)
+    is_ready = lambda: compat.remote_value_is_ready(remote)  # noqa: E731
+    if not PREEMPTED.wait_until(is_ready, _POLL_SECS):
+        raise tf.errors.OutOfRangeError(None, None, "The step was given up.")
 
 
 class StepValue:

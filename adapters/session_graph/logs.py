@@ -178,23 +178,16 @@ def find_sources(
     """All entries in Keras's order: the loss first, then the metrics as named."""
     # Metrics that callbacks monitor (`wanted`) are found by name where `logs` does not
     # have them.
-    sources = []
-    loss = logs.get("loss")
-    if loss is None:
-        loss = find_loss(graph)
-    if loss is not None:
-        sources.append(resolve("loss", loss, graph))
-    for key, spec in logs.items():
-        if key != "loss":
-            sources.append(resolve(key, spec, graph))
-    have = {s.key for s in sources}
+    specs = {"loss": None, **logs}
+    if specs["loss"] is None:
+        specs["loss"] = find_loss(graph)
+    if specs["loss"] is None:
+        del specs["loss"]
+    found = {key: resolve(key, spec, graph) for key, spec in specs.items()}
     for name in wanted:
-        if name not in have:
-            found = find_metric(name, graph)
-            if found is not None:
-                sources.append(found)
-                have.add(name)
-    return sources
+        if name not in found and (metric := find_metric(name, graph)) is not None:
+            found[name] = metric
+    return list(found.values())
 
 
 class MetricValues:

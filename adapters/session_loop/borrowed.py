@@ -29,10 +29,11 @@ class BorrowedCallback:
     def taken(self) -> None:
         """Notes what has changed; called after `set_model` and `set_params`."""
         now = vars(self._callback)
+        before = self._before
         self._changed = [
             name
-            for name in (*self._before, *(n for n in now if n not in self._before))
-            if now.get(name, _MISSING) is not self._before.get(name, _MISSING)
+            for name in {**before, **now}
+            if now.get(name, _MISSING) is not before.get(name, _MISSING)
         ]
 
     def give_back(self) -> None:

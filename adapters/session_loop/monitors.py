@@ -45,7 +45,10 @@ def check_monitor(guest: Guest, config: SessionConfig, produced: Produced) -> No
         elif monitor.startswith("val_"):
             return  # checked after the first validation
     if monitor not in known:
-        _missing(config, unknown_metric(guest, monitor, known, produced.validates))
+        error = unknown_metric(guest, monitor, known, produced.validates)
+        if config.missing_metric == "refuse":
+            raise error
+        logging.warning("hookbridge: %s", error)
 
 
 def _may_be_added(guest: Guest, monitor: str, config: SessionConfig) -> bool:
@@ -87,12 +90,6 @@ def unknown_metric(
     )
 
 
-def _missing(config: SessionConfig, error: errors.UnknownMetricError) -> None:
-    if config.missing_metric == "refuse":
-        raise error
-    logging.warning("hookbridge: %s", error)
-
-
 def warn_without_loss(config: SessionConfig) -> None:
     """Warns that `logs` has no loss, unless the user named losses of other names."""
     if not any("loss" in key for key in config.logs):
@@ -106,13 +103,7 @@ def warn_without_loss(config: SessionConfig) -> None:
 
 def check_val_monitors(config: SessionConfig, metrics: Sequence[str]) -> None:
     """Refuses, after the first validation, a `val_*` monitor that it did not make."""
-    known = [f"val_{m}" for m in metrics]
+    produced = Produced([], validates=True, val_metrics=metrics)
     for guest in config.callbacks:
-        monitor = guest.monitor
-        if (
-            monitor is not None
-            and monitor.startswith("val_")
-            and monitor not in known
-            and not _may_be_added(guest, monitor, config)
-        ):
-            _missing(config, unknown_metric(guest, monitor, known, True))
+        if (guest.monitor or "").startswith("val_"):
+            check_monitor(guest, config, produced)

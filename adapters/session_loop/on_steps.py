@@ -42,15 +42,12 @@ class HookOnSteps(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
 
     @property
     def record(self) -> Guest:  # type: ignore[override]
-        """The hook."""
         return self._self_record
 
     def before_run(self, run_context: Any) -> Any:
-        """Called before each run of the session."""
         self._self_is_step = self._self_steps.has(run_context)
         return self.guest.before_run(run_context) if self._self_is_step else None
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Called after each run of the session."""
         if self._self_is_step:
             self.guest.after_run(run_context, run_values)

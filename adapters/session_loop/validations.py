@@ -123,16 +123,6 @@ class _OfUser:
         return getattr(self._source, name)
 
 
-def _without_session(function: Callable[[], Any]) -> Callable[..., Any]:
-    """A function without arguments; it runs eagerly, as methods of callbacks do."""
-
-    def run(session: Any, report: ValidationReport) -> Any:
-        with compat.private("eager_mode")():
-            return function()
-
-    return run
-
-
 def _takes_session(function: Any) -> bool:
     """Whether a function needs one argument."""
     try:
@@ -158,7 +148,13 @@ def as_validation(validation: Any) -> Validation | None:
     if callable(validation) and not inspect.isclass(validation):
         if _takes_session(validation):
             return _OfUser(lambda session, report: validation(session))
-        return _OfUser(_without_session(without_arguments("validation", validation)))
+        function = without_arguments("validation", validation)
+
+        def run(session: Any, report: ValidationReport) -> Any:
+            with compat.private("eager_mode")():  # as methods of callbacks
+                return function()
+
+        return _OfUser(run)
     raise errors.InvalidArgumentError(
         f"`validation` is {shown(validation)}; expected a function of the session, or "
         "without arguments, that returns {metric: value}, a pair (estimator, "
