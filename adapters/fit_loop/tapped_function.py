@@ -1,10 +1,9 @@
 """Keras's function with a tapped step, and how it is called with what hooks fetch.
 
-There are three ways. Fetches that compute nothing, such as the loss, need Keras's
-function only, which returns them as well. Fetches that compute something are merged
-with Keras's function into one `tf.function`. Where Keras's function cannot be called in
-another one (steps that run eagerly, loops over several steps in Keras 3), the fetches
-are calls of their own before and after the step.
+Fetches that compute nothing, such as the loss, need Keras's function only. Others are
+merged with it into one `tf.function`, or, where it cannot be called in another one
+(steps that run eagerly, loops over several steps in Keras 3), called before and after
+the step.
 """
 
 from __future__ import annotations

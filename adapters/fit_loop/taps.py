@@ -1,11 +1,9 @@
 """Takes tensors out of a Keras model's step while Keras traces it.
 
-The step method of the model instance (`train_step`, `test_step`,
-`predict_step`) is replaced while Keras builds and traces its function. The
-replacement calls the user's own step and adds tensors to what it returns, under one
-key that is taken off again before Keras sees the result. This works through
-everything that Keras puts around a step: replicas, inner functions, XLA, loops over
-several steps.
+The model's `train_step` (`test_step`, `predict_step`) is replaced while Keras traces
+its function, by one that calls it and adds tensors to its result, under one key that is
+taken off before Keras sees the result. This works through all that Keras puts around a
+step: replicas, inner functions, XLA, loops over several steps.
 """
 
 from __future__ import annotations

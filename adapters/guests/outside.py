@@ -1,9 +1,8 @@
 """Finds eager variables that guests hold and that a session does not train.
 
-A `tf.train.Checkpoint(model=...)` of an eager model, made outside the loop, saves that
-model. The session trains the variables of its graph, so the guest saves untrained ones.
-All variables of a guest's checkpoints count, and elsewhere in a guest those that look
-like variables of the graph: a guest may hold variables of its own.
+A `tf.train.Checkpoint` of an eager model saves that model, and the session trains the
+variables of its graph. All variables of a guest's checkpoints count, and elsewhere in
+it those that look like variables of the graph: a guest may hold some of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One run of a native loop with hooks.
 
-TensorFlow's own `MonitoredSession` drives the hooks. So TensorFlow's code decides which
-methods run after which failure, how fetches, feeds and options of several hooks are
-merged, and what happens after an `AbortedError`.
+TensorFlow's own `MonitoredSession` drives the hooks: its code decides what runs after
+which failure, how fetches, feeds and options are merged, and how to recover.
 """
 
 from __future__ import annotations

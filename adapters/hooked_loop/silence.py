@@ -1,8 +1,7 @@
 """Reports hooks that were given to a host and never called.
 
-Hooks get their events through the function that Keras calls for each step. A host that
-trains without this function, such as a user's own loop with Keras's `CallbackList`,
-would otherwise ignore the hooks silently.
+A host that trains without the function that Keras makes for each step, such as a user's
+own loop with Keras's `CallbackList`, would ignore hooks silently.
 """
 
 from __future__ import annotations

@@ -45,11 +45,10 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     """Saves and restores the state of all guests among the callbacks of a `fit`.
 
     It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored if the
-    model was restored from that hook's directory, as in a session loop. It is written
-    before its checkpoint, so that no checkpoint is without state if the process is
-    killed. It is written again when the callbacks have had all events of the
-    checkpoint's step: at the end of an epoch or of `fit`, before the next step, or when
-    an error has ended the loop.
+    model was restored from that hook's directory. It is written before its checkpoint,
+    so that none is without state if the process is killed, and again when the callbacks
+    have had all events of the step: at the end of an epoch or of `fit`, before the next
+    step, or when an error has ended the loop.
     """
 
     def __init__(self, hook: Any) -> None:

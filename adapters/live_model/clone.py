@@ -1,9 +1,8 @@
 """An eager clone of a Keras 2 model that lives in a graph.
 
-The model in the graph has no values of its own: they are in the session. The clone
-has the same layers and takes the session's weights, so that everything Keras does
-with a model (HDF5, `.keras` and SavedModel files, `predict`, `summary`) works on it
-unchanged.
+The values of the model in the graph are in the session. The clone has the same layers
+and takes the session's weights, so that all that Keras does with a model (files of
+every format, `predict`, `summary`) works on it unchanged.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Mirrors: eager variables with the values of a graph's variables.
 
-A callback gets real `tf.Variable`s, so that Keras's backend functions, numpy and
-`tf.summary` work on them. A mirror takes the session's value when it is used, not
-before; what the callback assigned to it is written to the session after the event, and
-what was assigned between events before the next run or event. So an event costs nothing
-for weights that it does not use, whatever was handed out before.
+A callback gets real `tf.Variable`s, on which Keras's backend functions, numpy and
+`tf.summary` work. A mirror takes the session's value when it is used; what was assigned
+to it is written to the session after the event, or before the next run. So an event
+costs nothing for weights that it does not use, whatever was handed out before.
 """
 
 from __future__ import annotations

@@ -21,10 +21,9 @@ from hookbridge.adapters.session_graph import variables as session_variables
 class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     """The stand-in for the model in a session loop: `callback.model`.
 
-    Weights are those of the running session, whichever way they are read or set.
-    With a Keras 2 model in the graph, everything that Keras does with a model works:
-    it runs on an eager clone that takes the session's weights. With a bare graph, the
-    weights are the graph's model variables.
+    Weights are those of the running session: of a Keras 2 model in the graph, with all
+    that Keras does with a model on its eager clone, or the model variables of a bare
+    graph.
     """
 
     # Attributes are not tracked: `_trackable_children` lists the session's variables.

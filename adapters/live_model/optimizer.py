@@ -32,11 +32,9 @@ def live_optimizer(
 class LiveOptimizer:
     """The stand-in for the optimizer of a training graph.
 
-    `learning_rate` (and `lr`) is an eager `tf.Variable`; assigning to it or to the
-    attribute sets the learning rate of the running session.
-
-    Where the graph has several optimizers, `optimizers` has one object for each, and
-    `learning_rate` is read only: the value that all have, or NaN. `poses_as` is the
+    `learning_rate` (and `lr`) is an eager `tf.Variable`; to assign it sets the rate of
+    the running session. With several optimizers, `optimizers` has one object for each,
+    and `learning_rate` is read only: the value that all have, or NaN. `poses_as` is the
     class that `isinstance` sees.
     """
 

@@ -16,16 +16,14 @@ from hookbridge.adapters.session_graph.learning_rate import LearningRate
 
 
 class LiveRate(watched.Keeper):
-    """One learning rate of a session.
+    """One learning rate of a session, read as the next step will use it.
 
-    Reading it gives the value that the next step will use. A variable is assigned in
-    the session; a constant or placeholder is overridden by a feed from the next step
-    on. What is set before there is a session is kept until then.
+    A variable is assigned in the session; a constant or placeholder is overridden by a
+    feed from the next step on. What is set before there is a session waits for it.
 
-    A schedule is read as the callbacks' Keras reads it. In Keras 3 that is the value of
-    the next step, too. In Keras 2 a variable holds the value of the last step; what is
-    assigned to it has no effect, and the next step overwrites it. `step` returns the
-    global step for callbacks of Keras 2, and is None for others.
+    A schedule is read as the callbacks' Keras reads it: in Keras 2 the value of the
+    last step, and what is assigned has no effect. `step` returns the global step for
+    callbacks of Keras 2, and is None for others.
     """
 
     def __init__(

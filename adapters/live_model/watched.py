@@ -1,8 +1,7 @@
 """Eager variables that tell when they are about to be read or assigned.
 
-A callback may keep a variable and use it in any later batch. Bringing every variable
-that was ever handed out up to date in each batch would cost a run per step. A watched
-variable tells its keeper of each use, so that only the values that are used are read.
+A callback may keep a variable and use it in any later batch; to bring all of them up to
+date in each batch would cost a run per step. So only those in use are read.
 """
 
 from __future__ import annotations
@@ -46,12 +45,11 @@ def inner(variable: Any) -> Any:
 
 
 def watch(variable: Any, keeper: Keeper) -> bool:
-    """Tells a keeper before each use of the value of an eager variable.
+    """Tells a keeper before each use of an eager variable; False if it cannot be.
 
-    Only the variable's class is changed, since Keras's layers hold the object too. The
-    new class sees every use: each one goes through the variable's handle.
-    `keeper.about_to_use` may assign to the variable, and is then called again. Returns
-    False for a wrapper around a variable, which cannot be watched.
+    Only the variable's class is changed, since Keras's layers hold the object too: each
+    use goes through its handle. `keeper.about_to_use` may assign to the variable, and
+    is then called again.
     """
     plain, watched = _types()
     if type(variable) is plain:

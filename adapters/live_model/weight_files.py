@@ -72,11 +72,10 @@ def save(
 ) -> None:
     """Writes weights by name.
 
-    An HDF5 file has the layout of Keras 2 (one group for each layer, attributes
-    `layer_names` and `weight_names`), which every Keras loads into a model with equal
-    layers. In a file `*.weights.h5` Keras looks in other places: there it finds links
-    to the layers that `layer_class` knows. A TF1 checkpoint gets a `checkpoint` file
-    beside it, as with `Model.save_weights` of Keras 2.
+    An HDF5 file has the layout of Keras 2, which every Keras loads into a model with
+    equal layers, and in a file `*.weights.h5` links to the layers that `layer_class`
+    knows. A TF1 checkpoint gets a `checkpoint` file beside it, as from `save_weights`
+    of Keras 2.
     """
     present = path if h5 else f"{path}.index"
     if not overwrite and os.path.exists(present):

@@ -66,10 +66,10 @@ def _variable() -> ModelVariable:
 class GlobalStep:
     """Counts completed steps on the host, with a variable for checkpoints.
 
-    `optimizer.iterations` cannot be the global step: the call that meets the end of
-    the data increments it too. The count starts from `iterations`, or from the count
-    that an earlier run with hooks and this optimizer left. The variable is written
-    only before something reads it, so that other steps pay nothing for it.
+    `optimizer.iterations` also counts the call that meets the end of the data. The
+    count starts from it, or from what an earlier run with hooks and this optimizer
+    left. The variable is written before something reads it, so that other steps pay
+    nothing.
     """
 
     def __init__(self, model: Any) -> None:

@@ -1,11 +1,10 @@
 """The variables of a live graph, which are made when somebody looks at them.
 
-The handle of such a graph variable is a placeholder. Savers, summaries and hooks
-build ops on it as on any v1 variable; when the ops run, the handle of the eager
-variable replaces the placeholder, so there is one copy of every weight.
-
-Most hooks look at no variable, and a graph with the variables of a big model takes
-longer to build than a few steps. So a graph begins with their names only.
+The handle of such a variable is a placeholder, on which savers, summaries and hooks
+build ops as on any v1 variable. When the ops run, the handle of the eager variable
+replaces it, so there is one copy of every weight. A graph begins with names only: to
+build the variables of a big model takes longer than a few steps, and most hooks look at
+none.
 """
 
 from __future__ import annotations

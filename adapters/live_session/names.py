@@ -30,11 +30,10 @@ class StepTensor(NamedTuple):
 class StepNames:
     """The catalogue of one traced step.
 
-    Names are tried in this order: a short key that hookbridge gives (`loss:0`, a
-    metric, `gradients/<variable>:0`); the tensor's name in the step; that name
-    without what Keras made up; the same without the number at its end. The first
-    tensor in the order of the trace wins, so that a layer's forward output comes
-    before tensors of the gradient computation.
+    Names are tried in this order: a key that hookbridge gives (`loss:0`, a metric,
+    `gradients/<variable>:0`); the tensor's name in the step; that name without what
+    Keras made up; the same without the number at its end. The first tensor of the trace
+    wins: the forward output of a layer.
     """
 
     def __init__(self, model_name: str, layers: Iterable[str] = ()) -> None:

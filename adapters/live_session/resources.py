@@ -1,8 +1,7 @@
 """Variables, queues, tables and iterators that hooks make in the live graph.
 
-The runtime keeps such resources by name for the whole process. But the resources of a
-session must be new in each session, shared by its runs, and end with it. Therefore each
-live session puts them into a container of its own.
+The runtime keeps such resources by name for the whole process. Those of a session are
+new, shared by its runs, and end with it: they are in a container of its own.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """`RunOptions` and `RunMetadata` for functions of the eager runtime.
 
-A `Session` that is asked for a trace returns `step_stats`: when and on which device
-each op ran. The eager runtime returns none, but its profiler sees the same ops. So the
-profile's planes are turned into `step_stats`; `ProfilerHook` and
-`tf.compat.v1.profiler` make their timelines of it.
+The eager runtime returns no `step_stats` (when and where each op ran), but its profiler
+sees the same ops: they are made of its planes. `ProfilerHook` and
+`tf.compat.v1.profiler` make their timelines of them.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ def check(options: Any) -> None:
 def applied(options: Any, metadata: Any) -> contextlib.AbstractContextManager[None]:
     """A context in which one function is called under merged `RunOptions`.
 
-    `timeout_in_ms` cancels the call, a `trace_level` fills `metadata.step_stats`,
-    `output_partition_graphs` fills `metadata.partition_graphs`. `inter_op_thread_pool`
-    and `report_tensor_allocations_upon_oom` have no effect: the eager runtime has one
-    pool and always reports. It raises `DeadlineExceededError` after `timeout_in_ms`.
+    `timeout_in_ms` cancels the call with `DeadlineExceededError`; `trace_level` and
+    `output_partition_graphs` fill `metadata`. `inter_op_thread_pool` and
+    `report_tensor_allocations_upon_oom` have no effect: the eager runtime has one pool
+    and always reports.
     """
     if options is None or not (
         options.trace_level

@@ -26,11 +26,9 @@ StepRunner = Callable[[SessionProgram, Sequence[Any]], list[Any]]
 class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
     """A `tf.compat.v1.Session` on the variables and steps of a Keras model.
 
-    `run` takes the same arguments as `Session.run`. Ops run on the model's own
-    variables. A fetch of `graph.step_op` runs one step of the model; fetches that do
-    not depend on the step then see variables as they were before it. The loop of a
-    `MonitoredSession` gives `graph.loop_fetches` in place of `graph.step_op`. In runs
-    without a step, tapped step tensors have the values of the last step.
+    A fetch of `graph.step_op`, or `graph.loop_fetches` from a `MonitoredSession`, runs
+    one step of the model; fetches that do not depend on it see variables as before it.
+    In runs without a step, tapped step tensors have the values of the last step.
     """
 
     saves_directly = True

@@ -1,10 +1,9 @@
 """How the processes of one `fit` agree where to end.
 
-Every process passes the same points: the end of each batch and of each epoch. A
-collective operation of each step keeps them together, so that one process is at most
-one point ahead of another. A step costs nothing here: a thread waits for the note that
-somebody asks for an end, and answers with the point that its process comes to next.
-The latest of these points is where all end.
+Every process passes the same points: the end of each batch and of each epoch. The
+collective operations of a step keep them at most one point apart. A step costs nothing
+here: a thread waits for the note that somebody asks for an end, and answers with its
+process's next point. All end at the latest of these.
 """
 
 from __future__ import annotations

@@ -23,9 +23,8 @@ _running: weakref.WeakSet[Agreement] = weakref.WeakSet()
 class EndTogether(any_flavour.AnyFlavour):
     """The last callback of `hb.as_callbacks` in each process of a job.
 
-    A stop that a hook or a callback before this one asked for ends all processes at the
-    end of the same batch or epoch: the one where it was asked for, or the next one.
-    Under other strategies it does nothing.
+    A stop that a hook or a callback has asked for ends all processes at the end of the
+    same batch or epoch, that one or the next. Under other strategies it does nothing.
     """
 
     _supports_tf_logs = True

@@ -28,10 +28,9 @@ def is_batch_level(guest: Guest) -> bool:
 class DeferredCallback(ForeignCallback):
     """Delivers batch events of an unmodified callback in order, with real logs.
 
-    Under `ParameterServerStrategy` Keras schedules steps and refuses callbacks with
-    batch methods, because there are no logs yet. Here both events of a batch are
-    delivered when its logs have arrived, after the events of the previous batch. Under
-    other strategies every call is passed on unchanged.
+    Keras refuses batch methods under `ParameterServerStrategy`, since a scheduled step
+    has no logs yet. Here both events of a batch come when its logs have arrived, after
+    those of the previous batch. Elsewhere every call is passed on.
     """
 
     def __init__(self, record: Guest, *, max_lag: int | None = None) -> None:

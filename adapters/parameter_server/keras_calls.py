@@ -41,10 +41,9 @@ def no_empty_epochs(
 ) -> AbstractContextManager[None]:
     """Keeps `on_epoch_end` from a model's callbacks after an epoch without steps.
 
-    At the end of the data, or when a step is given up, Keras ends the epoch with the
-    results of metrics that nobody has updated: a loss of 0, which callbacks would take
-    for the best one. `delivered` gives the number of all steps delivered; it delivers
-    those due.
+    At the end of the data, or when a step is given up, Keras would report metrics that
+    nobody has updated: a loss of 0, which callbacks take for the best one. `delivered`
+    delivers the steps that are due, and gives the number of all.
     """
     keras = next(k for k in compat.keras_flavours() if isinstance(model, k.Model))
     original = keras.callbacks.CallbackList.on_epoch_end

@@ -1,9 +1,8 @@
 """Keras's step under `ParameterServerStrategy`, scheduled with the fetches of hooks.
 
-The step runs on a worker. Ops of hooks stay on the coordinator, which has the hooks'
-variables. So a run has three parts: ops that do not depend on the step run when the
-step is scheduled, the step runs on a worker, and the other ops run when the step's
-values have arrived.
+The step runs on a worker, ops of hooks on the coordinator, which has their variables:
+those that do not depend on the step when it is scheduled, the others when its values
+have arrived.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """What an Estimator's `model_fn` returned, read while a hook's `begin` is called.
 
-A hook sees only the graph. There the loss of an `EstimatorSpec` is one tensor among
-others, the names of `eval_metric_ops` are in no op, and a saver that the `model_fn`
-gave to its `Scaffold` is in no collection. The Estimator's functions that hold them are
-still running when `begin` of a hook is called: their local variables are read here and
-never changed.
+A graph does not tell which tensor is the loss of an `EstimatorSpec`, how
+`eval_metric_ops` are named, and what saver a `Scaffold` was given. The Estimator's
+functions that hold them are running then: their local variables are read here, never
+changed.
 """
 
 from __future__ import annotations

@@ -13,10 +13,9 @@ from hookbridge.patching import InstanceMethods
 class StepCounter:
     """Tells when the global step can be counted and when it has to be read.
 
-    It is counted if only one train op moves it, by a constant, in a session in this
-    process. Otherwise each step fetches it too: in a session on a server, which other
-    workers share, with `SyncReplicasOptimizer`, with several train ops, or with a
-    computed increment.
+    It is counted if only one train op moves it, by a constant, in a session of this
+    process. Otherwise each step fetches it too: on a server that other workers share,
+    with `SyncReplicasOptimizer`, several train ops or a computed increment.
     """
 
     def __init__(self, variable: Any, steps: StepGraph) -> None:

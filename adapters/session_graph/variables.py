@@ -31,11 +31,8 @@ def read(session: Any, variables: Sequence[Any]) -> list[Any]:
 def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
     """Assigns values to variables of a graph that may be finalized.
 
-    Like `Variable.load`, it runs each variable's initializer and feeds its input, which
-    needs no new op.
-
-    A worker leaves the variables of a parameter server to the chief: otherwise N
-    workers would reduce a learning rate N times.
+    As `Variable.load` does, by the initializers with fed inputs. A worker leaves those
+    of a parameter server to the chief: N workers would reduce a learning rate N times.
     """
     rounds: list[tuple[list[Any], dict[Any, Any]]] = []
     shared_elsewhere = task_of() == "worker"

@@ -1,10 +1,8 @@
 """A callback that an evaluation borrows from a training that is under way.
 
-`train_and_evaluate` evaluates in mid-training, with a session and a model of its own.
-The callbacks of that evaluation may be those of the training, wrapped by the same
-`as_hooks` call or by another one. `Model.fit` evaluates on the model that it trains, so
-nothing changes for a callback there. Here the callback gets its old model, and what it
-derived from it, back after the evaluation.
+`train_and_evaluate` evaluates in mid-training, with a session and a model of its own,
+and maybe with callbacks of the training, from whichever `as_hooks` call. After the
+evaluation they get their model, and what they derived from it, back.
 """
 
 from __future__ import annotations
@@ -17,8 +15,8 @@ _MISSING = object()
 class BorrowedCallback:
     """What `set_model` and `set_params` of an evaluation change in a callback.
 
-    They change its model, its parameters, and what it derives from them, such as the
-    writers and step counters of TensorBoard.
+    Beside its model and parameters, that is what it derives from them, such as the
+    writers of TensorBoard.
     """
 
     def __init__(self, callback: Any) -> None:

@@ -14,12 +14,11 @@ _V1 = "callbacks_v1"
 def effective(guest: Guest) -> Guest:
     """The guest with the object whose methods are called: nearly always itself.
 
-    While a graph is the default one, `tf.keras.callbacks.TensorBoard(...)` makes an
-    object of `tf.compat.v1.keras`. That object would build its ops in the finalized
-    graph of the session. So it is replaced by an object of the present class with the
-    same options. It profiles the same batch too: the second, if none was named. A
-    subclass of the user's gets the present base class, as Keras itself gives it to the
-    next object that is made outside a graph; the object stays.
+    A `TensorBoard` that is made while a graph is the default one is of
+    `tf.compat.v1.keras`, and would build ops in the session's final graph. One of the
+    present class with the same options takes its place, and profiles the same batch:
+    the second, if none was named. An object of a user's subclass stays and gets the
+    present base class, as from Keras itself outside a graph.
     """
     callback = guest.item
     kind: Any = type(callback)

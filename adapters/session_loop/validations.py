@@ -45,10 +45,9 @@ class _BatchReporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 class EstimatorValidation:
     """Evaluates `(estimator, eval_spec)` at the session's current variables.
 
-    The variables are written to a temporary checkpoint and
-    `Estimator.evaluate` is given its path, so that the result belongs to the very
-    step at which the epoch ended, whatever the interval of the loop's own
-    checkpoints. The evaluation's hooks (`eval_spec.hooks`) run as always.
+    They are written to a temporary checkpoint for `Estimator.evaluate`: the result is
+    that of the step at which the epoch ended, whatever the loop itself saves.
+    `eval_spec.hooks` run as always.
     """
 
     def __init__(self, estimator: Any, eval_spec: Any) -> None:

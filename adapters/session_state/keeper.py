@@ -61,14 +61,12 @@ class StateKeeper:
     """Keeps the state of the callbacks of a graph with the checkpoints of its savers.
 
     The state is written before its checkpoint, so that no checkpoint is ever without
-    one. If a checkpoint is saved within a step, it first gets the state from before the
-    callbacks' events of that step. After these events it gets the new state. If the
-    callbacks set variables then (`EarlyStopping` that restores the best weights,
-    `ReduceLROnPlateau`), the checkpoint itself is written again too.
+    one: within a step, as it is before the callbacks' events of that step. After the
+    events it is written again, and so is the checkpoint if the callbacks set variables
+    (`EarlyStopping` that restores the best weights, `ReduceLROnPlateau`).
 
-    All groups of callbacks (calls of `as_hooks`) share one state. A worker writes its
-    own state beside each checkpoint of the chief. `checkpoint_dir` is None if this
-    process cannot know it.
+    All calls of `as_hooks` share one state. A worker writes its own beside each
+    checkpoint of the chief. `checkpoint_dir` is None if this process cannot know it.
     """
 
     def __init__(self, graph: Any, checkpoint_dir: str | None) -> None:
@@ -218,11 +216,10 @@ class StateKeeper:
     def end(self, group: Group, *, cut_short: bool) -> None:
         """After `on_train_end` of a group: saves what had to wait.
 
-        A `CheckpointSaverHook` that comes after the callbacks saves in its own `end`:
-        that checkpoint gets the state that the callbacks have then. The savers are
-        followed until the session closes. With `cut_short` another run goes on from the
-        last checkpoint. That must be the same as in an uninterrupted run, so it stays
-        without variables that `on_train_end` set.
+        A `CheckpointSaverHook` after the callbacks saves in its own `end`, with the
+        state that the callbacks have then: savers are followed until the session
+        closes. With `cut_short` another run goes on from the last checkpoint as if none
+        had ended, so it stays without variables that `on_train_end` set.
         """
         group.is_over = True
         group.part.note_end()

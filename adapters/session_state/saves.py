@@ -15,14 +15,12 @@ from hookbridge.patching import InstanceMethods
 
 
 class Saves:
-    """Follows the savers of a graph, also the one that a Scaffold is about to make.
+    """Follows the savers in the collection `SAVERS`, those of a later Scaffold too.
 
-    These are the savers in the collection `SAVERS`. The first of them is used by the
-    loop's `CheckpointSaverHook` and by whatever restores the session.
-
-    `saving(session, prefix)` is called before each save on the thread that saves, and
-    `saved(session, prefix, again)` after it. `again` writes the same checkpoint once
-    more, with the session's present values, and calls neither.
+    The first one is that of the loop's `CheckpointSaverHook` and of what restores the
+    session. `saving(session, prefix)` is called before each save on the thread that
+    saves, and `saved(session, prefix, again)` after it. `again` writes the checkpoint
+    once more, with the session's present values, and calls neither.
     """
 
     def __init__(

@@ -75,10 +75,9 @@ def encoded(value: Any) -> tuple[Any, dict[str, Any]]:
 def is_state(callback: Any, name: str, value: Any) -> bool:
     """Whether an attribute of a callback is state and may be set to `value`.
 
-    A number or container is state if `value` is of the same kind. Anything else (a
-    text, a value of another kind, an attribute that does not exist yet) is state only
-    if a method other than `__init__` assigns the attribute: paths, commands and other
-    configuration are not state.
+    A number or container is, if `value` is of the same kind. A text, a value of another
+    kind or a new attribute is state only if a method other than `__init__` assigns it:
+    paths, commands and other configuration are not.
     """
     if is_stock(callback):
         return name in _STOCK.get(type(callback).__name__, ())

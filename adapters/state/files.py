@@ -141,12 +141,11 @@ class Saved:
 class CallbackState:
     """Keeps the state of callbacks together with checkpoints.
 
-    Beside `model.ckpt-120.index` there is a file `model.ckpt-120.hookbridge.json`. It
-    holds, for each callback, who it is and the attributes that changed since
-    `on_train_begin`. Numbers and texts are JSON. Arrays (such as the best weights of
-    `EarlyStopping`) are in an `.npz` file whose name has the digest of its data. So a
-    JSON file and its arrays always belong together, whenever the process is killed.
-    `task`, such as "worker-1", is empty for the process that writes the checkpoints.
+    `model.ckpt-120.hookbridge.json` beside `model.ckpt-120.index` has, for each
+    callback, who it is and the attributes that changed since `on_train_begin`: numbers
+    and texts. Arrays, such as best weights, are in an `.npz` file with their digest in
+    its name, so that both belong together whenever the process is killed. `task`, such
+    as "worker-1", is empty for the process that writes the checkpoints.
     """
 
     def __init__(self, task: str = "") -> None:
