@@ -8,9 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
 from hookbridge.adapters.fit_loop.eager_step import names_for
-from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.patching import patched
 
 
@@ -44,11 +42,11 @@ class GraphNames:
                 raise
             tensor = self._aliases.get(obj if ":" in obj else f"{obj}:0")
             if tensor is None:
-                names = self._catalogue()
+                names, ops = names_for(self._model), self._graph.get_operations()
+                names.add_traced(t for op in ops for t in op.outputs)
                 item = names.find(obj)
                 if item is None:
-                    hint = self._hint(names, obj)
-                    raise errors.UnknownTensorError(f"{e.args[0]} {hint}") from e
+                    raise names.unknown(e, obj, "the graph", self._aliases) from e
                 tensor = self._lookup(item.key)
             return tensor if ":" in obj else tensor.op
         return self._value(found) if isinstance(obj, str) else found
@@ -69,17 +67,3 @@ class GraphNames:
                 if hasattr(v, "handle")
             }
         return self._values.get(found.name, found)
-
-    def _catalogue(self) -> StepNames:
-        names = names_for(self._model)
-        names.add_traced(t for op in self._graph.get_operations() for t in op.outputs)
-        return names
-
-    def _hint(self, names: Any, obj: str) -> str:
-        near = names.nearest(obj, self._aliases)
-        listed = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
-        return (
-            f"Neither the graph of this model nor a hook has made it. {listed}A tensor "
-            "of a layer is `<layer>/<Op>:0`; the loss is `loss:0`; a metric is "
-            "`<metric>:0`."
-        )

@@ -145,13 +145,7 @@ class _Plan:
         name = fetch.name
         if name in fed:
             return str(name)
-        if fetch.dtype in (tf.resource, tf.variant):
-            # The runtime would refuse it too, but after the step has been made.
-            raise errors.LiveSessionError(
-                f"`{name}` is a {fetch.dtype.name}, which has no value outside the "
-                "runtime. Fetch what is read from it.",
-                see="v1 graph in fit",
-            )
+        live_feeds.check_fetch(fetch, "v1 graph in fit")
         self._callable_options.fetch.append(sources.get(name, name))
         return len(self._callable_options.fetch) - 1
 

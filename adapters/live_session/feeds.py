@@ -1,4 +1,4 @@
-"""The feeds of hooks, checked as `Session.run` checks them."""
+"""What hooks feed and fetch, checked as `Session.run` checks it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+
+from hookbridge import errors
 
 
 def dense(graph: Any, key: Any, value: Any) -> list[tuple[Any, Any]]:
@@ -37,3 +39,13 @@ def array_of(graph: Any, tensor: Any, value: Any) -> Any:
     if not graph.is_feedable(tensor):
         raise ValueError(f"Tensor {tensor.name} may not be fed.")
     return array
+
+
+def check_fetch(fetch: Any, see: str) -> None:
+    """Refuses what has no value, which the runtime would do after the step."""
+    if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
+        raise errors.LiveSessionError(
+            f"`{fetch.name}` is a {fetch.dtype.name}, which has no value outside the "
+            "runtime. Fetch what is read from it.",
+            see=see,
+        )

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import compat
 from hookbridge.adapters.live_session.graph_variables import (
     COLLECTIONS,
     DefaultSaver,
@@ -180,8 +180,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 return self.as_graph_element(obj, allow_tensor, allow_operation)
             added = self._placeholder_of(obj)
             if added is None:
-                complaint = f"{e.args[0]} {self._hint(obj)}"
-                raise errors.UnknownTensorError(complaint) from e
+                known = (f"{op.name}:0" for op in self.get_operations())
+                raise self.names.unknown(e, obj, "the training step", known) from e
         self.tap(added.op.name)
         return super().as_graph_element(
             added.name if ":" in obj else added.op.name, allow_tensor, allow_operation
@@ -214,14 +214,3 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             tensor = v1.placeholder(item.dtype, item.shape, name=name)
         self.step_tensors[tensor.op.name] = item
         return tensor
-
-    def _hint(self, name: str) -> str:
-        near = self.names.nearest(
-            name, (f"{op.name}:0" for op in self.get_operations())
-        )
-        names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
-        return (
-            "Neither the training step of this model nor a hook has made it. "
-            f"{names}A tensor of a layer is `<layer>/<Op>:0`; the loss is `loss:0`; "
-            "a metric is `<metric>:0`."
-        )

@@ -123,7 +123,15 @@ class StepNames:
                 see="live session",
             )
 
-    def nearest(self, name: str, others: Iterable[str] = ()) -> list[str]:
-        """Names that look like `name`, best first."""
+    def unknown(
+        self, e: KeyError, name: str, who: str, others: Iterable[str]
+    ) -> errors.UnknownTensorError:
+        """The error for a name that nothing has; `others` are further names."""
         full = name if ":" in name else f"{name}:0"
-        return nearest(full, [*others, *self._short, *self._plain])
+        near = nearest(full, [*others, *self._short, *self._plain])
+        names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
+        return errors.UnknownTensorError(
+            f"{e.args[0]} Neither {who} of this model nor a hook has made it. {names}A "
+            "tensor of a layer is `<layer>/<Op>:0`; the loss is `loss:0`; a metric is "
+            "`<metric>:0`."
+        )

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import compat
+from hookbridge.adapters.live_session.feeds import check_fetch
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.resources import SessionResources
@@ -73,11 +74,5 @@ def _value_of(graph: LiveGraph, fetch: Any) -> Any:
     if fetch.graph is not graph:
         raise ValueError(f"{fetch} is not an element of this graph.")
     fetch = graph.values.get(fetch.name, fetch)
-    if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
-        # The runtime would refuse it too, but after the step has been made.
-        raise errors.LiveSessionError(
-            f"`{fetch.name}` is a {fetch.dtype.name}, which has no value outside the "
-            "runtime. Fetch what is read from it.",
-            see="live session",
-        )
+    check_fetch(fetch, "live session")
     return fetch

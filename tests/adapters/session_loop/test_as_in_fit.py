@@ -55,6 +55,31 @@ def test_a_stop_of_a_later_hook_is_read_when_the_run_ends(keras: Any) -> None:
     ]
 
 
+def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) -> None:
+    """A hook is called within the step, before or after it in the list as well."""
+
+    class Raises(v1.train.SessionRunHook):  # type: ignore[misc]
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            raise KeyError("of a hook")
+
+    def guests(seen: list[Any]) -> list[Any]:
+        def note(callback: Any, event: str, *args: Any) -> None:
+            seen.append((callback is first, event))
+
+        events = ("on_train_batch_begin", "on_train_batch_end", "on_train_end")
+        first, last = (noting(keras, note, events) for _ in "ab")
+        return [first, Raises(), last]
+
+    of_fit: list[Any] = []
+    of_session: list[Any] = []
+    with pytest.raises(KeyError, match="of a hook"):
+        fit(keras, hb.as_callbacks(guests(of_fit)))
+    with pytest.raises(KeyError, match="of a hook"):
+        session_loop(guests(of_session))
+    begun = [(True, "on_train_batch_begin"), (False, "on_train_batch_begin")]
+    assert of_session == of_fit == begun
+
+
 def test_the_end_of_the_epochs_is_no_stop(keras: Any) -> None:
     of_fit: list[Any] = []
     of_session: list[Any] = []
