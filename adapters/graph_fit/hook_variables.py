@@ -29,7 +29,7 @@ class HookVariables:
         self._made: dict[str, Any] = {}
         self._added: dict[str, list[Any]] = {}
         # Variables of earlier runs: to be initialised again, although they have values.
-        self.again: list[Any] = []
+        self._again: list[Any] = []
 
     @contextlib.contextmanager
     def made(self) -> Iterator[None]:
@@ -54,7 +54,7 @@ class HookVariables:
             variable, keys = earlier.pop(name)
             for key in keys:
                 self._graph.add_to_collection(key, variable)
-            self.again.append(variable)
+            self._again.append(variable)
         else:
             known = {id(v) for v in [*v1.global_variables(), *v1.local_variables()]}
             variable = getter(name, *args, **kwargs)
@@ -62,6 +62,25 @@ class HookVariables:
                 return variable
         self._made[name] = variable
         return variable
+
+    def initialise(self, session: Any) -> None:
+        """Initialises what has no value, and variables of earlier runs once more."""
+        graph = self._graph
+        variables = [  # Keras initialises its own
+            v
+            for v in dict.fromkeys([*v1.global_variables(), *v1.local_variables()])
+            if not getattr(v, "_keras_initialized", False)
+        ]
+        if variables:
+            known = session.run([v1.is_variable_initialized(v) for v in variables])
+            pairs = zip(variables, known, strict=True)
+            new = [variable for variable, is_known in pairs if not is_known]
+            session.run([v.initializer for v in (*new, *self._again)])
+        for key in (v1.GraphKeys.RESOURCES, v1.GraphKeys.LOCAL_RESOURCES):
+            for resource in graph.get_collection(key):
+                if not session.run(resource.is_initialized):
+                    session.run(resource.create)
+        session.run(graph.get_collection(v1.GraphKeys.TABLE_INITIALIZERS))
 
     def leave(self) -> None:
         """Removes from the graph's collections what hooks have added."""

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.graph_fit import optimizer, start
+from hookbridge.adapters.graph_fit import optimizer
 from hookbridge.adapters.graph_fit.functions import LoopFunction
 from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
@@ -98,11 +98,11 @@ class GraphHost(Host):
         session: KerasSession = self.session
         if is_first:
             assert self._collections is not None
-            start.initialise(session, self._variables.again)
+            self._variables.initialise(session)
             self._collections.add_saver(self._counter)
             scaffold = scaffold_of(self.loop.hooks)
             if scaffold is not None:
-                start.run_scaffold(session, scaffold)
+                _run_scaffold(session, scaffold)
             session.graph.finalize()
         return session
 
@@ -192,3 +192,16 @@ def _end_with_this_batch() -> None:
     for part in aggregator.results or ():
         if hasattr(part, "num_samples"):  # predictions of one output
             assign(part, num_samples=seen, results=part.results[:seen])
+
+
+def _run_scaffold(session: Any, scaffold: Any) -> None:
+    """Finalizes the scaffold of hooks and runs the user's own ops in it."""
+    # The ops that `finalize` makes initialise everything: they would reset the model.
+    own = (scaffold.init_op, scaffold.local_init_op)
+    scaffold.finalize()
+    if own[0] is not None:
+        session.run(own[0], scaffold.init_feed_dict)
+    if scaffold.init_fn is not None:
+        scaffold.init_fn(session)
+    if own[1] is not None:
+        session.run(own[1])
