@@ -89,9 +89,9 @@ class ParameterServerHost(FitHost):
         step = self._global_step
         ahead = 0 if self.session is None else self._ahead
         self._scheduled.count = step.value + ahead
-        session = ClusterSession(self._graph, step, self._run_step, self._last_values)
-        session.consistent = self._consistent
-        return session
+        return ClusterSession(
+            self._consistent, self._graph, step, self._run_step, self._last_values
+        )
 
     def call(self, args: tuple[Any, ...]) -> Any:
         loop = self.loop

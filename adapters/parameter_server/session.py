@@ -24,10 +24,9 @@ class ClusterSession(LiveSession):
     # The saver's ops must go through `_execute`, to read all variables of one moment.
     saves_directly = False
 
-    consistent: Consistent  # around a read of variables of one moment
-
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, consistent: Consistent, *args: Any) -> None:
         super().__init__(*args)
+        self._consistent = consistent
         self.cluster_errors: list[BaseException] = []
 
     def run(
@@ -64,6 +63,6 @@ class ClusterSession(LiveSession):
         others = closure.handles - {self._live_graph.global_step_name}
         if plan.reads_step and others and not closure.runs_step:
             # The global step and the weights must be of one moment, as in a checkpoint.
-            with self.consistent():
+            with self._consistent():
                 return super()._execute(plan, feeds, options, metadata)
         return super()._execute(plan, feeds, options, metadata)
