@@ -36,11 +36,12 @@ class ModelFiles:
         options: Any = None,
         **others: Any,
     ) -> None:
-        """Writes the session's weights."""
-        # With a Keras model in the graph, all formats of its Keras work. A bare graph
-        # is written as HDF5 (a name such as `*.h5`, or `save_format="h5"`), otherwise
-        # as a TF1 checkpoint. An option that would have no effect on a bare graph is
-        # refused.
+        """Writes the session's weights.
+
+        With a Keras model in the graph, all formats of its Keras work. A bare graph is
+        written as HDF5 (a name such as `*.h5`, or `save_format="h5"`), otherwise as a
+        TF1 checkpoint. An option that would have no effect on a bare graph is refused.
+        """
         path = str(filepath)
         given = _given(save_format=save_format, options=options, **others)
         if path not in self._backups:
@@ -73,11 +74,12 @@ class ModelFiles:
         options: Any = None,
         **others: Any,
     ) -> Any:
-        """Sets the session's weights from a file that `save_weights` wrote."""
-        # On a bare graph, variables are always found by name. With `by_name`, a
-        # variable that is not in the file keeps its value; with `skip_mismatch`, a
-        # variable of another shape keeps its value too. Other options are refused
-        # there.
+        """Sets the session's weights from a file that `save_weights` wrote.
+
+        On a bare graph, variables are always found by name. With `by_name`, a variable
+        that is not in the file keeps its value; with `skip_mismatch`, a variable of
+        another shape keeps its value too. Other options are refused there.
+        """
         live = self._weights
         if str(filepath) in self._backups:
             self._load_rest(str(filepath))

@@ -151,10 +151,12 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
             return need(self._live_clone, "predict").filled().predict(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs `validation=` and returns its metrics."""
-        # The clone evaluates data that are given as arguments, if it is compiled. It
-        # returns a list in the order of the metrics, or a dict with `return_dict=True`.
-        # A single metric comes as a number, as in Keras.
+        """Runs `validation=` and returns its metrics.
+
+        The clone evaluates data that are given as arguments, if it is compiled. It
+        returns a list in the order of the metrics, or a dict with `return_dict=True`. A
+        single metric comes as a number, as in Keras.
+        """
         if args or "x" in kwargs:
             clone = need(self._live_clone, "evaluate")
             if clone.model.compiled_loss is None:
