@@ -75,7 +75,7 @@ def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) 
     with pytest.raises(KeyError, match="of a hook"):
         fit(keras, hb.as_callbacks(guests(of_fit)))
     with pytest.raises(KeyError, match="of a hook"):
-        session_loop(guests(of_session))
+        session_loop(guests(of_session), hooks_on="steps")
     begun = [(True, "on_train_batch_begin"), (False, "on_train_batch_begin")]
     assert of_session == of_fit == begun
 
