@@ -58,7 +58,7 @@ def test_a_stop_of_a_later_hook_is_read_when_the_run_ends(keras: Any) -> None:
 def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) -> None:
     """A hook is called within the step, before or after it in the list as well."""
 
-    class Raises(v1.train.SessionRunHook):  # type: ignore[misc]
+    class Raises(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
         def after_run(self, run_context: Any, run_values: Any) -> None:
             raise KeyError("of a hook")
 
