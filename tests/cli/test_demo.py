@@ -18,7 +18,14 @@ from fork_server import ForkServer
 
 from hookbridge.demo import report
 from hookbridge.demo.run import TITLES
-from hookbridge.demo.settings import DATA, FILE, LOOPS, TRAINING_IMAGES, DemoSettings
+from hookbridge.demo.settings import (
+    DATA,
+    FILE,
+    LOOPS,
+    MARKER,
+    TRAINING_IMAGES,
+    DemoSettings,
+)
 from hookbridge.report.account import accounts, finite
 from hookbridge.report.tables import Run
 from hookbridge.training.definition import TRAIN, ModelDefinition
@@ -41,8 +48,10 @@ STEPS_PER_EPOCH = 45
 HERE = "this process"
 
 
-def demo(server: ForkServer, *flags: str) -> subprocess.CompletedProcess[str]:
-    return server.run("-m", "hookbridge", "demo", "--local", *flags)
+def demo(
+    server: ForkServer, *flags: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return server.run("-m", "hookbridge", "demo", "--local", *flags, **environment)
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +60,14 @@ def default_run(
 ) -> Any:
     """The demo with its default settings: exit code, stdout, stderr, directory."""
     directory = tmp_path_factory.mktemp("demo") / "new"
-    done = demo(fork_server, "--format=json", f"--model_dir={directory}")
+    browser = directory.with_name("browser")
+    browser.write_text(f'#!/bin/sh\necho "$1" > "{browser}.opened"\n')
+    browser.chmod(0o755)
+    flags = ("--format=json", "--open", f"--model_dir={directory}")
+    done = demo(fork_server, *flags, BROWSER=str(browser))
     assert done.returncode == 0, done.stderr + done.stdout
+    opened = browser.with_name("browser.opened").read_text().strip()
+    assert opened == (directory / "report.html").as_uri()
     return json.loads(done.stdout), done.stderr, directory
 
 
@@ -135,19 +150,20 @@ def test_every_guest_wrote_the_same_kind_of_files_in_both_loops(
 def test_a_second_demo_replaces_the_first_and_takes_other_settings(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    flags = ["--epochs=2", "--batch_size=100", "--no-progress"]
-    flags.append(f"--model_dir={tmp_path}/run")
-    for towers in (1, 4):
-        done = demo(fork_server, *flags, f"--num_towers={towers}")
-        assert done.returncode == 0, done.stderr + done.stdout
-        assert "Every guest saw the documented events in every process." in done.stdout
-        assert "examples/s" not in done.stdout + done.stderr
-        assert len(_history(tmp_path / "run" / "session")) == 2
-        checkpoints = (tmp_path / "run" / "fit").glob("*.index")
-        assert sorted(path.name for path in checkpoints) == [
-            "model.ckpt-0.index",
-            "model.ckpt-28.index",
-        ]
+    run = tmp_path / "run"
+    for loop in LOOPS:
+        (run / loop).mkdir(parents=True)
+        (run / loop / "model.ckpt-7.index").touch()
+    (run / MARKER).touch()
+    flags = ["--epochs=2", "--batch_size=100", "--no-progress", "--num_towers=4"]
+    done = demo(fork_server, *flags, f"--model_dir={run}")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "Every guest saw the documented events in every process." in done.stdout
+    assert "examples/s" not in done.stdout + done.stderr
+    assert len(_history(run / "session")) == 2
+    for loop in LOOPS:
+        names = sorted(path.name for path in (run / loop).glob("*.index"))
+        assert names == ["model.ckpt-0.index", "model.ckpt-28.index"]
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from report_pictures import (
     small_demo,
     tensorboard,
 )
-
-from hookbridge.cli import main
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason=NOT_HERE)]
 PNG = b"\x89PNG"
@@ -78,18 +75,3 @@ def test_tensorboard_draws_both_loops_side_by_side(
             assert f"{loop}/tensorboard/{part}" in page.dom
     assert "epoch_loss" in page.dom and "epoch_accuracy" in page.dom
     assert picture.read_bytes().startswith(PNG)
-
-
-def test_open_shows_the_report_in_the_user_s_browser(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[str] = []
-
-    def note(url: str) -> bool:
-        opened.append(url)
-        return True
-
-    monkeypatch.setattr(webbrowser, "open", note)
-    flags = ["--local", "--epochs=1", "--open", f"--model_dir={tmp_path}/r"]
-    assert main(["demo", *flags]) == 0
-    assert opened == [(tmp_path / "r" / "report.html").as_uri()]

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -72,6 +73,27 @@ def train(cluster: Any) -> None:
                 session.run(train_op)
 
 
+def plain(config: Any) -> None:
+    """Trains in TensorFlow's own session, with `GroupStopHook` alone."""
+    jobs, kind, index = config["cluster"], *config["task"].values()
+    server = tf.distribute.Server(jobs, job_name=kind, task_index=index)
+    if kind == "ps":
+        server.join()
+    own = f"/job:worker/task:{index}"
+    place = v1.train.replica_device_setter(cluster=jobs, worker_device=own)
+    task = SimpleNamespace(num_workers=len(jobs["worker"]), is_chief=index == 0)
+    with tf.Graph().as_default(), v1.device(place):
+        train_op, hooks = build(task)
+        with v1.train.MonitoredTrainingSession(
+            server.target,
+            is_chief=task.is_chief,
+            hooks=[Steps(), *hooks, hb.loops.GroupStopHook()],
+            config=v1.ConfigProto(device_filters=["/job:ps", own]),
+        ) as session:
+            while not session.should_stop():
+                session.run(train_op)
+
+
 def evaluate() -> None:
     """Reads each checkpoint until the job is over."""
     for path in hb.loops.checkpoints_until_stop(OPTIONS["dir"]):
@@ -83,8 +105,12 @@ def main() -> None:
     """Runs the task that `TF_CONFIG` names."""
     time.sleep(float(OPTIONS.get("late_secs", "0")))
     note("start", pid=os.getpid())
-    if json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "evaluator":
+    config = json.loads(os.environ["TF_CONFIG"])
+    if config["task"]["type"] == "evaluator":
         evaluate()
+        return
+    if "plain" in OPTIONS:
+        plain(config)
         return
     cluster = hb.loops.SessionCluster(lost_secs=float(OPTIONS.get("lost_secs", "8")))
     try:

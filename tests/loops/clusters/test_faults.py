@@ -209,7 +209,10 @@ def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
 @pytest.mark.slow
 def test_the_hook_alone_ends_it(tmp_path: Path, fork_server: ForkServer) -> None:
     own = {"worker 1": ["request_stop_at=20"], "worker 0": ["late_secs=3"]}
-    with job(tmp_path, "plain_job.py", own=own, server=fork_server) as it:
+    arguments = ("plain=1", "aggregate=2")
+    with job(
+        *(tmp_path, "session_job.py", *arguments), own=own, server=fork_server
+    ) as it:
         codes = it.wait(["worker 0", "worker 1"])
     assert codes == {"ps 0": None, "worker 0": 0, "worker 1": 0}, it.logs()
     assert it.idle_secs_to_end() <= 10, it.logs()

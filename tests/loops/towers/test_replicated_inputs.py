@@ -1,11 +1,8 @@
-"""Inputs of towers: sparse, arrays, of unknown size, without v2 behaviour."""
+"""Inputs of towers: sparse, arrays, of unknown size; reductions of losses."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,44 +97,6 @@ def test_a_sparse_batch_that_does_not_divide() -> None:
         shards = split_batch(sparse_rows(ROWS[:5], known=False), 2)
         with pytest.raises(tf.errors.InvalidArgumentError, match="does not divide"):
             session.run(shards[0])
-
-
-V1_PROGRAM = """
-import numpy as np
-import tensorflow.compat.v1 as tf
-tf.disable_v2_behavior()
-import hookbridge as hb
-
-def model_fn(features, labels, mode):
-    kernel = tf.get_variable("kernel", [2, 1], initializer=tf.zeros_initializer())
-    loss = tf.reduce_mean((tf.matmul(features, kernel) - labels) ** 2)
-    step = tf.train.get_or_create_global_step()
-    train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
-    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-def input_fn():
-    data = tf.data.Dataset.from_tensor_slices((np.ones([8, 2], np.float32),
-                                               np.ones([8, 1], np.float32)))
-    return data.batch(4).repeat(3)
-
-job = hb.estimator.Estimator(hb.replicate_model_fn(model_fn, num_towers=2),
-                             config=hb.estimator.RunConfig(session_config=
-                                 hb.loops.session_config(hb.loops.tower_devices(2))))
-job.train(input_fn)
-print("steps", job.get_variable_value("global_step"))
-"""
-
-
-@pytest.mark.slow
-def test_batches_of_unknown_size_without_v2_behaviour(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", V1_PROGRAM],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).resolve().parents[3],
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.splitlines()[-1] == "steps 6"
 
 
 REDUCTIONS = {
