@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ _OTHERS = (
     *("pythonModule", "args", "labels", "scheduling", "network", "serviceAccount"),
 )
 _MOST = 1000
+_TYPE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def _job(path: str, value: Any) -> JobConfig:
     types = [value.get(key, "") for key in _TYPES]
     needed = (True, *(count > 0 for count in counts))
     for key, found, is_needed in zip(_TYPES, types, needed, strict=True):
-        if not isinstance(found, str) or (is_needed and not found):
+        if not isinstance(found, str) or not _is_type(found, is_needed):
             raise errors.InvalidArgumentError(
                 f"{path}: `{key}` is {shown(found or None)}; expected a machine type "
                 "such as `n1-standard-4`."
@@ -81,6 +83,11 @@ def _job(path: str, value: Any) -> JobConfig:
             "evaluates every checkpoint."
         )
     return JobConfig(*types, *counts)
+
+
+def _is_type(name: str, is_needed: bool) -> bool:
+    """Whether a name can be that of a machine type."""
+    return bool(_TYPE.fullmatch(name)) if name else not is_needed
 
 
 def _count(path: str, key: str, value: Any) -> int:

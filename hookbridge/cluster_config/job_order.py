@@ -16,12 +16,11 @@ _LONGEST_NAME = 63 - len("-evaluator-0-0")
 
 
 class Replicas(NamedTuple):
-    """The tasks of one kind; `key` names their machine type in a `config.yaml`."""
+    """The tasks of one kind, and the machine type that they run on."""
 
     job: str
     number: int
     machine: str
-    key: str
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,9 @@ class JobOrder:
         """The kinds of tasks that the job has, the chief first."""
         config = self.config
         kinds = [
-            Replicas("chief", 1, config.master_type, "masterType"),
-            Replicas("worker", config.workers, config.worker_type, "workerType"),
-            Replicas("ps", config.servers, config.server_type, "parameterServerType"),
-            Replicas(
-                "evaluator", config.evaluators, config.evaluator_type, "evaluatorType"
-            ),
+            Replicas("chief", 1, config.master_type),
+            Replicas("worker", config.workers, config.worker_type),
+            Replicas("ps", config.servers, config.server_type),
+            Replicas("evaluator", config.evaluators, config.evaluator_type),
         ]
         return [each for each in kinds if each.number]

@@ -7,11 +7,12 @@ from typing import Any
 
 from hookbridge import exit_codes
 from hookbridge.cluster_config.job_order import PORT, JobOrder, Replicas
-from hookbridge.cluster_config.machines import machine
 
 # A TFJob's controller knows the container by this name.
 _CONTAINER = "tensorflow"
 _MODEL_VOLUME = "model"
+# The label that nodes in the cloud have.
+_MACHINE_LABEL = "node.kubernetes.io/instance-type"
 _TFJOB_NAMES = {
     "chief": "Chief",
     "worker": "Worker",
@@ -130,30 +131,15 @@ def _pod(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
         "image": order.image,
         "command": list(order.command),
     }
-    if replicas.machine:
-        # Two objects: YAML would show the second use of one as a reference.
-        container["resources"] = {
-            "requests": _quantities(replicas),
-            "limits": _quantities(replicas),
-        }
     pod: dict[str, Any] = {
         "terminationGracePeriodSeconds": int(order.grace_secs),
         "containers": [container],
     }
+    if replicas.machine:
+        pod["nodeSelector"] = {_MACHINE_LABEL: replicas.machine}
     if order.volume:
         claim, _, folder = order.volume.partition(":")
         container["volumeMounts"] = [{"name": _MODEL_VOLUME, "mountPath": folder}]
         source = {"persistentVolumeClaim": {"claimName": claim}}
         pod["volumes"] = [{"name": _MODEL_VOLUME, **source}]
     return pod
-
-
-def _quantities(replicas: Replicas) -> dict[str, Any]:
-    has = machine(replicas.machine, replicas.key)
-    quantities: dict[str, Any] = {
-        "cpu": str(has.cpus),
-        "memory": f"{round(has.memory_gib * 1024)}Mi",
-    }
-    if has.gpus:
-        quantities["nvidia.com/gpu"] = has.gpus
-    return quantities

@@ -7,7 +7,6 @@ import shlex
 
 from hookbridge import exit_codes
 from hookbridge.cluster_config.job_order import PORT, JobOrder
-from hookbridge.cluster_config.machines import machine
 
 _SCRIPT = """\
 #!/bin/bash
@@ -15,7 +14,7 @@ _SCRIPT = """\
 #SBATCH --ntasks={tasks}
 #SBATCH --ntasks-per-node=1
 #SBATCH --distribution=block
-{resources}#SBATCH --requeue
+#SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --signal=TERM@{grace_secs}
 # Each process gets a node, TF_CONFIG, and SIGTERM before the time is over.
@@ -53,7 +52,6 @@ def script(order: JobOrder) -> str:
     return _SCRIPT.format(
         name=order.name,
         tasks=len(places),
-        resources=_resources(order),
         grace_secs=int(order.grace_secs),
         cluster=shlex.quote(json.dumps(cluster)),
         places=shlex.quote("\n".join(map(json.dumps, places))),
@@ -61,15 +59,3 @@ def script(order: JobOrder) -> str:
         command=shlex.join(order.command),
         retry=exit_codes.RETRY_FROM,
     )
-
-
-def _resources(order: JobOrder) -> str:
-    """What every node must have: the most that a task needs."""
-    machines = [machine(r.machine, r.key) for r in order.replicas if r.machine]
-    if not machines:
-        return ""
-    memory_mib = round(max(m.memory_gib for m in machines) * 1024)
-    lines = [f"--cpus-per-task={max(m.cpus for m in machines)}", f"--mem={memory_mib}M"]
-    if gpus := max(m.gpus for m in machines):
-        lines.append(f"--gpus-per-node={gpus}")
-    return "".join(f"#SBATCH {line}\n" for line in lines)

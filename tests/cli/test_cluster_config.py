@@ -20,7 +20,7 @@ from hookbridge.cluster import ClusterConfig
 CUSTOM = """
 trainingInput:
   scaleTier: CUSTOM
-  masterType: complex_model_m_gpu
+  masterType: n1-standard-4
   workerType: n1-standard-8
   parameterServerType: n1-highmem-4
   workerCount: 3
@@ -30,29 +30,13 @@ trainingInput:
 COMMAND = ["python", "train.py", "--job-dir=gs://bucket/job"]
 
 
-def container(cpus: str, memory: str, gpus: int = 0) -> dict[str, Any]:
-    quantities: dict[str, Any] = {"cpu": cpus, "memory": memory}
-    if gpus:
-        quantities["nvidia.com/gpu"] = gpus
-    return {
-        "name": "tensorflow",
-        "image": "me/job:1",
-        "command": COMMAND,
-        "resources": {"requests": quantities, "limits": quantities},
+def replicas(number: int, machine: str) -> dict[str, Any]:
+    pod = {
+        "terminationGracePeriodSeconds": 60,
+        "containers": [{"name": "tensorflow", "image": "me/job:1", "command": COMMAND}],
+        "nodeSelector": {"node.kubernetes.io/instance-type": machine},
     }
-
-
-def replicas(number: int, **pod: Any) -> dict[str, Any]:
-    return {
-        "replicas": number,
-        "restartPolicy": "ExitCode",
-        "template": {
-            "spec": {
-                "terminationGracePeriodSeconds": 60,
-                "containers": [container(**pod)],
-            }
-        },
-    }
+    return {"replicas": number, "restartPolicy": "ExitCode", "template": {"spec": pod}}
 
 
 EXPECTED = {
@@ -63,9 +47,9 @@ EXPECTED = {
         "runPolicy": {"cleanPodPolicy": "Running"},
         "successPolicy": "",
         "tfReplicaSpecs": {
-            "Chief": replicas(1, cpus="8", memory="30720Mi", gpus=4),
-            "Worker": replicas(3, cpus="8", memory="30720Mi"),
-            "PS": replicas(2, cpus="4", memory="26624Mi"),
+            "Chief": replicas(1, "n1-standard-4"),
+            "Worker": replicas(3, "n1-standard-8"),
+            "PS": replicas(2, "n1-highmem-4"),
         },
     },
 }
@@ -280,13 +264,9 @@ BAD = {
         f"scaleTier: CUSTOM\nmasterType: standard\nworkerCount: '{'9' * 5000}'\n",
         "; expected an integer from 0 to 1000",
     ),
-    "no_cpu": (
-        "scaleTier: CUSTOM\nmasterType: n1-standard-0\n",
-        "masterType is 'n1-standard-0'; expected one of standard,",
-    ),
-    "many_cpus": (
-        f"scaleTier: CUSTOM\nmasterType: n1-standard-{'9' * 400}\n",
-        "; expected one of standard,",
+    "no_machine": (
+        "scaleTier: CUSTOM\nmasterType: A machine\n",
+        "`masterType` is 'A machine'; expected a machine type such as",
     ),
     "unknown_key": ("workerCont: 2\n", "`workerCont` is not known; the nearest: `work"),
     "unknown_tier": ("scaleTier: HUGE\n", "`scaleTier` is 'HUGE'; expected CUSTOM"),
@@ -304,10 +284,6 @@ BAD = {
         "scaleTier: CUSTOM\nmasterType: standard\nevaluatorType: standard\n"
         "evaluatorCount: 2\n",
         "`evaluatorCount` is 2; expected 0 or 1",
-    ),
-    "unknown_machine": (
-        "scaleTier: CUSTOM\nmasterType: abacus\n",
-        "masterType is 'abacus'; expected one of standard,",
     ),
 }
 

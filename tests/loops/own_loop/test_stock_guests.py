@@ -17,28 +17,30 @@ from hookbridge import errors
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("row", hooks.ROWS, ids=lambda row: row.name)
-def test_hook(keras: Any, row: hooks.Row, tmp_path: Path) -> None:
-    hook = row.make(tmp_path, "fit")
-    if row.refused is None:
-        in_own_loop(keras, hook)
-        assert row.check(hook, tmp_path, "fit")
-    else:
-        with pytest.raises(errors.RefusedError, match=row.refused):
-            in_own_loop(keras, hook)
+def ends_the_loop(row: hooks.Row) -> bool:
+    return row.name == "StopAtStepHook" or ".stop_if_" in row.name
 
 
-def test_hooks_with_two_replicas(keras: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_hooks(keras: Any, tmp_path: Path, replicas: int) -> None:
+    """All of them together, and each alone that ends the loop or is refused."""
     made = {}
     for row in hooks.ROWS:
-        ends = row.name == "StopAtStepHook" or ".stop_if_" in row.name
-        if row.refused is None and not ends:
-            folder = tmp_path / row.name
-            folder.mkdir(parents=True)
-            made[row.name] = row, row.make(folder, "fit"), folder
-    in_own_loop(
-        keras, [hook for _, hook, _ in made.values()], strategy=hosts.mirrored()
-    )
+        folder = tmp_path / row.name
+        folder.mkdir(parents=True)
+        hook = row.make(folder, "fit")
+        if row.refused is None and not ends_the_loop(row):
+            made[row.name] = row, hook, folder
+        elif replicas > 1:
+            continue
+        elif row.refused is None:
+            in_own_loop(keras, hook)
+            assert row.check(hook, folder, "fit"), row.name
+        else:
+            with pytest.raises(errors.RefusedError, match=row.refused):
+                in_own_loop(keras, hook)
+    strategy = hosts.mirrored() if replicas > 1 else None
+    in_own_loop(keras, [hook for _, hook, _ in made.values()], strategy=strategy)
     for row, hook, folder in made.values():
         assert row.check(hook, folder, "fit"), row.name
 
