@@ -137,7 +137,11 @@ def versions() -> str:
 
 def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:
     """The text of `hookbridge --help`, for all commands or some."""
-    lines = ["usage: hookbridge COMMAND [--flag=value ...]", "", "commands:"]
+    lines = [
+        *("usage: hookbridge COMMAND [--flag=value ...]", ""),
+        *("TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.", ""),
+        "commands:",
+    ]
     with_json = []
     for name in names:
         command, parser = parser_of(name)

@@ -148,8 +148,8 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     from hookbridge.loops.tasks.ports import check_own_port
     from hookbridge.training import user_file
     from hookbridge.training.console import hook_lines
+    from hookbridge.training.fit_training import split_cpu
     from hookbridge.training.job import TrainingJob
-    from hookbridge.training.mirrored import split_cpu
 
     lines = hook_lines(to_stderr=values.format == "json")
     with lines, estimator_cluster.for_estimator() as cluster:

@@ -12,6 +12,7 @@ from hookbridge import errors, names
 _WIDTH, _FLAG_WIDTH = 88, 24
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False}
 _BOOLEANS["no"] = False
+_METAVARS = {"config": "FILE", "guests": "FILE", "target": "VERSION"}
 
 
 class Values(argparse.Namespace):
@@ -214,7 +215,7 @@ def _reader(
     if kind is list:
         return lambda text: [w.strip() for w in text.split(",") if w.strip()], "A,B"
     if kind is str:
-        return str, name.rpartition("_")[2].upper()
+        return str, _METAVARS.get(name, name.rpartition("_")[2].upper())
     return _number(kind, least, most), "N" if kind is int else "X"
 
 

@@ -2,7 +2,6 @@
 
 Reading order: `settings`, `user_file`, `definition` (with
 `definition_logs`), `inputs`, `keras_model`; `part`;
-`session_training` with `graph_model` and `graph_optimizer`; `fit_training` with
-`mirrored`; `watch`; `job`, which chooses between the two; `failures` and `summary`, the
-messages to the user.
+`session_training` with `graph_model` and `graph_optimizer`, `tower_training`;
+`fit_training`; `job`, which chooses between them; `summary`, the messages to the user.
 """

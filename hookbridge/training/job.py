@@ -5,25 +5,50 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors
+from hookbridge import errors, exit_codes
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.jobs import trainers
+from hookbridge.loops.tasks.signals import on_sigterm
 from hookbridge.report.account import Recorder
 from hookbridge.report.run_report import write_html
-from hookbridge.training import failures
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.part import Part
 from hookbridge.training.settings import TrainingSettings
-from hookbridge.training.summary import report, summary
-from hookbridge.training.watch import TrainingWatch
+from hookbridge.training.summary import failure, report, summary
 
 MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
+
+
+class TrainingWatch(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """A hook that counts the steps, in every loop."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.preempted = False
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Counts a step, and ends the training after it if SIGTERM came."""
+        self.steps += 1
+        if self.preempted:
+            run_context.request_stop()
+
+    @contextlib.contextmanager
+    def saving_at_sigterm(self) -> Iterator[None]:
+        """Ends the training inside at SIGTERM as a stop does, with a checkpoint."""
+        with on_sigterm(self._preempt):
+            yield
+        if self.preempted:
+            raise SystemExit(exit_codes.PREEMPTED)
+
+    def _preempt(self) -> None:
+        self.preempted = True
 
 
 class TrainingJob:
@@ -128,7 +153,7 @@ class TrainingJob:
 
     def told(self, error: BaseException, command: str) -> str:
         """The message about a failed run."""
-        return failures.told(self._part, error, MODES[command], command)
+        return failure(self._part, error, MODES[command], command)
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates the newest checkpoint; `{metric: value}`."""

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.training.mirrored import mirrored_strategy
+from hookbridge.training.fit_training import mirrored_strategy
 from hookbridge.training.settings import TrainingSettings
 
 BOTH = ("/device:CPU:0", "/device:CPU:1")
