@@ -143,20 +143,6 @@ def _accuracy(output: str) -> float:
 
 
 @pytest.mark.slow
-def test_train_in_two_towers(
-    repo_root: Path, tmp_path: Path, fork_server: ForkServer
-) -> None:
-    done = fork_server.run(
-        *("-m", "hookbridge"),
-        *("train", str(repo_root / "examples" / "digits_job.py"), "--num_towers=2"),
-        *(f"--model_dir={tmp_path}/m", "--steps_per_epoch=44", "--epochs=6"),
-    )
-    assert done.returncode == 0, done.stderr
-    assert "global_step=264" in done.stdout
-    assert _accuracy(done.stdout) > 0.9
-
-
-@pytest.mark.slow
 def test_train_in_a_cluster(
     repo_root: Path, tmp_path: Path, fork_server: ForkServer
 ) -> None:

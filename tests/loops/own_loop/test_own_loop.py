@@ -91,9 +91,9 @@ def test_fetched_values_are_those_of_fit(keras: Any, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "steps"), [("before", 2), ("after", 3), ("request", 3)]
+    ("way", "steps", "asks"),
+    [("before", 2, True), ("after", 3, False), ("request", 3, True)],
 )
-@pytest.mark.parametrize("asks", [True, False])
 def test_a_hook_ends_the_loop(keras: Any, way: str, steps: int, asks: bool) -> None:
     model, hook, log = hosts.keras_model(keras), Ending(way), EventLog()
     step = train_step_of(keras, model)

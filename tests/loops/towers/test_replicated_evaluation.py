@@ -78,11 +78,7 @@ def assert_towers_evaluate_as_one(model_fn: Any, model_dir: Path) -> None:
     assert evaluated(replicated, model_dir) == pytest.approx(wanted, rel=1e-4)
 
 
-def test_a_tower_without_an_example_does_not_count(tmp_path: Path) -> None:
-    assert_towers_evaluate_as_one(model(v1_metrics), tmp_path)
-
-
-def test_keras_metrics_and_those_of_v1(keras2: Any, tmp_path: Path) -> None:
+def test_a_tower_without_an_example_does_not_count(keras2: Any, tmp_path: Path) -> None:
     def metrics(labels: Any, outputs: Any, losses: Any) -> dict[str, Any]:
         mean, auc = keras2.metrics.Mean(), keras2.metrics.AUC()
         mean.update_state(losses)

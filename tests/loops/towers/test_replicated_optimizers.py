@@ -28,7 +28,6 @@ import hookbridge as hb
 v1 = tf.compat.v1
 WORDS = 6
 make = lambda: v1.train.AdamOptimizer(0.1)
-total = False
 
 def model_fn(features, labels, mode):
     """A sparse gradient, a dense one, and one that is both."""
@@ -39,7 +38,7 @@ def model_fn(features, labels, mode):
     rows = [tf.nn.embedding_lookup(each, features["word"]) for each in (table, both)]
     outputs = tf.matmul(rows[0] * rows[1] + tf.reduce_mean(both), kernel)
     losses = (outputs[:, 0] * features["x"] - labels) ** 2
-    loss = (tf.reduce_sum if total else tf.reduce_mean)(losses)
+    loss = tf.reduce_mean(losses)
     step = v1.train.get_global_step()
     return hb.estimator.EstimatorSpec(
         mode, loss=loss, train_op=make().minimize(loss, global_step=step))
@@ -111,16 +110,6 @@ def test_towers_give_the_losses_and_weights_of_one(optimizer: str) -> None:
     assert len(plain[0]) == STEPS
     assert np.abs(plain[1]["table"] - 1).max() > 1e-3  # the training has changed it
     assert_same(trained(made, in_four_towers), plain)
-
-
-@pytest.mark.parametrize("towers", [1, 4])
-def test_a_loss_that_is_a_sum(towers: int) -> None:
-    made = job(total=True, make=OPTIMIZERS["adagrad"])
-
-    def replicate(function: Any) -> Any:
-        return hb.replicate_model_fn(function, num_towers=towers, loss_reduction="sum")
-
-    assert_same(trained(made, replicate), trained(made))
 
 
 def test_the_step_without_data_updates_nothing() -> None:
