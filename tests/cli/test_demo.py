@@ -49,7 +49,7 @@ HERE = "this process"
 
 
 def demo(
-    server: ForkServer, *flags: str, **environment: str
+    server: ForkServer, *flags: str, **environment: Any
 ) -> subprocess.CompletedProcess[str]:
     return server.run("-m", "hookbridge", "demo", "--local", *flags, **environment)
 

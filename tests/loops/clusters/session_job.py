@@ -75,18 +75,19 @@ def train(cluster: Any) -> None:
 
 def plain(config: Any) -> None:
     """Trains in TensorFlow's own session, with `GroupStopHook` alone."""
-    jobs, kind, index = config["cluster"], *config["task"].values()
+    jobs, task = config["cluster"], config["task"]
+    kind, index = task["type"], task["index"]
     server = tf.distribute.Server(jobs, job_name=kind, task_index=index)
     if kind == "ps":
         server.join()
     own = f"/job:worker/task:{index}"
     place = v1.train.replica_device_setter(cluster=jobs, worker_device=own)
-    task = SimpleNamespace(num_workers=len(jobs["worker"]), is_chief=index == 0)
+    me = SimpleNamespace(num_workers=len(jobs["worker"]), is_chief=index == 0)
     with tf.Graph().as_default(), v1.device(place):
-        train_op, hooks = build(task)
+        train_op, hooks = build(me)
         with v1.train.MonitoredTrainingSession(
             server.target,
-            is_chief=task.is_chief,
+            is_chief=me.is_chief,
             hooks=[Steps(), *hooks, hb.loops.GroupStopHook()],
             config=v1.ConfigProto(device_filters=["/job:ps", own]),
         ) as session:
