@@ -127,6 +127,7 @@ NAMES: dict[str, str] = {
     "metrics.set_intersection": "tf.sets.intersection",
     "metrics.set_size": "tf.sets.size",
     "metrics.set_union": "tf.sets.union",
+    "opt.LazyAdamOptimizer": "ours.optimizers.LazyAdamOptimizer",
     "rnn.GRUBlockCellV2": "tf.compat.v1.nn.rnn_cell.GRUCell",
     "seq2seq.sequence_loss": "ours.sequences.sequence_loss",
     "training.bucket_by_sequence_length": (

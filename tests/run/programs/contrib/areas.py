@@ -330,6 +330,22 @@ def profile():
     found["parameters"] = total.total_parameters
 
 
+def lazy_adam():
+    with tf.Graph().as_default(), tf.Session() as session:
+        tables = [
+            tf.get_variable("old", [4, 2], initializer=ONES),
+            tf.get_variable("new", [4, 2], initializer=ONES, use_resource=True),
+        ]
+        rows = tf.placeholder(tf.int32, [None])
+        looked = [tf.nn.embedding_lookup(table, rows) for table in tables]
+        loss = tf.add_n([tf.reduce_sum(tf.square(x - 0.5)) for x in looked])
+        train_op = tf.contrib.opt.LazyAdamOptimizer(0.05).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        for step in ([0, 2, 0], [1], [0, 1]):
+            session.run(train_op, {rows: step})
+        found["lazy_adam"] = numbers(session.run(tables))
+
+
 def rest():
     cluster = tf.train.ClusterSpec({"worker": ["a:1"]})
     resolver = tf.contrib.cluster_resolver.SimpleClusterResolver(cluster)
@@ -341,6 +357,6 @@ def rest():
     ]
 
 
-for function in (hparams, experiment, mnist, profile, rest):
+for function in (hparams, experiment, mnist, profile, lazy_adam, rest):
     function()
 json.dump(found, open(sys.argv[1], "w"), indent=1, sort_keys=True)
