@@ -7,14 +7,19 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 import tensorflow as tf
 from commands import hookbridge, weights
 from fork_server import ForkServer
 
+from hookbridge import compat, errors
 from hookbridge.cli import main
 from hookbridge.loops.tasks.local_cluster import LocalCluster
+from hookbridge.training.definition import ModelDefinition
+from hookbridge.training.graph_optimizer import GraphOptimizer
 
 GOOD = """
 import tensorflow as tf
@@ -230,6 +235,23 @@ def test_predictions_of_any_structure_are_counted(
     assert main(["predict", *job]) == code
     out, err = capsys.readouterr()
     assert message in out + err
+
+
+def test_optimizers_that_no_graph_has(keras: Any) -> None:
+    kinds: Any = keras.optimizers
+    cases = [(lambda: kinds.Adam(0.1), "is a Keras 3 optimizer, which cannot update")]
+    if not compat.is_keras3(keras):
+        cases = [
+            (lambda: kinds.Adam(0.1, weight_decay=0.5), "has weight_decay=0.5, which"),
+            (lambda: kinds.Adafactor(), "is `Adafactor`, which has no counterpart"),
+        ]
+    for make, message in cases:
+        module = ModuleType("job")
+        vars(module).update(__file__="job.py", custom_model=lambda: None)
+        vars(module).update(loss=lambda labels, predictions: None, optimizer=make)
+        vars(module).update(train_input_fn=lambda: None)
+        with pytest.raises(errors.RefusedError, match=message):
+            GraphOptimizer(ModelDefinition(module))
 
 
 def train(
