@@ -166,12 +166,15 @@ def session_loop(
     **options: Any,
 ) -> Loop:
     """Trains the same model in a bare MonitoredTrainingSession loop."""
-    history = _history_like(callbacks)
+    # `fit` too keeps the last History of the list, and adds one where none is.
+    own = [each for each in callbacks if type(each).__name__ == "History"]
+    history = own[-1] if own else _history_like(callbacks)
+    callbacks = [*callbacks] if own else [*callbacks, history]
     with tf.Graph().as_default():
         net = build(rate() if callable(rate) else rate, optimizer)
         options.setdefault("logs", {"mae": "mae:0"})
         hooks = hb.as_hooks(
-            [*callbacks, history],
+            callbacks,
             steps_per_epoch=STEPS,
             epochs=epochs,
             validation=GraphValidation(net) if validate else None,
