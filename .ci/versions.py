@@ -2,11 +2,12 @@
 
     python .ci/versions.py                   every row; writes docs/versions.md
     python .ci/versions.py --only=2.18       the rows of this TensorFlow
-    python .ci/versions.py --of_today        one row, another one every day
+    python .ci/versions.py --of_today        one release, another one every day
 
 Each row has an environment of its own below `.venv`. The chosen tests meet what changes
 between versions: private names, lifecycles, stock guests, state, one cluster, the
-README's programs and the demo. The exit code is 0 only if every row passed.
+README's programs and the demo. The exit code is 0 only if every row passed. A row of
+today whose packages cannot be had is not tried, and says so.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ from typing import NamedTuple
 TOP = Path(__file__).resolve().parent.parent
 PAGE = TOP / "docs" / "versions.md"
 EXTRAS = ".[test,keras2,estimator,migrate,contrib]"
+# The nightly packages have names of their own, which the extras do not ask for.
+NIGHTLY = (
+    *(".[test,migrate]", "tensorflow-estimator==2.15.0"),
+    *("tf-nightly", "tf_keras-nightly"),
+)
 TESTS = (
     "tests/test_private_names.py",
     "tests/test_private_attributes.py",
@@ -37,7 +43,7 @@ TESTS = (
     "tests/test_readme.py::test_python_blocks_run",
 )
 DEMO = ("-m", "hookbridge", "demo", "--epochs=1")
-SHOWN = ("keras", "tf_keras", "numpy", "protobuf")
+SHOWN = ("tensorflow", "keras", "tf_keras", "numpy", "google.protobuf")
 FAILED_LINES = 40
 
 
@@ -46,12 +52,19 @@ class Row(NamedTuple):
 
     tensorflow: str
     python: str
-    beside: tuple[str, ...]
+    beside: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """For the folder of the environment."""
         return f"tf-{self.tensorflow}-py{self.python}"
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """What pip installs."""
+        if self.tensorflow == "nightly":
+            return NIGHTLY
+        return (EXTRAS, f"tensorflow=={self.tensorflow}", *self.beside)
 
 
 # The oldest and the newest Keras that each TensorFlow takes, both ends of numpy and of
@@ -64,6 +77,7 @@ ROWS = (
     Row("2.19.1", "3.11", ("tf_keras==2.19.*", "keras==3.9.*")),
     Row("2.20.0", "3.13", ("tf_keras==2.20.*", "protobuf==6.*")),
     Row("2.21.0", "3.12", ("tf_keras==2.21.*", "protobuf==7.*")),
+    Row("nightly", "3.13"),
 )
 
 
@@ -75,19 +89,25 @@ def main() -> int:
     flags = parser.parse_args()
     rows = [row for row in ROWS if row.tensorflow.startswith(flags.only or "")]
     if flags.of_today:
+        rows = [row for row in rows if row.tensorflow != "nightly"]
         rows = [rows[datetime.date.today().toordinal() % len(rows)]]
     codes = []
     for row in rows:
-        result, code = tried(row)
+        try:
+            python = environment(row)
+        except subprocess.CalledProcessError as e:
+            print(f"{row.name} could not be installed, and was not tried: {e}")
+            codes.append(int(not flags.of_today))
+            continue
+        result, code = tried(row, python)
         codes.append(code)
         if not flags.of_today:
             write(row, result)
     return int(any(codes))
 
 
-def tried(row: Row) -> tuple[str, int]:
+def tried(row: Row, python: str) -> tuple[str, int]:
     """What a row's tests gave in one line, and pytest's exit code."""
-    python = environment(row)
     done, lines = _run(TOP, python, "-m", "pytest", "-q", "--tb=short", *TESTS)
     print(f"{row.name}: {lines[-1]}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -97,7 +117,9 @@ def tried(row: Row) -> tuple[str, int]:
             print("\n".join(shown[-FAILED_LINES:]), flush=True)
     counts = re.findall(r"\d+ (?:passed|failed|errors?)", lines[-1])
     installed = versions(python)
-    cells = [f"{row.tensorflow}", row.python, *(installed[name] for name in SHOWN)]
+    cells = [row.tensorflow, row.python, *installed[1:]]
+    if row.tensorflow == "nightly":
+        cells[0] = f"nightly ({installed[0]})"
     counts.append("demo failed" if demo else "demo")
     cells += [", ".join(counts), datetime.date.today().isoformat()]
     return f"| {' | '.join(cells)} |", done or demo
@@ -128,28 +150,29 @@ def environment(row: Row) -> str:
             [base.stdout.strip(), "-m", "venv", "--clear", folder], check=True
         )
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        wanted = [EXTRAS, f"tensorflow=={row.tensorflow}", *row.beside]
-        subprocess.run([*pip, *wanted], check=True, cwd=TOP)
+        subprocess.run([*pip, *row.packages], check=True, cwd=TOP)
         ready.touch()
     return python
 
 
-def versions(python: str) -> dict[str, str]:
-    """The installed version of each package that the page shows."""
+def versions(python: str) -> list[str]:
+    """The version of each package that the page shows."""
     code = (
-        "from importlib import metadata\n"
-        f"print(*(metadata.version(name) for name in {SHOWN!r}))"
+        "import importlib\n"
+        f"print(*(importlib.import_module(n).__version__ for n in {SHOWN!r}))"
     )
     out = subprocess.run(
         [python, "-c", code], check=True, capture_output=True, text=True
     )
-    return dict(zip(SHOWN, out.stdout.split(), strict=True))
+    return out.stdout.split()
 
 
 def write(row: Row, result: str) -> None:
     """Puts the row's result in the place of its last one."""
     text = PAGE.read_text(encoding="utf-8")
-    old = re.compile(rf"^\| {re.escape(row.tensorflow)} \| {row.python} \|.*$", re.M)
+    old = re.compile(
+        rf"^\| {re.escape(row.tensorflow)}[^|]* \| {row.python} \|.*$", re.M
+    )
     if old.search(text):
         text = old.sub(lambda _: result, text)
     else:

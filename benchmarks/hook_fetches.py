@@ -1,11 +1,13 @@
 """What hooks cost in `Model.fit`, compared with callbacks that do the same.
 
     python benchmarks/hook_fetches.py --json=fetches.json
+    python benchmarks/hook_fetches.py --names=10000 --steps=20
 
 It measures three pairs. 1 and 10 hooks that fetch nothing are compared with as many
 native callbacks with empty batch methods. `LoggingTensorHook` on the loss and a layer's
 output in every step is compared with a hand-written callback and `train_step` that log
-the same.
+the same. With `--names` it measures one hook that fetches so many tensors in each step:
+natively in a session, and in `fit`; both beside the same loop without it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import tensorflow as tf
 import hookbridge as hb
 from benchmarks import base
 from benchmarks.fit_cases import fit_case, idle_cases, keras_model
-from benchmarks.overhead_cases import BATCH_SIZE, SIZES, Work
+from benchmarks.overhead_cases import BATCH_SIZE, SIZES, Work, session_case
 
 v1: Any = tf.compat.v1
 keras: Any = tf.keras
@@ -70,6 +72,44 @@ class HandCallback(keras.callbacks.Callback):  # type: ignore[misc]
         v1.logging.info(self._note({"loss:0": loss, "hidden/Relu:0": hidden}))
 
 
+class ManyFetches(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Fetches many tensors, by name, that it has made of the loss."""
+
+    def __init__(self, names: int) -> None:
+        self._numbers = range(names)
+        self.last: list[float] = []
+
+    def begin(self) -> None:
+        loss = v1.get_default_graph().get_tensor_by_name("loss:0")
+        made = [tf.add(loss, float(i)) for i in self._numbers]
+        self._args = v1.train.SessionRunArgs([tensor.name for tensor in made])
+
+    def before_run(self, run_context: Any) -> Any:
+        return self._args
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.last = run_values.results
+
+
+def measure_names(work: Work, names: int, repeats: int) -> dict[str, base.Timing]:
+    """A hook with many fetches beside none, in a session and in `fit`."""
+    hooks = ManyFetches(names), ManyFetches(names)
+    sessions = [
+        session_case("MonitoredTrainingSession, no hook", work, []),
+        session_case("MonitoredTrainingSession, hook", work, [hooks[0]]),
+    ]
+    timings = base.measure_open(sessions, repeats=repeats)
+    cases = [
+        fit_case("Model.fit, no hook", work, []),
+        fit_case("Model.fit, hook", work, hb.as_callbacks([hooks[1]])),
+    ]
+    timings |= base.measure(cases, repeats=repeats)
+    for hook in hooks:
+        assert np.allclose(np.diff(hook.last), 1.0, atol=1e-2), "not what it asked for"
+        assert len(hook.last) == names
+    return timings
+
+
 class Notes:
     """What one side logged; the losses are compared with those of the other side."""
 
@@ -84,9 +124,17 @@ class Notes:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = base.parse(str(__doc__), arguments, steps=500)
+    parser = base.parser(str(__doc__), steps=500)
+    parser.add_argument("--names", type=int, default=0, help="that one hook fetches")
+    options = base.options_of(parser, arguments)
     v1.logging.set_verbosity(v1.logging.ERROR)
     work = Work(options.steps)
+    if options.names:
+        timings = measure_names(work, options.names, options.repeats)
+        for name, timing in timings.items():
+            print(f"{name}: {timing.microsecs:.0f} us/step")
+        base.write_json(options, timings=timings)
+        return 0
     by_hand, by_hook = Notes(), Notes()
     names = ["loss:0", "hidden/Relu:0"]
     hook = v1.train.LoggingTensorHook(names, every_n_iter=1, formatter=by_hook)

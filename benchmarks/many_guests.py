@@ -1,10 +1,12 @@
 """What one more guest costs when there are many already, in both loops.
 
     python benchmarks/many_guests.py --clock=cpu
+    python benchmarks/many_guests.py --clock=cpu --counts 0 1000
 
-0, 1, 10 and 100 guests run: idle ones that override nothing, and guests that read the
-loss of every step. Native guests are compared with guests of the other loop. The cost
-of one guest is the difference between 100 guests and none, divided by 100.
+0, 1, 10 and 100 guests run: idle ones that override nothing, guests that act seldom and
+not in a timed step, and guests that read the loss of every step. Native guests are
+compared with guests of the other loop. The cost of one guest is the difference between
+the largest count and none, divided by that count.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import contextlib
 import os
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,14 @@ import tensorflow as tf
 import hookbridge as hb
 from benchmarks import base
 from benchmarks.fit_cases import fit_case
-from benchmarks.overhead_cases import LossCallback, LossHook, Work, session_case, v1
+from benchmarks.overhead_cases import (
+    EpochCallback,
+    LossCallback,
+    LossHook,
+    Work,
+    session_case,
+    v1,
+)
 
 COUNTS = (0, 1, 10, 100)
 
@@ -40,19 +49,27 @@ class IdleCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
     """Overrides nothing."""
 
 
+def seldom_hook() -> Any:
+    """A hook of TensorFlow's own that acts in the first step only."""
+    return v1.train.LoggingTensorHook(["loss:0"], every_n_iter=10**9)
+
+
 # Kind of guest: (hook, callback).
 KINDS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "idle": (IdleHook, IdleCallback),
+    "acts seldom": (seldom_hook, EpochCallback),
     "reads the loss": (LossHook, LossCallback),
 }
 
 
-def measure_session(work: Work, repeats: int) -> dict[str, base.Timing]:
+def measure_session(
+    work: Work, counts: Sequence[int], repeats: int
+) -> dict[str, base.Timing]:
     """Hooks and bridged callbacks in `MonitoredTrainingSession`."""
     with contextlib.ExitStack() as stack:
         cases = []
         for kind, (hook, callback) in KINDS.items():
-            for count in COUNTS:
+            for count in counts:
                 hooks = [hook() for _ in range(count)]
                 callbacks = [callback() for _ in range(count)]
                 bridged = hb.as_hooks(callbacks, steps_per_epoch=work.steps)
@@ -62,11 +79,13 @@ def measure_session(work: Work, repeats: int) -> dict[str, base.Timing]:
         return base.measure(cases, repeats=repeats)
 
 
-def measure_fit(work: Work, repeats: int) -> dict[str, base.Timing]:
+def measure_fit(
+    work: Work, counts: Sequence[int], repeats: int
+) -> dict[str, base.Timing]:
     """Callbacks and bridged hooks in `Model.fit`."""
     cases = []
     for kind, (hook, callback) in KINDS.items():
-        for count in COUNTS:
+        for count in counts:
             callbacks = [callback() for _ in range(count)]
             bridged = hb.as_callbacks([hook() for _ in range(count)])
             for side, guests in (("native", callbacks), ("bridged", bridged)):
@@ -74,34 +93,38 @@ def measure_fit(work: Work, repeats: int) -> dict[str, base.Timing]:
     return base.measure(cases, repeats=repeats)
 
 
-def marginal(timings: dict[str, base.Timing], kind: str, side: str) -> float:
-    """Microseconds per step of one guest among 100."""
-    few, many = (timings[f"{kind}, {side}: {n}"] for n in (COUNTS[0], COUNTS[-1]))
-    return statistics.median(many.over(few)) / COUNTS[-1]
+def marginal(few: base.Timing, many: base.Timing, count: int) -> float:
+    """Microseconds per step of one guest among `count`."""
+    return statistics.median(many.over(few)) / count
 
 
-def rows(timings: dict[str, base.Timing]) -> list[list[str]]:
+def rows(timings: dict[str, base.Timing], counts: Sequence[int]) -> list[list[str]]:
     """A row for each kind of guest and side."""
     return [
         [
             f"{kind}, {side}",
-            *(f"{timings[f'{kind}, {side}: {n}'].microsecs:.0f}" for n in COUNTS),
-            f"{marginal(timings, kind, side):.2f}",
+            *(f"{timing.microsecs:.0f}" for timing in of_kind),
+            f"{marginal(of_kind[0], of_kind[-1], counts[-1]):.2f}",
         ]
         for kind in KINDS
         for side in ("native", "bridged")
+        for of_kind in [[timings[f"{kind}, {side}: {n}"] for n in counts]]
     ]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = base.parse(str(__doc__), arguments, steps=300)
-    work = Work(options.steps)
-    session = measure_session(work, options.repeats)
-    fit = measure_fit(work, options.repeats)
+    parser = base.parser(str(__doc__), steps=300)
+    parser.add_argument("--counts", type=int, nargs="+", default=COUNTS)
+    options = base.options_of(parser, arguments)
+    v1.logging.set_verbosity(v1.logging.ERROR)
+    work, counts = Work(options.steps), options.counts
+    session = measure_session(work, counts, options.repeats)
+    fit = measure_fit(work, counts, options.repeats)
     base.print_facts(options)
-    header = [f"{n} guests, us/step" for n in COUNTS]
+    header = [f"{n} guests, us/step" for n in counts]
+    header.append(f"one of {counts[-1]}, us/step")
     for title, timings in (("MonitoredTrainingSession", session), ("Model.fit", fit)):
-        print(base.markdown(rows(timings), [title, *header, "one of 100, us/step"]))
+        print(base.markdown(rows(timings, counts), [title, *header]))
     base.write_json(options, session=session, fit=fit)
     return 0
 

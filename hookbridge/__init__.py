@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookbridge import extras
+from hookbridge import compat, extras
 from hookbridge.lazy import attach
 from hookbridge.missing import tell_of_estimator_once_there
 
@@ -57,6 +57,7 @@ def __getattr__(name: str) -> Any:
             extras.check(e.name, f"`hookbridge.{name}`")
         raise
     tell_of_estimator_once_there()
+    compat.tell_of_troubles()
     return value
 
 

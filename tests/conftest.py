@@ -10,8 +10,6 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import gc
 import importlib
-import importlib.metadata
-import importlib.util
 import time
 import uuid
 from collections.abc import Iterator
@@ -22,6 +20,8 @@ import pytest
 from fork_server import ForkServer
 from fork_server import fork_server as started_fork_server
 from idle_clock import idle_secs
+
+from hookbridge.compat import LAST_WITH_KERAS2, installed_tf_version, is_keras3
 
 pytest_plugins = ["v1_modes"]
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,18 +35,9 @@ LEAVE_IDLE_SECS, LEAVE_SECS = 10.0, 300.0
 COLLECT_ALL_SECS = 20.0
 
 
-def _flavours() -> list[str]:
-    """The Keras flavours of this environment, found without importing any.
-
-    TF 2.15 has one (`keras` 2.15); later TF has `keras` 3 and, beside it, tf_keras.
-    """
-    major, minor, *_ = importlib.metadata.version("tensorflow").split(".")
-    if (int(major), int(minor)) < (2, 16):
-        return ["keras"]
-    return ["keras", "tf_keras"]
-
-
-FLAVOURS = _flavours()
+# The Keras flavours of this environment, none of which is imported yet. TF 2.15 has one
+# (`keras` 2.15); later TF has `keras` 3 and, beside it, tf_keras.
+FLAVOURS = ["keras", "tf_keras"][: 1 + (installed_tf_version() > LAST_WITH_KERAS2)]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -111,6 +102,15 @@ def _two_logical_cpus() -> None:
     tf.config.set_logical_device_configuration(
         cpu, [tf.config.LogicalDeviceConfiguration()] * 2
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_kernels(_two_logical_cpus: None) -> Iterator[None]:
+    """`clear_session` leaves the kernels of eager ops, which take long to make."""
+    context: Any = importlib.import_module("tensorflow.python.eager.context")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(context.Context, "clear_kernel_cache", lambda self: None)
+        yield
 
 
 class FrozenHeap:
@@ -215,9 +215,12 @@ def _clean_keras() -> Iterator[None]:
 
     yield
     for name in ("keras", "tf_keras"):
-        backend = getattr(sys.modules.get(name), "backend", None)
-        if backend is not None and hasattr(backend, "clear_session"):
-            backend.clear_session()
+        module: Any = sys.modules.get(name)
+        clear = getattr(getattr(module, "backend", None), "clear_session", None)
+        if clear is not None and is_keras3(module):
+            clear(free_memory=False)  # `_no_old_iterators` collects garbage
+        elif clear is not None:
+            clear()
 
 
 def processes_left() -> dict[int, str]:

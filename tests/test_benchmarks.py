@@ -36,12 +36,10 @@ def test_bridge_overhead_runs(
     assert sum(line.startswith("| 10 | ") for line in lines) == 4
 
 
-def test_many_guests_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(many_guests, "COUNTS", (0, 2))
+def test_many_guests_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = tmp_path / "results.json"
-    many_guests.main(["--steps=3", "--repeats=1", f"--json={results}"])
+    flags = ["--counts", "0", "2", "--steps=3", "--repeats=1", f"--json={results}"]
+    many_guests.main(flags)
     content = json.loads(results.read_text())
     for part in ("session", "fit"):
         for kind in many_guests.KINDS:

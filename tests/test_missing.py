@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -13,6 +15,7 @@ from hookbridge import compat, missing
 from hookbridge.pages import pointer
 
 HAS_ESTIMATOR = compat.tf_version() < (2, 16)
+ROOT = Path(__file__).resolve().parent.parent
 NAMESPACES = [tf, tf.compat.v1]
 
 
@@ -72,6 +75,20 @@ assert tf.estimator.Estimator and tf.compat.v1.estimator.Estimator
         [sys.executable, "-c", program], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_known_troubles_are_said_once_at_the_first_use(tmp_path: Path) -> None:
+    for name, version in (("tensorflow", "2.20.0"), ("protobuf", "7.34.2")):
+        folder = tmp_path / f"{name}-{version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+    done = subprocess.run(
+        [sys.executable, "-c", "import hookbridge as hb; hb.errors; hb.data"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr.count('mend it with `pip install "protobuf<7"`') == 1
 
 
 def test_telling_twice_is_telling_once() -> None:

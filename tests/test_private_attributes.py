@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.metadata
 import inspect
 import re
 import types
@@ -16,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from private_attributes import ATTRIBUTES, PrivateAttribute
+from private_attributes import ATTRIBUTES, KERAS_VERSION, PrivateAttribute
 
-KERAS = tuple(map(int, importlib.metadata.version("keras").split(".")[:2]))
-HAS_KERAS_3 = KERAS >= (3, 0)
+HAS_KERAS_3 = KERAS_VERSION >= (3, 0)
 # Older releases of Keras 3 lack some of the names, and do without (docs/versions.md).
-HAS_NAMES_OF_KERAS_3 = KERAS >= (3, 7)
+HAS_NAMES_OF_KERAS_3 = KERAS_VERSION >= (3, 7)
 # Names of Python's own library.
 PYTHON = {"_asdict", "_exit", "_getframe", "_fields", "_replace"}
 

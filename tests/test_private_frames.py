@@ -5,18 +5,18 @@ from __future__ import annotations
 import importlib.util
 import sys
 import types
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from private_attributes import KERAS_VERSION
 
 from hookbridge import compat
 from hookbridge.compat.frames import FRAMES, PrivateFrame, code_of
 
 # Keras before 3.7 makes a `tf.function`, and needs no row.
-HAS_FRAME = tuple(map(int, metadata.version("keras").split(".")[:2])) > (3, 6)
-IS_KERAS_2 = metadata.version("keras").startswith("2.")
+HAS_FRAME = KERAS_VERSION > (3, 6)
+IS_KERAS_2 = KERAS_VERSION < (3, 0)
 
 
 def is_here(row: PrivateFrame) -> bool:

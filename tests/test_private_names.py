@@ -6,7 +6,6 @@ After an upgrade, a failure here names what moved. Users get no promise from thi
 from __future__ import annotations
 
 import ast
-import importlib.metadata
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,9 +32,8 @@ NAMED_NOT_USED = {
 
 
 def needed_here(row: compat.PrivateName) -> bool:
-    # From the package's metadata: collecting tests must not import TensorFlow.
-    major, minor, *_ = importlib.metadata.version("tensorflow").split(".")
-    version = int(major), int(minor)
+    # Collecting tests must not import TensorFlow.
+    version = compat.installed_tf_version()
     return row.min_tf <= version and (row.max_tf is None or version <= row.max_tf)
 
 

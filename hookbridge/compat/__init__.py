@@ -29,5 +29,6 @@ from hookbridge.compat.versions import installed_versions as installed_versions
 from hookbridge.compat.versions import is_keras3 as is_keras3
 from hookbridge.compat.versions import keras_flavours as keras_flavours
 from hookbridge.compat.versions import known_troubles as known_troubles
+from hookbridge.compat.versions import tell_of_troubles as tell_of_troubles
 from hookbridge.compat.versions import tf_version as tf_version
 from hookbridge.errors import PrivateNameMovedError as PrivateNameMovedError

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
+from absl import logging
+
 from hookbridge import extras
 from hookbridge.errors import MissingExtraError
 
@@ -35,7 +37,9 @@ _TROUBLES = (
 _PACKAGES = (
     *_TENSORFLOWS,
     "keras",
+    "keras-nightly",
     "tf_keras",
+    "tf_keras-nightly",
     "tensorflow-estimator",
     "tensorboard",
     "numpy",
@@ -102,6 +106,13 @@ def known_troubles(versions: Mapping[str, str]) -> list[str]:
                 f"mend it with `pip install {bound}`."
             )
     return troubles
+
+
+@functools.cache
+def tell_of_troubles() -> None:
+    """Logs, once in a process, the known troubles of the installed packages."""
+    for trouble in known_troubles(installed_versions()):
+        logging.warning("%s", trouble)
 
 
 def keras_flavours() -> tuple[Any, ...]:

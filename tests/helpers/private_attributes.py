@@ -10,6 +10,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hookbridge import compat
+
+_VERSIONS = compat.installed_versions()
+_KERAS = _VERSIONS.get("keras") or _VERSIONS["keras-nightly"]
+# Of the package `keras`; collecting tests must not import it.
+KERAS_VERSION = tuple(map(int, _KERAS.split(".")[:2]))
+
 
 class PrivateAttribute(NamedTuple):
     """An attribute, its owner, and why no public attribute is enough.
