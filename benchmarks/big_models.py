@@ -32,11 +32,8 @@ import hookbridge as hb
 from benchmarks import base
 from benchmarks.child import in_child, peak_mb
 
-keras: Any = (
-    tf.keras
-    if tf.__version__.startswith("2.15.")
-    else importlib.import_module("tf_keras")
-)
+is_old = tf.__version__.startswith("2.15.")
+keras: Any = tf.keras if is_old else importlib.import_module("tf_keras")
 v1: Any = tf.compat.v1
 
 # Not timed: the first epoch, which pays for what is made once, and the last one, whose
@@ -50,9 +47,6 @@ class Looks(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
 
     def on_train_begin(self, logs: Any = None) -> None:
         self.kept = self.model.layers
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        pass
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         pass
@@ -100,15 +94,15 @@ GUESTS: dict[str, Callable[[], Any]] = {
 }
 
 
-def layers(megabytes: int) -> list[Any]:
-    """Two big layers that are not trained, so that a step is quick, and a head."""
+def big_model(megabytes: int) -> Any:
+    """Big layers that are not trained, so that a step is quick, and a head."""
     side = max(int((megabytes * 1e6 / 8) ** 0.5), 8)
-    return [
-        keras.layers.Dense(side, trainable=False, name="first"),
-        keras.layers.Dense(side, trainable=False, name="big_1"),
-        keras.layers.Dense(side, trainable=False, name="big_2"),
-        keras.layers.Dense(1, name="head"),
+    big = [
+        keras.layers.Dense(side, trainable=False, name=name)
+        for name in ("first", "big_1", "big_2")
     ]
+    head = keras.layers.Dense(1, name="head")
+    return keras.Sequential([keras.layers.Input([INPUTS]), *big, head])
 
 
 class Epochs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
@@ -121,22 +115,19 @@ class Epochs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self.times.append(base.clock())
 
-    def secs(self) -> float:
-        """Median seconds of an epoch; the first and the last epoch are left out."""
-        pairs = zip(self.times[2:], self.times[1:], strict=False)
-        return statistics.median(later - earlier for later, earlier in pairs)
-
     def result(self) -> dict[str, float]:
-        """What was measured, with the peak of memory."""
+        """Median seconds of an epoch but the first and the last; the peak of memory."""
+        pairs = zip(self.times[2:], self.times[1:], strict=False)
+        secs = statistics.median(later - earlier for later, earlier in pairs)
         timed = len(self.times) - NOT_TIMED
-        return {"secs": self.secs(), "epochs": timed, "mb": peak_mb()}
+        return {"secs": secs, "epochs": timed, "mb": peak_mb()}
 
 
 def fit_epochs(
     megabytes: int, make: Callable[[], Any] | None, epochs: int
 ) -> dict[str, float]:
     """Seconds of an epoch of `fit`, and the peak of memory."""
-    model = keras.Sequential([keras.layers.Input([INPUTS]), *layers(megabytes)])
+    model = big_model(megabytes)
     model.compile(keras.optimizers.legacy.SGD(0.01), "mse")
     clock = Epochs()
     guests = [] if make is None else [make()]
@@ -151,7 +142,7 @@ def session_epochs(
 ) -> dict[str, float]:
     """Seconds of an epoch in a session, and the peak of memory."""
     with tf.Graph().as_default():
-        model = keras.Sequential([keras.layers.Input([INPUTS]), *layers(megabytes)])
+        model = big_model(megabytes)
         train_op = graph_step(model, [INPUTS], 1)
         clock = Epochs()
         guests = [] if make is None else [make()]
@@ -183,9 +174,8 @@ def train(train_op: Any, hooks: list[Any]) -> None:
 # --- the first step -----------------------------------------------------------------
 
 
-def mobile_net(tiny: bool) -> tuple[Any, list[int], int]:
+def mobile_net(_: bool) -> tuple[Any, list[int], int]:
     """The model, the shape of its inputs and the number of its outputs."""
-    del tiny
     shape = [64, 64, 3]
     model = keras.applications.MobileNetV2(
         input_shape=tuple(shape), weights=None, classes=10
@@ -202,31 +192,42 @@ def many_variables(tiny: bool) -> tuple[Any, list[int], int]:
     return keras.Model(inputs, outputs), [8], 8
 
 
-MODELS = {"MobileNetV2": mobile_net, "1,000 variables": many_variables}
+def many_operations(tiny: bool) -> tuple[Any, list[int], int]:
+    """A small model in a graph of 100,000 operations, which are all in the step."""
+
+    def chain(x: Any) -> Any:
+        for _ in range(100 if tiny else 50_000):
+            x = tf.abs(x)  # and one operation for its gradient
+        return x
+
+    inputs = keras.layers.Input([8])
+    outputs = keras.layers.Lambda(chain)(keras.layers.Dense(8)(inputs))
+    return keras.Model(inputs, outputs), [8], 8
 
 
-def native_hook(model: Any) -> list[Any]:
+MODELS = {
+    "MobileNetV2": mobile_net,
+    "1,000 variables": many_variables,
+    "100,000 operations": many_operations,
+}
+
+
+def native_hook(_: Any) -> list[Any]:
     """One hook of TensorFlow's own that fetches the loss."""
-    del model
     return [v1.train.LoggingTensorHook(["loss:0"], every_n_iter=10**6)]
 
 
-def epoch_callbacks(model: Any) -> list[Any]:
-    """Callbacks that act by epoch."""
-    guests = [keras.callbacks.History(), best_weights()]
-    return list(hb.as_hooks(guests, steps_per_epoch=100, model=model))
-
-
-def saving_callbacks(model: Any) -> list[Any]:
-    """Callbacks that act by epoch, and one that will save weights."""
-    guests = [keras.callbacks.History(), best_weights(), checkpoint()]
-    return list(hb.as_hooks(guests, steps_per_epoch=100, model=model))
+def bridged(*makes: Callable[[], Any]) -> Callable[[Any], list[Any]]:
+    """Makes hooks of callbacks, given the model."""
+    return lambda model: list(
+        hb.as_hooks([make() for make in makes], steps_per_epoch=100, model=model)
+    )
 
 
 LISTS: dict[str, Callable[[Any], list[Any]]] = {
     "native hook": native_hook,
-    "History, EarlyStopping": epoch_callbacks,
-    "and ModelCheckpoint": saving_callbacks,
+    "History, EarlyStopping": bridged(keras.callbacks.History, best_weights),
+    "and ModelCheckpoint": bridged(keras.callbacks.History, best_weights, checkpoint),
 }
 
 
@@ -274,19 +275,15 @@ def measure_weights(megabytes: int, repeats: int, epochs: int) -> Results:
 
 
 def measure_first_steps(repeats: int, tiny: bool) -> Results:
-    """Measures each list of hooks on each model; on one small model if `tiny`."""
+    """Measures each list of hooks on each model; on small models if `tiny`."""
     cases = {
         f"{model}: {name}": (
             lambda make=make, hooks=hooks: first_step(make, hooks, tiny)
         )
-        for model, make in (list(MODELS.items())[-1:] if tiny else MODELS.items())
+        for model, make in list(MODELS.items())[tiny:]
         for name, hooks in LISTS.items()
     }
     return measured(cases, repeats)
-
-
-def _median(results: list[dict[str, float]], key: str) -> float:
-    return statistics.median(result[key] for result in results)
 
 
 def weight_rows(found: Results) -> list[list[str]]:
@@ -301,15 +298,12 @@ def weight_rows(found: Results) -> list[list[str]]:
             )
         quick = secs["fit"] < 0.01  # too short for a ratio
         ratio = "" if quick else f"{secs['session'] / secs['fit']:.2f}"
-        peaks = [_median(found[f"{loop}: {name}"], "mb") for loop in secs]
-        rows.append(
-            [
-                name,
-                *(f"{s:.3f}" for s in secs.values()),
-                ratio,
-                *(f"{mb:.0f}" for mb in peaks),
-            ]
-        )
+        peaks = [
+            statistics.median(result["mb"] for result in found[f"{loop}: {name}"])
+            for loop in secs
+        ]
+        cells = [f"{s:.3f}" for s in secs.values()]
+        rows.append([name, *cells, ratio, *(f"{mb:.0f}" for mb in peaks)])
     return rows
 
 
@@ -323,16 +317,15 @@ def first_step_rows(found: Results) -> list[list[str]]:
             ratio = statistics.median(
                 a["secs"] / b["secs"] for a, b in zip(own, native, strict=True)
             )
-            rows.append([model, name, f"{_median(own, 'secs'):.2f}", f"{ratio:.2f}"])
+            secs = statistics.median(result["secs"] for result in own)
+            rows.append([model, name, f"{secs:.2f}", f"{ratio:.2f}"])
     return rows
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = base.parser(str(__doc__), steps=4, repeats=3)
     parser.add_argument("--megabytes", type=int, default=200, help="of the big model")
-    parser.add_argument(
-        "--tiny", action="store_true", help="small models, to try the benchmark"
-    )
+    parser.add_argument("--tiny", action="store_true", help="small models, to try it")
     parser.add_argument("--only", choices=("weights", "first_step"))
     options = base.options_of(parser, arguments)
     found: dict[str, Results] = {}

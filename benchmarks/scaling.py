@@ -7,7 +7,10 @@ Each cluster trains asynchronously for a fixed time: for both loops, without gue
 with 5 hooks and 5 callbacks that want the loss of every step. In the middle of the run
 it counts global steps, the CPU time of each process, and the packets and bytes on the
 loopback device. All traffic between the processes goes through that device, so no other
-process may use it meanwhile.
+process may use it meanwhile. The end is timed too: from the chief's last step until all
+processes have ended.
+
+    python benchmarks/scaling.py --loops session --workers 64 --warm_up=300
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +36,9 @@ WORKERS = (1, 2, 4, 8)
 BARE, GUESTS = "no guests", "10 guests"
 
 
-def measure(loop: str, workers: int, guests: str, secs: float) -> dict[str, float]:
+def measure(
+    loop: str, workers: int, guests: str, secs: float, warm_up: float
+) -> dict[str, float]:
     """Runs one cluster from start to end; returns what one global step cost.
 
     The chief is one of the workers in a session cluster, the coordinator in `fit`.
@@ -42,10 +48,12 @@ def measure(loop: str, workers: int, guests: str, secs: float) -> dict[str, floa
             num_workers=workers - (loop == "session"), num_ps=1, chief=True
         )
         options = {"loop": loop, "guests": guests == GUESTS, "secs": secs}
+        options["warm_up"] = warm_up
         command = [sys.executable, str(JOB), folder, json.dumps(options)]
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             code = cluster.run(command)
+        ended = time.time()
         if code:
             raise RuntimeError(f"{loop}, {workers} workers:\n{output.getvalue()}")
         parts = {p.stem: json.loads(p.read_text()) for p in Path(folder).iterdir()}
@@ -56,6 +64,7 @@ def measure(loop: str, workers: int, guests: str, secs: float) -> dict[str, floa
         "packets_per_step": chief["packets"] / steps,
         "bytes_per_step": chief["bytes"] / steps,
         "chief_cpu_us_per_own_step": 1e6 * chief["cpu"] / chief["own_steps"],
+        "end_secs": ended - chief["until"],
     }
 
 
@@ -66,8 +75,8 @@ def table(results: dict[str, Any]) -> str:
         lines += [
             f"\n{loop}\n",
             "| workers | guests | global steps/s | packets/step | bytes/step | "
-            "chief's CPU, us per step of its own |",
-            "|---:|---|---:|---:|---:|---:|",
+            "chief's CPU, us per step of its own | end, s |",
+            "|---:|---|---:|---:|---:|---:|---:|",
         ]
         for workers, pair in cases.items():
             for guests, found in pair.items():
@@ -76,6 +85,7 @@ def table(results: dict[str, Any]) -> str:
                     f"{found['packets_per_step']:.1f}",
                     f"{found['bytes_per_step']:.0f}",
                     f"{found['chief_cpu_us_per_own_step']:.0f}",
+                    f"{found['end_secs']:.1f}",
                 )
                 lines.append(f"| {workers} | {guests} | {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -123,6 +133,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, nargs="*", default=WORKERS)
     parser.add_argument("--loops", nargs="*", default=LOOPS, choices=LOOPS)
     parser.add_argument("--secs", type=float, default=8.0, help="measured, per run")
+    parser.add_argument(
+        "--warm_up", type=float, default=3.0, help="seconds until it is measured"
+    )
     parser.add_argument("--json", help="file for the results")
     parser.add_argument("--plot", help="SVG file; needs matplotlib")
     options = parser.parse_args(arguments)
@@ -132,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
     for loop in options.loops:
         for workers in options.workers:
             results.setdefault(loop, {})[str(workers)] = {
-                guests: measure(loop, workers, guests, options.secs)
+                guests: measure(loop, workers, guests, options.secs, options.warm_up)
                 for guests in (BARE, GUESTS)
             }
     print(table(results))

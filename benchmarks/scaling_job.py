@@ -25,7 +25,6 @@ from hookbridge.cluster import ClusterConfig
 
 v1: Any = tf.compat.v1
 keras: Any = tf.keras
-WARM_UP_SECS = 3.0
 INPUTS, HIDDEN, OUTPUTS = SIZES
 MANY = 10**9
 
@@ -33,8 +32,8 @@ MANY = 10**9
 class Meter:
     """Reads the counters when the warm-up ends and again when the time is up."""
 
-    def __init__(self, secs: float) -> None:
-        self._secs = secs
+    def __init__(self, secs: float, warm_up: float) -> None:
+        self._secs, self._warm_up = secs, warm_up
         self._made = time.monotonic()
         self._start: tuple[float, ...] | None = None
         self._own = 0
@@ -48,7 +47,7 @@ class Meter:
         """
         self._own += 1
         if self._start is None:
-            if time.monotonic() - self._made > WARM_UP_SECS:
+            if time.monotonic() - self._made > self._warm_up:
                 self._start = self._read(global_step())
             return False
         if time.monotonic() - self._start[0] < self._secs:
@@ -59,6 +58,7 @@ class Meter:
             self.result = {
                 key: b - a for key, a, b in zip(keys, self._start, end, strict=True)
             }
+            self.result["until"] = time.time()
         return True
 
     def _read(self, step: int) -> tuple[float, ...]:
@@ -158,7 +158,7 @@ def main(arguments: list[str]) -> None:
     """Runs the task that `TF_CONFIG` names."""
     folder, text = arguments
     options = json.loads(text)
-    meter = Meter(options["secs"])
+    meter = Meter(options["secs"], options["warm_up"])
     run = run_session if options["loop"] == "session" else run_fit
     run(meter, options["guests"])
     config = ClusterConfig.from_environment()

@@ -65,8 +65,23 @@ def test_big_models_run(fork_server: ForkServer, tmp_path: Path) -> None:
         for guest in ("none", "ModelCheckpoint, weights", "History"):
             (result,) = content["weights"][f"{loop}: {guest}"]
             assert result["secs"] > 0 and result["epochs"] == 3
-    (result,) = content["first_steps"]["1,000 variables: and ModelCheckpoint"]
-    assert result["secs"] > 0
+    for model in ("1,000 variables", "100,000 operations"):
+        (result,) = content["first_steps"][f"{model}: and ModelCheckpoint"]
+        assert result["secs"] > 0
+
+
+def test_hook_fetches_run(fork_server: ForkServer, tmp_path: Path) -> None:
+    flags = ("--names=20", "--steps=3")
+    timings = run_apart(fork_server, tmp_path, "hook_fetches", *flags)["timings"]
+    for loop in ("MonitoredTrainingSession", "Model.fit"):
+        assert timings[f"{loop}, hook"]["microsecs"] > 0
+
+
+def test_soak_runs(fork_server: ForkServer, tmp_path: Path) -> None:
+    content = run_apart(fork_server, tmp_path, "soak", "--secs=3", "--steps=5")
+    for loop in ("session", "fit"):
+        for guests in ("no guests", "10 guests"):
+            assert content[loop][guests]["last"]["threads"] > 0
 
 
 def test_tower_speedup_runs(fork_server: ForkServer) -> None:
