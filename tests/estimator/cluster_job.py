@@ -54,7 +54,7 @@ class Epochs(tf.keras.callbacks.Callback):  # type: ignore[misc]
 
 def main() -> None:
     """Runs the task that `TF_CONFIG` names and writes what its guests saw."""
-    model_dir, max_steps, report = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+    report, model_dir, max_steps = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     hook, callback = Counter(), Epochs()
     estimator = scenarios.custom(Path(model_dir), save_checkpoints_steps=100)
     result = hb.estimator.train_and_evaluate(

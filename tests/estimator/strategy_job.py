@@ -52,7 +52,7 @@ class Counter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 def main() -> None:
     """Trains, evaluates if this process has to, and writes the report."""
-    name, model_dir, report = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    report, name, model_dir = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     hook = Counter()
     estimator = scenarios.custom(model_dir, train_distribute=STRATEGIES[name]())
     result = hb.estimator.train_and_evaluate(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import strategy_job
 import tensorflow as tf
-from estimator_processes import codes_when_done, job, log
+from cluster_processes import job
 from fork_server import ForkServer
 
 import hookbridge as hb
@@ -26,11 +26,17 @@ def run(
 ) -> Any:
     """Runs a job to its end; returns the reports of its trainers."""
     arguments = [strategy, str(folder / "model")]
-    with job("strategy_job.py", folder, tasks, arguments, server) as processes:
-        codes = codes_when_done(processes, trainers)
+    alone = len(tasks) == 1
+    with job(
+        *(folder, "strategy_job.py", *arguments),
+        tasks=tasks,
+        server=server,
+        alone=alone,
+    ) as it:
+        codes = it.wait(trainers)
     for task in trainers:
-        assert codes[task] == 0, log(folder, task)
-    return [json.loads((folder / f"{task}.json").read_text()) for task in trainers]
+        assert codes[task] == 0, it.log(task)
+    return [json.loads(it.report(task).read_text()) for task in trainers]
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """A job that has nothing left to do.
 
-TF_CONFIG=... python tests/adapters/parameter_server/brief_job.py FOLDER
+TF_CONFIG=... python tests/adapters/parameter_server/brief_job.py EVENTS
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Many fits in one cluster; their results go to `FOLDER/events.jsonl`.
+"""Many fits in one cluster; their results go to `EVENTS`.
 
-TF_CONFIG=... python tests/adapters/parameter_server/events_job.py FOLDER
+TF_CONFIG=... python tests/adapters/parameter_server/events_job.py EVENTS
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from ps_guests import (  # noqa: E402
 )
 from ps_stock import stock_callbacks  # noqa: E402
 
-FOLDER = Path(sys.argv[1])
+FOLDER = Path(sys.argv[1]).parent
 
 
 class Hook(v1.train.SessionRunHook):  # type: ignore[misc]

@@ -1,6 +1,6 @@
 """A coordinator that ends while its threads still make iterators nobody needs.
 
-TF_CONFIG=... python tests/adapters/parameter_server/exit_job.py FOLDER
+TF_CONFIG=... python tests/adapters/parameter_server/exit_job.py EVENTS
 """
 
 from __future__ import annotations

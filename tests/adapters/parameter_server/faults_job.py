@@ -1,6 +1,6 @@
-"""One `fit` that tests disturb by signals; the chief's notes go to `FOLDER`.
+"""One `fit` that tests disturb by signals; the chief's notes go to `EVENTS`.
 
-TF_CONFIG=... python tests/adapters/parameter_server/faults_job.py FOLDER
+TF_CONFIG=... python tests/adapters/parameter_server/faults_job.py EVENTS
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import hookbridge as hb  # noqa: E402
 
 look_often()
 v1: Any = tf.compat.v1
-FOLDER = Path(sys.argv[1])
+FOLDER = Path(sys.argv[1]).parent
 STEPS = int(os.environ.get("STEPS", "1000000"))
 
 

@@ -12,7 +12,7 @@ from ps_guests import NotingCallback, Recorder, batches, keras, mean_output, not
 
 def stock_callbacks(job: Any) -> None:
     """Fits with them; notes the results, and the error of plain Keras."""
-    folder, c = Path(sys.argv[1]), keras.callbacks
+    folder, c = Path(sys.argv[1]).parent, keras.callbacks
     plain = ""
     try:
         job.model(mean_output, 0.125).fit(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cluster_processes import WITH_CHIEF, job
 from fork_server import ForkServer
-from ps_processes import cluster
 
 pytestmark = pytest.mark.slow
 
@@ -14,19 +14,17 @@ pytestmark = pytest.mark.slow
 def test_threads_that_still_make_iterators_are_waited_for(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with cluster(tmp_path, "exit_job.py", fork_server) as job:
-        job.start()
-        codes = job.wait()
-    assert set(codes.values()) == {0}, job.logs()
-    assert job.note("leaves")
+    with job(tmp_path, "exit_job.py", server=fork_server, tasks=WITH_CHIEF) as it:
+        codes = it.wait()
+    assert set(codes.values()) == {0}, it.logs()
+    assert it.of_chief("leaves")
     # An interpreter that ends while such a thread runs may abort: docs/decisions/0006.
-    assert job.note("ends")["threads"] == ["MainThread"]
+    assert it.of_chief("ends")["threads"] == ["MainThread"]
 
 
 def test_servers_see_a_job_that_is_over_at_once(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with cluster(tmp_path, "brief_job.py", fork_server) as job:
-        job.start()
-        codes = job.wait()
-    assert set(codes.values()) == {0}, job.logs()
+    with job(tmp_path, "brief_job.py", server=fork_server, tasks=WITH_CHIEF) as it:
+        codes = it.wait()
+    assert set(codes.values()) == {0}, it.logs()

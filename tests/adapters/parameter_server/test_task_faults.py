@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from cluster_processes import WITH_CHIEF, job
 from fork_server import ForkServer
 from forked_python import Forked
-from ps_processes import Processes, cluster
 
 import hookbridge as hb
 from hookbridge import exit_codes
@@ -27,31 +27,25 @@ JOB = "faults_job.py"
 RATE = 0.0078125
 
 
-def idle_secs_to_end(job: Processes, since: float) -> float:
-    """From `since` to the end of the last process, by `idle_secs`."""
-    return max(job.ended.values()) - since
-
-
 @pytest.mark.slow
 def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with cluster(tmp_path, JOB, fork_server) as job:
-        job.start()
-        job.wait_for("batch 40")
+    with job(tmp_path, JOB, server=fork_server, tasks=WITH_CHIEF) as it:
+        it.wait_for("chief 0", "batch 40")
         # While one worker stands still, the others make at most `max_lag` more steps.
-        job.send("worker 0", signal.SIGSTOP)
+        it.send("worker 0", signal.SIGSTOP)
         time.sleep(1)
-        job.send("worker 0", signal.SIGCONT)
-        job.wait_for("batch 120")
-        job.send("worker 1", signal.SIGKILL)
-        done = len(job.notes())
-        job.wait_for("batch 400")
-        assert len(job.notes()) > done
-        assert not job.notes("failed")
-        killed = job.send("chief 0", signal.SIGKILL)
-        codes = job.wait()
-        assert idle_secs_to_end(job, killed) < 15
+        it.send("worker 0", signal.SIGCONT)
+        it.wait_for("chief 0", "batch 120")
+        it.send("worker 1", signal.SIGKILL)
+        done = len(it.events("chief 0"))
+        it.wait_for("chief 0", "batch 400")
+        assert len(it.events("chief 0")) > done
+        assert not it.events("chief 0", "failed")
+        killed = it.send("chief 0", signal.SIGKILL)
+        codes = it.wait()
+        assert it.idle_secs_to_end(killed) < 15
     assert codes == {
         "chief 0": -signal.SIGKILL,
         "worker 0": exit_codes.LOST,
@@ -64,20 +58,21 @@ def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
 def test_a_killed_parameter_server_is_a_clear_error(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with cluster(tmp_path, JOB, fork_server) as job:
-        job.start()
-        job.wait_for("batch 40")
-        killed = job.send("ps 0", signal.SIGKILL)
-        codes = job.wait()
-        failed = job.note("failed")
+    with job(tmp_path, JOB, server=fork_server, tasks=WITH_CHIEF) as it:
+        it.wait_for("chief 0", "batch 40")
+        killed = it.send("ps 0", signal.SIGKILL)
+        codes = it.wait()
+        failed = it.of_chief("failed")
         assert failed["type"] == "UnavailableError"
         assert "/job:ps/replica:0/task:0" in failed["message"]
         assert failed["idle"] - killed < 60
-        assert idle_secs_to_end(job, killed) < 75
-        assert not job.notes("ends") and not job.notes("on_train_end")
+        assert it.idle_secs_to_end(killed) < 75
+        assert not it.events("chief 0", "ends") and not it.events(
+            "chief 0", "on_train_end"
+        )
     # One clear line first; what TensorFlow writes about it is in the user's own log.
     printed = (tmp_path / "chief_0.log").read_text()
-    line = printed.index("hookbridge: parameter server 0 (localhost:")
+    line = printed.index("hookbridge: parameter server 0 (127.0.0.1:")
     assert line < printed.index("Traceback (most recent call last)")
     assert "Remote function on worker" not in printed
     assert "Remote function on worker" in (tmp_path / "tensorflow.txt").read_text()
@@ -89,48 +84,58 @@ def test_a_killed_parameter_server_is_a_clear_error(
 def test_sigterm_saves_and_a_restart_goes_on_from_there(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with cluster(tmp_path, JOB, fork_server) as job:
-        job.start()
-        job.wait_for("batch 40")
-        told = job.send("chief 0", signal.SIGTERM)
-        assert set(job.wait().values()) == {exit_codes.PREEMPTED}, job.logs()
-        assert idle_secs_to_end(job, told) < 20
-        step = job.note("ends")["step"]
-        assert job.note("on_train_end")["batches"] == step
-        assert job.note("fitted")
+    with job(tmp_path, JOB, server=fork_server, tasks=WITH_CHIEF) as it:
+        it.wait_for("chief 0", "batch 40")
+        told = it.send("chief 0", signal.SIGTERM)
+        assert set(it.wait().values()) == {exit_codes.PREEMPTED}, it.logs()
+        assert it.idle_secs_to_end(told) < 20
+        step = it.of_chief("ends")["step"]
+        assert it.of_chief("on_train_end")["batches"] == step
+        assert it.of_chief("fitted")
     path = tf.train.latest_checkpoint(str(tmp_path / "saved"))
     assert path.endswith(f"-{step}")
     bias = tf.train.load_checkpoint(path).get_tensor("out/bias")[0]
     assert bias == pytest.approx(-RATE * step)
-    (tmp_path / "events.jsonl").rename(tmp_path / "before.jsonl")
-    with cluster(tmp_path, JOB, fork_server, STEPS="50") as job:
-        job.start("chief 0", "ps 0", "worker 0")
-        job.wait_for("waits")
+    it.report("chief 0").rename(tmp_path / "before.jsonl")
+    with job(
+        tmp_path,
+        JOB,
+        server=fork_server,
+        tasks=WITH_CHIEF,
+        environment={"STEPS": "50"},
+        start=("chief 0", "ps 0", "worker 0"),
+    ) as it:
+        it.wait_for("chief 0", "waits")
         time.sleep(2)
-        assert not job.notes("begins")  # the chief waits for all
-        job.start("worker 1")
-        assert set(job.wait().values()) == {0}, job.logs()
-        assert job.note("begins")["step"] == step
-        assert job.note("ends")["step"] == step + 50
+        assert not it.events("chief 0", "begins")  # the chief waits for all
+        it.start("worker 1")
+        assert set(it.wait().values()) == {0}, it.logs()
+        assert it.of_chief("begins")["step"] == step
+        assert it.of_chief("ends")["step"] == step + 50
         # The callback continues its count.
-        assert job.note("on_train_end")["batches"] == step + 50
-        assert job.note("fitted")["bias"] == pytest.approx(-RATE * (step + 50))
+        assert it.of_chief("on_train_end")["batches"] == step + 50
+        assert it.of_chief("fitted")["bias"] == pytest.approx(-RATE * (step + 50))
 
 
 @pytest.mark.slow
 def test_a_chief_without_workers_ends_with_an_error(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with cluster(tmp_path, JOB, fork_server, LOST_SECS="2") as job:
-        job.start()
-        job.wait_for("batch 40")
+    with job(
+        tmp_path,
+        JOB,
+        server=fork_server,
+        tasks=WITH_CHIEF,
+        environment={"LOST_SECS": "2"},
+    ) as it:
+        it.wait_for("chief 0", "batch 40")
         for worker in ("worker 0", "worker 1"):
-            job.send(worker, signal.SIGKILL)
-        codes = job.wait()
-        failed = job.note("failed")
+            it.send(worker, signal.SIGKILL)
+        codes = it.wait()
+        failed = it.of_chief("failed")
     assert failed["type"] == "TaskLostError"
     assert "All workers are gone for 2 s: worker 0 (" in failed["message"]
-    assert not job.notes("ends")
+    assert not it.events("chief 0", "ends")
     assert codes["chief 0"] == codes["ps 0"] == exit_codes.LOST
 
 
@@ -138,21 +143,20 @@ def test_a_chief_without_workers_ends_with_an_error(
 def test_sigterm_saves_although_a_worker_stands_still(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with cluster(tmp_path, JOB, fork_server) as job:
-        job.start()
-        job.wait_for("batch 40")
-        job.send("worker 0", signal.SIGSTOP)
+    with job(tmp_path, JOB, server=fork_server, tasks=WITH_CHIEF) as it:
+        it.wait_for("chief 0", "batch 40")
+        it.send("worker 0", signal.SIGSTOP)
         time.sleep(1)  # the chief waits for its step
-        job.send("chief 0", signal.SIGTERM)
-        assert job.processes["chief 0"].wait() == exit_codes.PREEMPTED, job.logs()
-        job.send("worker 0", signal.SIGCONT)
-        codes = job.wait()
+        it.send("chief 0", signal.SIGTERM)
+        assert it.processes["chief 0"].wait() == exit_codes.PREEMPTED, it.logs()
+        it.send("worker 0", signal.SIGCONT)
+        codes = it.wait()
         # The worker that stood still was not told.
         assert codes.pop("worker 0") == exit_codes.LOST
-        assert set(codes.values()) == {exit_codes.PREEMPTED}, job.logs()
-        step = job.note("ends")["step"]
-        assert job.note("on_train_end")["batches"] == step
-        assert job.note("fitted")
+        assert set(codes.values()) == {exit_codes.PREEMPTED}, it.logs()
+        step = it.of_chief("ends")["step"]
+        assert it.of_chief("on_train_end")["batches"] == step
+        assert it.of_chief("fitted")
     path = tf.train.latest_checkpoint(str(tmp_path / "saved"))
     assert path.endswith(f"-{step}")
     reader = tf.train.load_checkpoint(path)

@@ -1,4 +1,4 @@
-"""Starts the processes of a session cluster and ends all of them."""
+"""Starts the processes of a cluster on this machine and ends all of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +19,8 @@ from idle_clock import idle_secs
 
 from hookbridge.loops.tasks.local_cluster import free_ports
 
-HERE = Path(__file__).resolve().parent
 ALL = ("ps 0", "worker 0", "worker 1")
+WITH_CHIEF = ("chief 0", *ALL)
 TIMEOUT_IDLE_SECS = 60.0
 
 
@@ -29,11 +30,13 @@ class Job:
 
     Attributes:
       folder: `<task>.log` has the output of a task, `<task>.jsonl` its events.
-      script: the file that each process runs.
-      tasks: `"<type> <index>"` of each process.
-      arguments: arguments of the script, as `name=value`.
+      script: the file that each process runs; its arguments are the path of the events,
+        then `arguments`, then those of `own`.
+      tasks: `"<type> <index>"` of each process; without an index it is 0.
+      arguments: arguments of the script.
       own: further arguments of single tasks.
       server: starts the tasks.
+      environment: variables of all tasks.
       alone: whether there is no cluster.
       processes: the last process of each task.
       ended: when a task's process ended, by the clock and by `idle_secs`.
@@ -41,39 +44,46 @@ class Job:
     """
 
     folder: Path
-    script: str
+    script: Path
     tasks: Sequence[str]
     arguments: Sequence[str]
     own: Mapping[str, Sequence[str]]
     server: ForkServer
+    environment: Mapping[str, str]
     alone: bool = False
     processes: dict[str, Forked] = field(default_factory=dict)
     ended: dict[str, tuple[float, float]] = field(default_factory=dict)
     ports: dict[str, list[int]] = field(default_factory=dict)
 
-    def start(self, task: str) -> None:
-        """Starts a task, or starts it again."""
-        kind, _, index = task.partition(" ")
+    def __post_init__(self) -> None:
+        """Takes the ports; an evaluator is no part of the cluster."""
+        ports = iter(free_ports(len(self.tasks)))
+        for task in self.tasks:
+            kind = task.partition(" ")[0]
+            if kind != "evaluator":
+                self.ports.setdefault(kind, []).append(next(ports))
+
+    def start(self, *tasks: str) -> None:
+        """Starts tasks, or starts them again; all of them if none is named."""
         cluster = {
             job: [f"127.0.0.1:{port}" for port in ports]
             for job, ports in self.ports.items()
         }
-        config = {"cluster": cluster, "task": {"type": kind, "index": int(index)}}
-        environment = {
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "CUDA_VISIBLE_DEVICES": "-1",
-            "TF_CONFIG": "" if self.alone else json.dumps(config),
-        }
-        arguments = [*self.arguments, *self.own.get(task, ())]
-        name = task.replace(" ", "_")
-        self.ended.pop(task, None)
-        path = self.folder / f"{name}.log"
-        command = [
-            str(HERE / self.script),
-            str(self.folder / f"{name}.jsonl"),
-            *arguments,
-        ]
-        self.processes[task] = self.server.start(command, environment, path)
+        for task in tasks or self.tasks:
+            kind, _, index = task.partition(" ")
+            place = {"type": kind, "index": int(index or 0)}
+            config = json.dumps({"cluster": cluster, "task": place})
+            arguments = [*self.arguments, *self.own.get(task, ())]
+            self.ended.pop(task, None)
+            self.processes[task] = self.server.start(
+                [str(self.script), str(self.report(task)), *arguments],
+                {"TF_CONFIG": "{}" if self.alone else config, **self.environment},
+                self.report(task).with_suffix(".log"),
+            )
+
+    def report(self, task: str) -> Path:
+        """The file of a task's events."""
+        return self.folder / f"{task.replace(' ', '_')}.jsonl"
 
     def poll(self) -> None:
         """Notes which processes have ended."""
@@ -106,28 +116,32 @@ class Job:
 
     def events(self, task: str, event: str | None = None) -> list[dict[str, Any]]:
         """The events that a task has noted, in order."""
-        path = self.folder / f"{task.replace(' ', '_')}.jsonl"
+        path = self.report(task)
         if not path.exists():
             return []
         lines = path.read_text().split("\n")[:-1]  # the last one may be incomplete
         noted = [json.loads(line) for line in lines]
         return [n for n in noted if event is None or n["event"] == event]
 
-    def idle_secs_to_end(self) -> float:
-        """Idle seconds from the last step of all to the end of the last process."""
-        steps: list[float] = [
-            n["idle"] for task in self.tasks for n in self.events(task, "step")
-        ]
-        return max(idle for _, idle in self.ended.values()) - max(steps)
+    def of_chief(self, event: str) -> dict[str, Any]:
+        """The only event of that name that the chief has noted."""
+        (noted,) = self.events("chief 0", event)
+        return noted
 
-    def send(self, task: str, number: int) -> None:
-        """Sends a signal to a task and its children."""
+    def idle_secs_to_end(self, since: float | None = None) -> float:
+        """Idle seconds from the last step of all to the end of the last process."""
+        if since is None:
+            since = max(n["idle"] for t in self.tasks for n in self.events(t, "step"))
+        return max(idle for _, idle in self.ended.values()) - since
+
+    def send(self, task: str, number: int) -> float:
+        """Sends a signal to a task and its children; returns `idle_secs`."""
         os.killpg(self.processes[task].pid, number)
+        return idle_secs()
 
     def log(self, task: str) -> str:
         """The end of the output of a task."""
-        path = self.folder / f"{task.replace(' ', '_')}.log"
-        return path.read_text(errors="replace")[-4000:]
+        return self.report(task).with_suffix(".log").read_text(errors="replace")[-4000:]
 
     def logs(self) -> str:
         """The ends of the outputs of all tasks."""
@@ -144,29 +158,28 @@ def job(
     own: Mapping[str, Sequence[str]] | None = None,
     start: Sequence[str] | None = None,
     alone: bool = False,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Job]:
     """A started job; no process outlives the block.
 
     Args:
       folder: gets logs and events.
-      script: the name of a file beside this one.
+      script: the name of a file beside the test.
       *arguments: arguments of the script.
       server: starts the tasks.
       tasks: the tasks of the cluster.
       own: further arguments of single tasks.
       start: the tasks to start now; None starts all.
-      alone: the task has no cluster.
+      alone: whether the tasks get no cluster.
+      environment: variables of all tasks.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    it = Job(folder, script, tasks, arguments, own or {}, server, alone)
-    ports = iter(free_ports(len(tasks)))
-    for task in tasks:
-        kind = task.partition(" ")[0]
-        if kind != "evaluator":
-            it.ports.setdefault(kind, []).append(next(ports))
+    path = next(file for p in sys.path if (file := Path(p, script)).is_file())
+    own, environment = own or {}, environment or {}
+    it = Job(folder, path, tasks, arguments, own, server, environment, alone)
     try:
-        for task in tasks if start is None else start:
-            it.start(task)
+        if start is None or start:
+            it.start(*(start or ()))
         yield it
     finally:
         for process in it.processes.values():
