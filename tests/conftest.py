@@ -105,8 +105,15 @@ def _two_logical_cpus() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _kept_kernels(_two_logical_cpus: None) -> Iterator[None]:
-    """`clear_session` leaves the kernels of eager ops, which take long to make."""
+def _quick_tensorflow(_two_logical_cpus: None) -> Iterator[None]:
+    """Spares tests what takes TensorFlow long.
+
+    Each trace of a replica would wait for a second, and `clear_session` throw away the
+    kernels of eager ops.
+    """
+    from quick_traces import look_often
+
+    look_often()
     context: Any = importlib.import_module("tensorflow.python.eager.context")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(context.Context, "clear_kernel_cache", lambda self: None)

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
+from hookbridge.lifecycle import Ending
 from hookbridge.testing import (
     EventLog,
     RecordingCallback,
@@ -170,23 +171,38 @@ def run_session(
                 session.run(train_op)
 
 
-def test_callback_in_session_with_a_partial_epoch() -> None:
+def check_session(
+    steps: int,
+    ending: Ending = "clean",
+    *,
+    stop_in: tuple[str, int] | None = None,
+    runs: int | None = None,
+    **options: Any,
+) -> None:
+    """A session with a callback and a hook; the hook sees each of the `runs`."""
     log = EventLog()
-    run_session(hb.as_hooks(RecordingCallback(log, "a"), steps_per_epoch=3))
-    facts = {"steps": 7, "steps_per_epoch": 3}
-    assert_conforms(log, "a", guest="callback", host="session", **facts)
+    callback = RecordingCallback(log, "callback", stop_in=stop_in)
+    hooks = hb.as_hooks([callback, RecordingHook(log, "hook")], steps_per_epoch=3)
+    with contextlib.suppress(ValueError):
+        run_session(hooks, **options)
+    facts: dict[str, Any] = {"host": "session", "ending": ending}
+    own = {"steps": steps, "steps_per_epoch": 3}
+    assert_conforms(log, "callback", guest="callback", **own, **facts)
+    assert_conforms(log, "hook", guest="hook", steps=runs or steps, **facts)
 
 
-def test_runs_that_are_no_steps_are_none() -> None:
-    log = EventLog()
-    guests = [RecordingCallback(log, "callback"), RecordingHook(log, "hook")]
-    run_session(
-        hb.as_hooks(guests, steps_per_epoch=3),
-        user_code=lambda session, run: session.run("other:0"),
-    )
-    facts = {"steps": 7, "steps_per_epoch": 3}
-    assert_conforms(log, "callback", guest="callback", host="session", **facts)
-    assert_conforms(log, "hook", guest="hook", host="session", steps=14)
+def test_events_of_a_session() -> None:
+    def fail(session: Any, run: int) -> None:
+        if run == 5:
+            raise ValueError("stop here")
+
+    check_session(7)  # with a partial epoch
+    # Runs that are no steps are none for callbacks.
+    check_session(7, runs=14, user_code=lambda session, run: session.run("other:0"))
+    check_session(4, stop_in=("on_train_batch_end", 4))
+    check_session(4, "end_of_data", data_steps=4)
+    check_session(6, "end_of_data", data_steps=6)
+    check_session(4, "error_between_steps", user_code=fail)
 
 
 def test_resumed_callback_goes_on_in_its_epoch(tmp_path: Any) -> None:
@@ -197,44 +213,6 @@ def test_resumed_callback_goes_on_in_its_epoch(tmp_path: Any) -> None:
     run_session(hooks, checkpoint_dir=directory)
     facts = {"steps": 7, "steps_per_epoch": 5, "first_step": 7}
     assert_conforms(log, "a", guest="callback", host="session", **facts)
-
-
-def test_callback_that_stops_a_session() -> None:
-    log = EventLog()
-    guests = [
-        RecordingCallback(log, "callback", stop_in=("on_train_batch_end", 4)),
-        RecordingHook(log, "hook"),
-    ]
-    run_session(hb.as_hooks(guests, steps_per_epoch=3))
-    facts = {"steps": 4, "steps_per_epoch": 3}
-    assert_conforms(log, "callback", guest="callback", host="session", **facts)
-    assert_conforms(log, "hook", guest="hook", host="session", steps=4)
-
-
-@pytest.mark.parametrize("data_steps", [4, 6])
-def test_end_of_data_in_a_session(data_steps: int) -> None:
-    log = EventLog()
-    guests = [RecordingCallback(log, "callback"), RecordingHook(log, "hook")]
-    run_session(hb.as_hooks(guests, steps_per_epoch=3), data_steps=data_steps)
-    facts: dict[str, Any] = {"steps": data_steps, "ending": "end_of_data"}
-    assert_conforms(log, "hook", guest="hook", host="session", **facts)
-    facts["steps_per_epoch"] = 3
-    assert_conforms(log, "callback", guest="callback", host="session", **facts)
-
-
-def test_error_between_steps_of_a_session() -> None:
-    def fail(session: Any, run: int) -> None:
-        if run == 5:
-            raise ValueError("stop here")
-
-    log = EventLog()
-    guests = [RecordingCallback(log, "callback"), RecordingHook(log, "hook")]
-    with contextlib.suppress(ValueError):
-        run_session(hb.as_hooks(guests, steps_per_epoch=3), user_code=fail)
-    facts: dict[str, Any] = {"steps": 4, "ending": "error_between_steps"}
-    assert_conforms(log, "hook", guest="hook", host="session", **facts)
-    facts["steps_per_epoch"] = 3
-    assert_conforms(log, "callback", guest="callback", host="session", **facts)
 
 
 def test_callback_of_every_flavour_in_a_session(keras: Any) -> None:

@@ -31,8 +31,6 @@ PAGES = [
         ROOT / "benchmarks" / "README.md",
     )
 ]
-# Blocks that are no code: drawings, output.
-PROSE = {"text"}
 # Checks that run after the first and the second Python block of the README.
 AFTER = {
     0: "assert hooks[0].callback is guests[0] and session.should_stop()\n",
@@ -57,10 +55,7 @@ def blocks(page: str, *languages: str) -> list[Block]:
     return [b for b in found if not languages or b.language in languages]
 
 
-Done = subprocess.CompletedProcess[str]
-
-
-def run(command: list[str], folder: Path) -> Done:
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs a command in a new process, in which TensorFlow is not yet imported."""
     return subprocess.run(
         command,
@@ -73,12 +68,9 @@ def run(command: list[str], folder: Path) -> Done:
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
     kinds = {b.language for page in PAGES for b in blocks(page)}
-    assert kinds <= {"python", "diff", "sh", "bash"} | PROSE
-
-
-def test_jobs_of_hours_name_files_that_exist() -> None:
+    assert kinds <= {"python", "diff", "sh", "bash", "text"}  # text is no code
     for page in PAGES:
-        for block in blocks(page, "bash"):
+        for block in blocks(page, "bash"):  # jobs of hours
             for file in re.findall(r"python (\S+\.py)", block.text):
                 assert (ROOT / file).is_file(), f"{page}:{block.line}: {file}"
 
@@ -132,19 +124,13 @@ def test_script_gains_hookbridge_by_the_diff(
     assert steps(after) <= steps_after
 
 
-def test_explanation_is_what_is_printed(
+def test_programs_print_what_the_readme_says(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    program = blocks("README.md", "python")[2].text
-    output = blocks("README.md", "text")[1]
-    done = fork_server.run("-c", program, folder=tmp_path)
-    assert done.stdout == output.text
-
-
-def test_the_old_program_prints_what_the_readme_says(
-    tmp_path: Path, fork_server: ForkServer
-) -> None:
-    """Without `hookbridge run` the installed TensorFlow cannot run the program."""
+    explanation = blocks("README.md", "python")[2].text
+    done = fork_server.run("-c", explanation, folder=tmp_path)
+    assert done.stdout == blocks("README.md", "text")[1].text
+    # Without `hookbridge run` the installed TensorFlow cannot run the old program.
     program = str(ROOT / "examples" / "old_program.py")
     command = [sys.executable, "-m", "hookbridge", "run", program]
     done = run(command, tmp_path)
@@ -256,16 +242,14 @@ def shell_lines() -> Iterator[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def python(
     fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., Done]:
+) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs `python WORDS` in an empty folder; the same words run only once."""
     folder = tmp_path_factory.mktemp("commands")
     return functools.cache(functools.partial(fork_server.run, folder=folder))
 
 
 @pytest.mark.parametrize(("page", "line"), sorted(set(shell_lines())))
-def test_shell_lines_are_real_commands(
-    page: str, line: str, python: Callable[..., Done]
-) -> None:
+def test_shell_lines_are_real_commands(page: str, line: str, python: Any) -> None:
     """Quick commands run; slow ones must have a real target, test, extra or file."""
     for command in line.split(" && "):
         words = re.findall(r'(?:[^\s"]|"[^"]*")+', command)
@@ -282,13 +266,10 @@ def test_shell_lines_are_real_commands(
             setup = (ROOT / "setup.py").read_text("utf-8")
             for extra in extras[1].split(",") if extras else ():
                 assert f'"{extra}": [' in setup
-        elif words[:2] == ["hookbridge", "docs"]:
+        elif words[0] == "hookbridge" and (words[1] == "docs" or "--help" in words):
             done = python("-m", *words)
             assert done.returncode == 0, done.stderr
-        elif words[0] == "hookbridge" and words[-1] == "--help":
-            done = python("-m", *words)
-            assert done.returncode == 0, done.stderr
-            assert done.stdout.startswith("usage: hookbridge")
+            assert words[1] == "docs" or done.stdout.startswith("usage: hookbridge")
         elif words[0] == "hookbridge":
             subcommand = words[: 3 if words[1] == "migrate" else 2]
             done = python("-m", *subcommand, "--help")
@@ -326,15 +307,12 @@ def marked_table(page: str, marker: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("page", "marker", "table"),
-    [
-        ("docs/lifecycle.md", "event map: all", lifecycle_tables.event_map_markdown()),
-        ("docs/lifecycle.md", "endings", lifecycle_tables.endings_markdown()),
-    ],
-)
-def test_table_is_that_of_the_code(page: str, marker: str, table: str) -> None:
-    assert marked_table(page, marker) == table
+def test_tables_are_those_of_the_code() -> None:
+    for marker, table in (
+        ("event map: all", lifecycle_tables.event_map_markdown()),
+        ("endings", lifecycle_tables.endings_markdown()),
+    ):
+        assert marked_table("docs/lifecycle.md", marker) == table
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -354,18 +332,13 @@ def test_index_lists_every_page() -> None:
     assert pages - {"index.md"} <= linked, "add the page to docs/index.md"
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "docs/architecture.md",
-        "docs/foundations.md",
-        "docs/graph-fit.md",
-        "docs/reliability.md",
-        "CONTRIBUTING.md",
-    ],
-)
-def test_named_files_exist(page: str) -> None:
-    text = (ROOT / page).read_text("utf-8")
+NAMING = ("architecture", "foundations", "graph-fit", "reliability", "../CONTRIBUTING")
+
+
+@pytest.mark.parametrize("name", NAMING)
+def test_named_files_exist(name: str) -> None:
+    page = ROOT / "docs" / f"{name}.md"
+    text = page.read_text("utf-8")
     named = re.findall(r"`((?:adapters|hookbridge|tests|docs)/[\w/.-]+)(::\w+)?`", text)
     assert named, f"{page} names no file"
     for path, test in named:

@@ -1,8 +1,8 @@
 """Spares tests the second that TensorFlow waits after each trace of a replica.
 
 `Coordinator.join` checks whether the thread of the replica has ended just before the
-thread ends, and checks again only a second later. In this way a `fit` under
-`ParameterServerStrategy` waits two or three times before its first step.
+thread ends, and checks again only a second later. In this way a `fit` with
+replicas waits two or three times before its first step.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-LOOK_SECS = 0.01
+JOIN_SECS, LOOK_SECS = 1.0, 0.01
 
 
 def look_often() -> None:
@@ -20,6 +20,6 @@ def look_often() -> None:
     wait = coordinator.wait_for_stop
 
     def wait_for_stop(self: Any, timeout: float | None = None) -> bool:
-        return bool(wait(self, timeout and min(timeout, LOOK_SECS)))
+        return bool(wait(self, LOOK_SECS if timeout == JOIN_SECS else timeout))
 
     coordinator.wait_for_stop = wait_for_stop
