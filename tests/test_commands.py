@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,20 @@ def test_without_a_python_for_tf_2_15_the_newest_is_tested(repo_root: Path) -> N
     (command,) = (line for line in done.stdout.splitlines() if "suites.py" in line)
     assert "tf-newest=" in command
     assert "tf-2.15.1=" not in command
+
+
+def test_a_version_that_cannot_be_had_fails_only_if_it_was_asked_for(
+    repo_root: Path, tmp_path: Path
+) -> None:
+    assert "--of_today" in (repo_root / ".ci" / "run").read_text()
+    script = tmp_path / ".ci" / "versions.py"
+    executable(tmp_path / ".ci" / "find_python.sh", "exit 1")
+    shutil.copy(repo_root / ".ci" / "versions.py", script)
+    for flag, code in (("--of_today", 0), ("--only=2.18", 1)):
+        command = [sys.executable, str(script), flag]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert "could not be installed, and was not tried" in done.stdout
 
 
 @pytest.mark.parametrize(
