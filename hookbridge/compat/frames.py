@@ -21,8 +21,9 @@ from hookbridge.errors import PrivateNameMovedError
 class PrivateFrame(NamedTuple):
     """A function of TensorFlow or Keras, and the names in it that are read.
 
-    The path is `"module:function"`; a function within a function follows a dot. Names
-    are arguments, local variables, and those of the function around it.
+    The path is `"module:function"`; a function within a function follows a dot, another
+    name of the same thing a `|`. Names are arguments, local variables, and those of the
+    function around it.
     """
 
     path: str
@@ -37,6 +38,8 @@ class PrivateFrame(NamedTuple):
 
 _AVERAGES = "the averages of a `fit` in a v1 graph that a hook stops"
 _LOOP = "whether a loop of a model runs"
+# The second name is that of Keras 3.16.
+_KERAS_3_TRAINER = "keras.src.backend.tensorflow.trainer:TensorFlowTrainer|Trainer"
 
 
 def _of_keras_2(place: str, *names: str, why: str) -> tuple[PrivateFrame, ...]:
@@ -84,11 +87,7 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
         loop: (
             *_of_keras_2(f"training:Model.{loop}", "self", why=_LOOP),
             *_of_keras_2(f"training_v1:Model.{loop}", "self", why=_LOOP),
-            PrivateFrame(
-                f"keras.src.backend.tensorflow.trainer:TensorFlowTrainer.{loop}",
-                ("self",),
-                _LOOP,
-            ),
+            PrivateFrame(f"{_KERAS_3_TRAINER}.{loop}", ("self",), _LOOP),
         )
         for loop in ("fit", "evaluate", "predict")
     },
@@ -102,8 +101,7 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
     ),
     "keras3_step": (
         PrivateFrame(
-            "keras.src.backend.tensorflow.trainer"
-            ":TensorFlowTrainer._make_function.function",
+            f"{_KERAS_3_TRAINER}._make_function.function",
             ("multi_step_on_iterator",),
             "the `tf.function` in the function that Keras 3 calls for each step",
         ),
@@ -152,7 +150,8 @@ def code_of(row: PrivateFrame) -> types.CodeType:
             for const in getattr(place, "co_consts", ())
             if isinstance(const, types.CodeType) and const.co_name == name
         ]
-        found = inner[0] if inner else getattr(place, name, None)
+        own = [getattr(place, each, None) for each in name.split("|")]
+        found = inner[0] if inner else next(filter(None, own), None)
         place = inspect.unwrap(found) if callable(found) else found
         place = getattr(place, "__code__", place)
     if not isinstance(place, types.CodeType):
