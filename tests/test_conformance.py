@@ -186,7 +186,7 @@ def check_session(
     with contextlib.suppress(ValueError):
         run_session(hooks, **options)
     facts: dict[str, Any] = {"host": "session", "ending": ending}
-    own = {"steps": steps, "steps_per_epoch": 3}
+    own: dict[str, Any] = {"steps": steps, "steps_per_epoch": 3}
     assert_conforms(log, "callback", guest="callback", **own, **facts)
     assert_conforms(log, "hook", guest="hook", steps=runs or steps, **facts)
 

@@ -28,10 +28,7 @@ def run(
     arguments = [strategy, str(folder / "model")]
     alone = len(tasks) == 1
     with job(
-        *(folder, "strategy_job.py", *arguments),
-        tasks=tasks,
-        server=server,
-        alone=alone,
+        folder, "strategy_job.py", *arguments, tasks=tasks, server=server, alone=alone
     ) as it:
         codes = it.wait(trainers)
     for task in trainers:
