@@ -28,14 +28,14 @@ def run(values: Values) -> int:
         raise errors.InvalidArgumentError(
             "Received no paths; expected files of Python, notebooks or folders of them."
         )
-    from hookbridge.migrate import formats, html, scan
+    from hookbridge.migrate import formats, scan
 
     report = scan(values.paths, target=values.target)
     write = {
         "text": formats.as_text,
         "json": formats.as_json,
         "sarif": formats.as_sarif,
-        "html": html.as_html,
+        "html": formats.as_html,
     }[values.format]
     print(write(report))
     return int(values.check and report.left > 0)

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from hookbridge.migrate.codes import CODES
+
 # Worst first: from the most work for a person to none.
 VERDICTS = ("manual", "assisted", "bridge", "auto", "fine")
 # What `--check` counts as left to do.
@@ -47,6 +49,21 @@ class Finding:
         """`file:line`, or `file:cell N:line` in a notebook."""
         cell = f"cell {self.cell}:" if self.cell else ""
         return f"{self.file}:{cell}{self.line}"
+
+    @property
+    def run(self) -> str:
+        """What `hookbridge run` does about it; empty if nothing."""
+        return CODES[self.code].run
+
+    @property
+    def migrate(self) -> str:
+        """What `hookbridge migrate rewrite` writes; empty if nothing."""
+        return self.way_out if self.verdict == "auto" else ""
+
+    @property
+    def person(self) -> str:
+        """What is left to a person under `hookbridge run`; empty if nothing."""
+        return "" if self.run else self.way_out or self.message
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A report as text, JSON or SARIF."""
+"""A report as text, JSON, SARIF or HTML."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from hookbridge import __version__
 from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.findings import VERDICTS, Finding, Report
+from hookbridge.report.page import page, table
 
 MEANINGS = {
     "manual": "a person has to do it",
@@ -57,6 +58,22 @@ def _lines(finding: Finding) -> list[str]:
 def as_json(report: Report) -> str:
     """The report as JSON, indented."""
     return json.dumps(report.to_json(), indent=2)
+
+
+def as_html(report: Report) -> str:
+    """The report as a page that needs no other files: counts, then the findings."""
+    counts = [(str(n), v, MEANINGS[v]) for v, n in report.verdicts.items() if n]
+    rows = [
+        (f.place, f.verdict, f.code, f"{f.name}: {f.message}", f.way_out)
+        for f in report.findings
+    ]
+    parts = [table(counts), "<h2>Findings</h2>"]
+    parts.append(table(rows, ("place", "verdict", "code", "what", "way out")))
+    if report.unread:
+        unread = [(u.file, u.reason) for u in report.unread]
+        parts += ["<h2>Files that could not be read</h2>", table(unread)]
+    title = f"What {report.files} files need on TensorFlow {report.target}"
+    return page(title, parts)
 
 
 def as_sarif(report: Report) -> str:

@@ -13,10 +13,8 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from hookbridge import compat
-from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.findings import Finding, Unread
 from hookbridge.migrate.reading.evidence import imported_names
 from hookbridge.migrate.reading.imports import folders_above
@@ -27,31 +25,17 @@ from hookbridge.migrate.target import Target
 
 TITLES = ("in", "run", "migrate", "you")
 COLUMNS = 100
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """One place in a program."""
-
-    file: str
-    line: int
-    column: int
-    cell: int
-    name: str  # the name that the target lacks, or the call that acts differently
-    code: str  # the reason code of the rule
-    run: str  # what `hookbridge run` does about it; empty if nothing
-    migrate: str  # what `hookbridge migrate rewrite` writes; empty if nothing
-    person: str  # what is left to a person; empty if nothing
+FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "person")
 
 
 @dataclass(frozen=True)
 class Diagnoses:
-    """All places of all files."""
+    """What the programs in some files need, and what they import in vain."""
 
     target: str  # the TensorFlow that the program has to run on
     files: int  # number of files that were read
     # The places by file and line; those that are left to a person come first.
-    found: tuple[Diagnosis, ...]
+    found: tuple[Finding, ...]
     unread: tuple[Unread, ...]  # files that were not read; a person has to look at them
     absent: tuple[str, ...] = ()  # modules that the programs import, not installed
 
@@ -69,11 +53,11 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
     names = Target(target)
     programs, unread = read_programs(paths)
     found = [
-        _diagnosis(finding)
+        finding
         for module in programs.modules
         for finding in lacks(module, programs.place(module), names)
     ]
-    found += map(_diagnosis, _old_libraries(programs))
+    found += _old_libraries(programs)
     found.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
     absent = tuple(sorted(set(_absent(programs))))
     return Diagnoses(target, len(programs.modules), tuple(found), tuple(unread), absent)
@@ -110,26 +94,11 @@ def _packages(node: ast.AST) -> set[str]:
     return {name.partition(".")[0] for name in imported_names(node)}
 
 
-def _diagnosis(finding: Finding) -> Diagnosis:
-    run = CODES[finding.code].run
-    writes = finding.way_out if finding.verdict == "auto" else ""
-    return Diagnosis(
-        file=finding.file,
-        line=finding.line,
-        column=finding.column,
-        cell=finding.cell,
-        name=finding.name,
-        code=finding.code,
-        run=run,
-        migrate=writes,
-        person="" if run else finding.way_out or finding.message,
-    )
-
-
 def as_json(diagnoses: Diagnoses) -> str:
     """The diagnoses as JSON, indented."""
-    fields: dict[str, Any] = asdict(diagnoses)
-    return json.dumps({**fields, "left": diagnoses.left}, indent=2)
+    found = [{f: getattr(one, f) for f in FIELDS} for one in diagnoses.found]
+    rest = {**asdict(diagnoses), "found": found, "left": diagnoses.left}
+    return json.dumps(rest, indent=2)
 
 
 def as_text(diagnoses: Diagnoses) -> str:

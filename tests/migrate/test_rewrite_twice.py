@@ -106,14 +106,8 @@ V1 = "import tensorflow.compat.v1 as tf\n"
             f"import other\n{TF}data.make_one_shot_iterator()\n",
             f"{TF}tf.compat.v1.estimator.DNNClassifier(4)\ntf.contrib.slim.conv2d\n",
         ),
-        # The rewrite adds a line that parses the flags.
-        (
-            "from other import *\nfrom absl import flags\nFLAGS = flags.FLAGS\n"
-            f"rate = FLAGS.rate\n{V1}",
-            f"{TF}import tensorflow.contrib.slim as slim\ntf.Session()\n",
-        ),
     ],
-    ids=["comment", "evidence", "flags"],
+    ids=["comment", "evidence"],
 )
 def test_what_the_first_rewrite_changes_decides_nothing(
     main: str, other: str, tmp_path: Path

@@ -13,9 +13,6 @@ from collections.abc import Collection, Sequence
 from hookbridge import errors
 from hookbridge.migrate.rewrites import (
     device_functions,
-    device_specs,
-    dimensions,
-    flags,
     guest_lists,
     imports,
     keras2_switch,
@@ -32,10 +29,7 @@ REWRITES: tuple[RewriteRule, ...] = (
     imports.RULE,
     names.RULE,
     device_functions.RULE,
-    device_specs.RULE,
-    dimensions.RULE,
     old_arguments.RULE,
-    flags.RULE,
     guest_lists.RULE,
     keras2_switch.RULE,
     v1_behaviour.RULE,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
@@ -19,8 +18,6 @@ from hookbridge.migrate.rewriting.imports import Imports, first_code
 from hookbridge.migrate.rewriting.results import Edit
 from hookbridge.migrate.rewriting.tree_names import TreeNames, dotted
 from hookbridge.migrate.target import NEWEST, Target
-
-State = TypeVar("State")
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,6 @@ class Context:
         self.kept: set[str] = set()
         self.edits: list[Edit] = []
         self.comments: dict[cst.CSTNode, list[str]] = {}
-        self._states: dict[Any, Any] = {}
         collector = _Collector()
         self.module.visit(collector)
         self.chains = tuple(collector.chains)
@@ -111,13 +107,6 @@ class Context:
     def text(self) -> str:
         """The old code."""
         return self.source.source.text
-
-    def state(self, make: Callable[[Context], State]) -> State:
-        """What a rule knows about this file: `make(context)`, called once."""
-        if make not in self._states:
-            self._states[make] = make(self)
-        found: State = self._states[make]
-        return found
 
     def fate(self, name: str) -> Fate | None:
         """What becomes of a canonical name in this file; None if the target has it."""

@@ -32,8 +32,7 @@ class RewriteRule:
       codes: reason codes of the findings that it settles.
       words: the rule is skipped for a text with none of these. Without words it is
         skipped for a file with no finding of its codes, if it has codes.
-      prepare: called with the context once before each walk, on the same thread. What
-        a rule knows about one file is in a class of its own: see `Context.state`.
+      prepare: called with the context once before each walk, on the same thread.
     """
 
     name: str
