@@ -52,7 +52,7 @@ class View(types.ModuleType):
         super().__init__(name, modules[0].__doc__)
         self.__dict__["_view_modules"] = tuple(modules)
         self.__dict__["_view_own"] = dict(own or {})
-        for attribute in ("__path__", "__file__", "__version__"):
+        for attribute in ("__path__", "__file__"):
             if hasattr(modules[-1], attribute):
                 self.__dict__[attribute] = getattr(modules[-1], attribute)
 

@@ -58,6 +58,9 @@ CODES: dict[str, Code] = {
         "answers with tf.compat.v1",
     ),
     "MISSING": Code("manual", "TensorFlow has no such name, and no rule knows it."),
+    "LOST_NAME": Code(
+        "auto", "Python or NumPy has this name no more.", "brings it back"
+    ),
     "STAR_IMPORT": Code(
         "manual",
         "Names of a starred import cannot be followed.",

@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from hookbridge.migrate import contrib_names
+from hookbridge.migrate import contrib_names, lost_names
 from hookbridge.migrate.private_names import missing
 from hookbridge.migrate.target import DATA, Target
 
@@ -93,6 +93,9 @@ def fate(name: str, target: Target) -> Fate | None:
         return _of_ours(name)
     if root == "tf_slim":
         return _of_slim(name)
+    if root in lost_names.MODULES:
+        today = lost_names.today(name)
+        return Fate("LOST_NAME", today) if today else None
     if name == "tf":
         return None
     hook = _hook(name, target)

@@ -2,7 +2,7 @@
 
 Reading order: `launch` and `located` (what to run), `reading` and `evidence` (what its
 source says), `world` (which TensorFlow the program gets), `own_modules`, `statements`
-and `views` (what `import tensorflow` means in its files), `late_distutils`, then
+and `views` (what `import tensorflow` means in its files), `lost_names`, then
 `execute`, `tracebacks`, `children` and `spawned` (how it runs). `doctor` lists what
 TensorFlow lacks. The room `contrib` has what stands behind `tf.contrib`. The room
 `joining` adds guests from a file to the program's trainings.

@@ -10,11 +10,10 @@ import sysconfig
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.arguments import why_no_file
-from hookbridge.migrate.reading.libraries import OldLibraries
+from hookbridge.migrate.reading.libraries import OldLibraries, package_of
 from hookbridge.run.launch import Launch
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -137,8 +136,7 @@ class OwnCode:
         return self._folders[folder]
 
     def _is_own(self, folder: str) -> bool:
-        parts = Path(folder).parts
-        if "site-packages" in parts or "dist-packages" in parts:
+        if package_of(os.path.join(folder, "_.py"))[0]:
             return False
         return not (folder + os.sep).startswith(self._installed)
 

@@ -17,9 +17,9 @@ from hookbridge.migrate.reading.meaning import means_old_alone
 from hookbridge.migrate.reading.modules import Module, read_module
 from hookbridge.migrate.reading.programs import read_program
 from hookbridge.run import world as worlds
-from hookbridge.run.late_distutils import LateDistutils
 from hookbridge.run.launch import Launch
 from hookbridge.run.located import Located, OwnCode
+from hookbridge.run.lost_names import LateDistutils
 from hookbridge.run.statements import rewrite
 
 if TYPE_CHECKING:  # it imports TensorFlow

@@ -17,6 +17,8 @@ from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.private_modules import KERAS, PYTHON, View, keras2
 
 MNIST = "tensorflow.examples.tutorials.mnist"
+# What a file of TensorFlow 1 reads as the version: that of the names which it finds.
+VERSION = "1.15.5"
 
 
 def is_gone(found: Any) -> bool:
@@ -40,7 +42,13 @@ def tensorflow(old: bool) -> View:
 
     v1 = tf.compat.v1
     if old:
-        return View("tensorflow", (v1, tf), _shared())
+        version = View(
+            "tensorflow.version", (v1.version,), {"VERSION": lambda: VERSION}
+        )
+        of_v1 = {"__version__": lambda: VERSION, "VERSION": lambda: VERSION}
+        return View(
+            "tensorflow", (v1, tf), {**_shared(), **of_v1, "version": lambda: version}
+        )
     own = _shared()
     own["device"] = lambda: device
     for name in ("train", "summary", "nn", "metrics", "losses", "saved_model", "data"):

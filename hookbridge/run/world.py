@@ -117,9 +117,10 @@ def enter(world: World) -> None:
     import tensorflow as tf
 
     from hookbridge import estimator
-    from hookbridge.run import coordinators
+    from hookbridge.run import coordinators, lost_names
 
     coordinators.follow()
+    lost_names.bring_back()
     if world.v1:
         logger = tf.get_logger()
         level = logger.level

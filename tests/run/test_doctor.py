@@ -28,6 +28,8 @@ tf.contrib.crf.crf_decode(x, x, x)
 tf.contrib.opt.AdamWOptimizer(1)
 tf.estimator.Estimator(None)
 tf.nowhere(3)
+import numpy as np
+np.zeros(1, np.object)
 """
 
 
@@ -51,6 +53,7 @@ def test_each_name_has_its_line_and_who_mends_it(
         "tf.contrib.learn.python.learn.learn_runner.run",
         "tf.contrib.crf.crf_decode",
         "tf.estimator.Estimator",
+        "numpy.object",
     ):
         assert by_name[name]["run"] and not by_name[name]["person"], name
     for name, line in (("tf.contrib.opt.AdamWOptimizer", 9), ("tf.nowhere", 11)):

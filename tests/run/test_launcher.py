@@ -107,12 +107,20 @@ def test_packages_above_a_module_are_imported_in_its_world(tmp_path: Path) -> No
 def test_tests_under_pytest_are_the_program(tmp_path: Path) -> None:
     (tmp_path / "test_old.py").write_text(
         "import sys\n"
+        "from collections import Sequence\n"
+        "import numpy as np\n"
         "def test_old_names():\n"
         "    import tensorflow as tf\n"
+        "    assert tf.__version__ == tf.VERSION == tf.version.VERSION == '1.15.5'\n"
+        "    assert isinstance([], Sequence) and np.Inf == np.inf\n"
+        "    assert np.zeros(1, np.object).dtype == object and np.bool(1)\n"
+        "    assert np.float is float and not hasattr(np, 'no_such_name')\n"
         "    assert sys.argv[1:] == ['-q', '-pno:cacheprovider', 'test_old.py']\n"
         "    tf.placeholder\n"
         "    assert not tf.executing_eagerly()\n"
-        "    assert 'tf_keras' in tf.keras.Model.__module__ or tf.VERSION < '2.16'\n"
+        "    module = tf.keras.Model.__module__\n"
+        "    from importlib.metadata import version\n"
+        "    assert 'tf_keras' in module or version('tensorflow') < '2.16'\n"
         "    tf.layers.dense\n"
     )
     words = ("-m", "pytest", "-q", "-pno:cacheprovider")

@@ -7,6 +7,7 @@ AdaNet, TF-GAN and Polyaxon import.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,18 @@ def test_tensorflows_modules_get_what_is_listed_and_no_more(seen: Any) -> None:
     assert ours and set(ours) <= set(listed), (ours, compat.tf_version())
 
 
-def test_installed_code_is_not_the_programs_own(tmp_path: Path) -> None:
+def test_installed_code_is_not_the_programs_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = OwnCode(str(tmp_path))
+    for name in ("target", "more"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "target" / "thing-1.0.dist-info").mkdir()  # `pip install --target`
+    more = [str(tmp_path / "target"), str(tmp_path / "more")]
+    monkeypatch.setattr(sys, "path", [*sys.path, *more])
+    assert str(tmp_path / "target" / "thing" / "part.py") not in own
+    assert str(tmp_path / "more" / "thing" / "part.py") in own
+    assert (more[0] in own.roots(), more[1] in own.roots()) == (False, True)
     assert str(tmp_path / "helper.py") in own
     assert str(tmp_path / "venv" / "lib" / "site-packages" / "helper.py") not in own
     assert json.__file__ not in own

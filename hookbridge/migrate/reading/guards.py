@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from hookbridge.migrate.lost_names import MODULES
+
 # What is raised if a module or a name is missing.
 OF_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError"})
 # These catch that too, but most often stand around whole programs.
@@ -34,6 +36,10 @@ def guarded(nodes: Sequence[ast.AST]) -> frozenset[int]:
 
 def _guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Try):
+        # `from collections import Mapping`, after the place of today was tried.
+        for statement in (one for h in node.handlers for one in h.body):
+            if getattr(statement, "module", None) in MODULES:
+                yield statement
         for statement in node.body:
             is_import = isinstance(statement, ast.Import | ast.ImportFrom)
             if (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator
 
 from hookbridge.migrate.reading.evidence import TENSORFLOW, Evidence, Use
@@ -89,13 +91,27 @@ def package_of(file: str) -> tuple[str, str]:
 
     Both are empty for a file that is not installed.
     """
-    parts = file.split(os.sep)
-    places = [number for number, part in enumerate(parts) if part in _PLACES]
-    if not places or places[-1] + 1 >= len(parts):
+    top = _packages_above(os.path.dirname(file))
+    if not top:
         return "", ""
-    name = parts[places[-1] + 1]
-    folder = os.sep.join(parts[: places[-1] + 2])
-    return name.removesuffix(".py"), folder
+    name = file[len(top) + 1 :].partition(os.sep)[0]
+    return name.removesuffix(".py"), os.path.join(top, name)
+
+
+@functools.cache
+def _packages_above(folder: str) -> str:
+    """The innermost folder of installed packages at or above a folder; may be empty.
+
+    It has the name of one, or is on Python's path, but is not the program's folder,
+    and holds what `pip` writes about packages (`pip install --target`).
+    """
+    if os.path.basename(folder) in _PLACES:
+        return folder
+    is_target = folder in sys.path[1:] and os.path.isdir(folder)
+    if is_target and any(n.endswith(".dist-info") for n in os.listdir(folder)):
+        return folder
+    above = os.path.dirname(folder)
+    return "" if above == folder else _packages_above(above)
 
 
 def _files(folder: str) -> Iterator[str]:

@@ -102,6 +102,6 @@ RULE = RewriteRule(
     summary="Imports of names that died import the living ones.",
     nodes=(cst.SimpleStatementLine,),
     apply=apply,
-    words=("tensorflow",),
+    words=("tensorflow", "collections", "numpy", "time"),
     prepare=prepare,
 )

@@ -12,6 +12,8 @@
     +hb.contrib.learn.Experiment(estimator, train_fn, eval_fn)
     -model_fn_lib.ModeKeys.TRAIN
     +hb.estimator.ModeKeys.TRAIN
+    -np.zeros(3, np.object)
+    +np.zeros(3, object)
 
 What becomes of a name is in `hookbridge/migrate/fates.py`, for `hookbridge run` too; a
 name of `tf.contrib` becomes that of its successor, or the one in `hb.contrib`, which
@@ -35,7 +37,7 @@ from hookbridge.migrate.rewriting.tree_names import dotted
 NAME = "names"
 CODES = (
     *("ESTIMATOR", "ESTIMATOR_PRIVATE", "HOOK_NAME", "CONTRIB", "TUTORIALS"),
-    *("SLIM_BROKEN", "KERAS_PRIVATE", "V1_NAME"),
+    *("SLIM_BROKEN", "KERAS_PRIVATE", "V1_NAME", "LOST_NAME"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -57,7 +58,7 @@ def lines_for(found: Imported, context: Context) -> list[str] | None:
     if become is None:
         return None
     is_contrib = full.startswith("tf.contrib")
-    if is_contrib and context.is_guarded(found.node):
+    if context.is_guarded(found.node) and (is_contrib or become.code == "LOST_NAME"):
         return None
     if isinstance(found.node, cst.Import) and imported_as(found.alias) is None:
         # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
@@ -76,6 +77,8 @@ def lines_for(found: Imported, context: Context) -> list[str] | None:
 def _lines(bound: str, name: str, context: Context) -> list[str]:
     """Lines that bind a name to a living one."""
     parent, _, last = name.rpartition(".")
+    if hasattr(builtins, name):
+        return [] if bound == name else [f"{bound} = {name}"]
     if not parent:
         return [f"import {name}" if bound == name else f"import {name} as {bound}"]
     if parent.startswith(_NO_MODULES):

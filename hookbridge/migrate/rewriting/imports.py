@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
@@ -63,6 +64,8 @@ class Imports:
         if best:
             return f"{found}{rest}"
         root, _, rest = living.partition(".")
+        if hasattr(builtins, root):
+            return living
         return f"{self.name_of(root)}.{rest}" if rest else self.name_of(root)
 
     def name_of(self, root: str) -> str:
