@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from hookbridge.migrate.findings import Finding
+from hookbridge.migrate.guest_sites import last_name
 from hookbridge.migrate.reading.modules import Module
 
 HOOK_METHODS = ("begin", "after_create_session", "before_run", "after_run", "end")
@@ -103,22 +104,18 @@ def _finding(module: Module, node: ast.ClassDef, kind: str) -> Finding:
 def fingerprint(node: ast.ClassDef) -> dict[str, Any]:
     """What a guest class does, as far as its source shows."""
     methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
-    events = [
-        name for name in methods if name in HOOK_METHODS or name.startswith("on_")
-    ]
     inside = [n for method in methods.values() for n in ast.walk(method)]
     attributes = {n.attr for n in inside if isinstance(n, ast.Attribute)}
-    called = {_last(n.func) for n in inside if isinstance(n, ast.Call)}
-    words = {
-        keyword.arg for n in inside if isinstance(n, ast.Call) for keyword in n.keywords
-    }
-    before = methods.get("before_run")
-    asks = [] if before is None else _run_args(before)
-    begin = methods.get("begin")
+    calls = [n for n in inside if isinstance(n, ast.Call)]
+    called = {last_name(call.func) for call in calls}
+    words = {keyword.arg for call in calls for keyword in call.keywords}
+    before = list(ast.walk(methods["before_run"])) if "before_run" in methods else []
+    asks = [n for n in before if isinstance(n, ast.Call)]
+    asks = [call for call in asks if last_name(call.func) == "SessionRunArgs"]
     texts = [n.value for n in inside if isinstance(n, ast.Constant)]
     return {
-        "methods": events,
-        "adds_ops": begin is not None and _makes_ops(begin),
+        "methods": [n for n in methods if n in HOOK_METHODS or n.startswith("on_")],
+        "adds_ops": "begin" in methods and _makes_ops(methods["begin"]),
         "fetches": any(call.args or _has(call, "fetches") for call in asks),
         "feeds": any(_has(call, "feed_dict") or len(call.args) > 1 for call in asks),
         "uses_session": "session" in attributes
@@ -132,20 +129,6 @@ def fingerprint(node: ast.ClassDef) -> dict[str, Any]:
     }
 
 
-def _run_args(method: ast.FunctionDef) -> list[ast.Call]:
-    return [
-        n
-        for n in ast.walk(method)
-        if isinstance(n, ast.Call) and _last(n.func) == "SessionRunArgs"
-    ]
-
-
-def _last(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def _has(call: ast.Call, name: str) -> bool:
     return any(keyword.arg == name for keyword in call.keywords)
 
@@ -157,12 +140,6 @@ def _makes_ops(begin: ast.FunctionDef) -> bool:
         isinstance(n, ast.Call)
         and isinstance(n.func, ast.Attribute)
         and not n.func.attr.startswith(looks_up)
-        and _root(n.func) in ("tf", "v1", "tf1", "tensorflow")
+        and ast.unparse(n.func).partition(".")[0] in ("tf", "v1", "tf1", "tensorflow")
         for n in ast.walk(begin)
     )
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from hookbridge.migrate.fates import fate
-from hookbridge.migrate.reading import v1_behaviour
 from hookbridge.migrate.reading.names import Names, as_v1, canonical, uses
 from hookbridge.migrate.reading.sources import Source
 from hookbridge.migrate.target import NEWEST, Target
@@ -49,6 +48,31 @@ _STRATEGIES = (
 _FOR_TF2 = ("tf.compat.v1", "hookbridge.estimator", "hookbridge.contrib")
 _SWITCHES = (".disable_v2_behavior", ".disable_eager_execution")
 _LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
+_PLACES = ("tf.", "tf.compat.v1.")
+# Calls that need the v1 behaviour of TensorFlow: `_ANYWHERE` in all code,
+# `_AT_MODULE_LEVEL` only outside of functions (an Estimator calls its functions inside
+# a graph).
+_ANYWHERE = frozenset(
+    f"{prefix}{name}"
+    for prefix in _PLACES
+    for name in (
+        *("Session", "InteractiveSession", "train.start_queue_runners", "FIFOQueue"),
+        *("train.batch", "train.shuffle_batch", "train.string_input_producer"),
+        *("train.slice_input_producer", "train.range_input_producer"),
+        *("train.MonitoredTrainingSession", "train.MonitoredSession"),
+        "train.SingularMonitoredSession",
+    )
+)
+_AT_MODULE_LEVEL = frozenset(
+    f"{prefix}{name}" for prefix in _PLACES for name in ("placeholder", "get_variable")
+)
+# Their threads read variables, and in these threads no graph is the default one.
+_WITH_THREADS = frozenset(
+    {
+        *(f"{prefix}train.Supervisor" for prefix in _PLACES),
+        *("tf_slim.learning.train", "tf.contrib.slim.learning.train"),
+    }
+)
 
 
 class Use(NamedTuple):
@@ -112,8 +136,7 @@ def _kinds(
         if is_v1 or name.startswith("tf.contrib"):
             leftover = name.startswith(_LEFTOVERS)
             yield "leftover" if leftover else "old", name, node.lineno
-    for place, name in v1_behaviour.needing(source, names)[:1]:
-        yield "v1_behaviour", name, getattr(place, "lineno", 1)
+    yield from _needing_v1(source, names)
     yield from _of_nodes(source, names, target)
 
 
@@ -164,6 +187,32 @@ def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, i
         and not target.has_v1(name)
     ):
         yield "new", name, line
+
+
+def _needing_v1(source: Source, names: Names) -> Iterator[tuple[str, str, int]]:
+    """The calls that need the v1 behaviour of TensorFlow."""
+    calls = [node for node in source.nodes if isinstance(node, ast.Call)]
+    called = [(call, names.of(call.func) or "") for call in calls]
+    inside = _in_functions(source)
+    has_graph = any(name in ("tf.Graph", "tf.compat.v1.Graph") for _, name in called)
+    for call, name in called:
+        needs = name in _ANYWHERE or (
+            name in _AT_MODULE_LEVEL and id(call) not in inside
+        )
+        if (needs and not has_graph) or name in _WITH_THREADS:
+            yield "v1_behaviour", name, call.lineno
+
+
+def _in_functions(source: Source) -> set[int]:
+    """The ids of the nodes inside functions, except inside a program's `main`."""
+    is_program = "__main__" in source.text
+    return {
+        id(inner)
+        for node in source.nodes
+        if isinstance(node, ast.FunctionDef | ast.Lambda)
+        and not (is_program and getattr(node, "name", "") == "main")
+        for inner in ast.walk(node)
+    }
 
 
 def imported_names(node: ast.AST) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
@@ -17,21 +16,7 @@ from hookbridge.migrate.reading.programs import Place
 from hookbridge.migrate.rewriting.imports import Imports, first_code
 from hookbridge.migrate.rewriting.results import Edit
 from hookbridge.migrate.rewriting.tree_names import TreeNames, dotted
-from hookbridge.migrate.target import NEWEST, Target
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a text is rewritten.
-
-    Attributes:
-      target: the TensorFlow that the code has to run on.
-      guests: `{dotted name of a class: "hook", "listener" or "callback"}` for the
-        classes of other files.
-    """
-
-    target: str = NEWEST
-    guests: Mapping[str, str] = field(default_factory=dict)
+from hookbridge.migrate.target import Target
 
 
 class Context:
@@ -44,7 +29,6 @@ class Context:
       names: what its names mean.
       imports: what it imports, and what it has to import.
       target: the names of the target TensorFlow.
-      options: how it is rewritten.
       findings: what the scan found in it.
       codes: reason codes that the rules of this rewrite settle.
       kept: names that keep their meaning, so that no rule renames their uses.
@@ -62,14 +46,14 @@ class Context:
         wrapper: MetadataWrapper,
         source: Module,
         place: Place,
-        options: Options,
+        target: Target,
+        guests: Mapping[str, str],
         findings: list[Finding],
         codes: frozenset[str],
     ) -> None:
         self.source, self.place = source, place
         self.module = wrapper.module
-        self.options = options
-        self.target = Target(options.target)
+        self.target = target
         self.codes = codes
         self._parents = _parents(self.module)
         self._positions = wrapper.resolve(PositionProvider)
@@ -90,7 +74,7 @@ class Context:
         self.chains = tuple(collector.chains)
         self.import_nodes = tuple(collector.imports)
         self.values = collector.values
-        self.guests = Guests([source], options.guests)
+        self.guests = Guests([source], guests)
         imported = {
             name: value
             for name, value in source.names.bound.items()

@@ -17,12 +17,10 @@ from hookbridge import errors
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.guest_classes import Guests
 from hookbridge.migrate.reading.meaning import means_old_alone
-from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.notebooks import Notebook
-from hookbridge.migrate.reading.programs import Programs, read_programs
+from hookbridge.migrate.reading.programs import read_programs
 from hookbridge.migrate.reading.sources import Source
 from hookbridge.migrate.rewrites.registry import REWRITES
-from hookbridge.migrate.rewriting.context import Options
 from hookbridge.migrate.rewriting.results import Rewritten
 from hookbridge.migrate.rewriting.source import Rewriting
 from hookbridge.migrate.target import NEWEST, Target
@@ -59,35 +57,27 @@ def rewrite_files(
     read, too.
     """
     rewriting = Rewriting(rules, only, skip)
-    Target(target)  # a wrong one must raise, not be reported for each file
     paths = list(paths)
     programs, unread = read_programs(paths)
     allowed = [os.path.realpath(path) for path in paths]
-    options = Options(target, Guests(programs.modules).kinds)
+    names, guests = Target(target), Guests(programs.modules).kinds
     yield from unread
     for module in programs.given:
-        if not any(f"{module.path}/".startswith(f"{top}/") for top in allowed):
-            reason = f"it leads out of the folder, to {module.path}; name that path"
-            yield Unread(module.file, reason)
-            continue
-        yield _one(module, programs, rewriting, options)
-
-
-def _one(
-    module: Module, programs: Programs, rewriting: Rewriting, options: Options
-) -> FileRewrite | Unread:
-    source = module.source
-    if re.search(r"\r(?!\n)", source.text):
-        return Unread(module.file, "its lines end with carriage returns alone")
-    try:
-        done = rewriting.of(module, programs.place(module), options)
-        says_so = means_old_alone(module.evidence)
-        return FileRewrite(source, _shown(done, source.notebook), says_so)
-    except (errors.InvalidArgumentError, ValueError) as e:
-        return Unread(module.file, str(e))
-    except Exception as e:  # a faulty rule must not stop the other files
-        fault = f"a rule failed, please report it: {type(e).__name__}: {e}"
-        return Unread(module.file, fault)
+        source = module.source
+        try:
+            if not any(f"{module.path}/".startswith(f"{top}/") for top in allowed):
+                where = f"it leads out of the folder, to {module.path}"
+                raise ValueError(f"{where}; name that path")
+            if re.search(r"\r(?!\n)", source.text):
+                raise ValueError("its lines end with carriage returns alone")
+            done = rewriting.of(module, programs.place(module), names, guests)
+            says_so = means_old_alone(module.evidence)
+            yield FileRewrite(source, _shown(done, source.notebook), says_so)
+        except (errors.InvalidArgumentError, ValueError) as e:
+            yield Unread(module.file, str(e))
+        except Exception as e:  # a faulty rule must not stop the other files
+            fault = f"a rule failed, please report it: {type(e).__name__}: {e}"
+            yield Unread(module.file, fault)
 
 
 def _shown(done: Rewritten, notebook: Notebook | None) -> Rewritten:

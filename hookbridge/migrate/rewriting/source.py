@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from hookbridge.migrate.reading.programs import Place, Programs
 from hookbridge.migrate.reading.sources import why
 from hookbridge.migrate.rewrites.registry import REWRITES, chosen
 from hookbridge.migrate.rewriting import todos
-from hookbridge.migrate.rewriting.context import Context, Options
+from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.engine import Walk
 from hookbridge.migrate.rewriting.results import Edit, Rewritten
 from hookbridge.migrate.scanning import lacks
@@ -59,11 +59,10 @@ def rewrite(
       errors.InvalidArgumentError: the code cannot be parsed, or a rule or the target
         is not known.
     """
-    options = Options(target)
-    rewriting = Rewriting(rules, only, skip)
+    rewriting, names = Rewriting(rules, only, skip), Target(target)
     try:
         module = module_of_text(source)
-        return rewriting.of(module, Programs([module]).place(module), options)
+        return rewriting.of(module, Programs([module]).place(module), names)
     except (SyntaxError, cst.ParserSyntaxError, ValueError, RecursionError) as e:
         reason = why(e) if isinstance(e, SyntaxError) else f"{type(e).__name__}: {e}"
         raise errors.InvalidArgumentError(
@@ -82,9 +81,14 @@ class Rewriting:
     ) -> None:
         self._rules, self._comments = chosen(rules, only, skip)
 
-    def of(self, module: Module, place: Place, options: Options) -> Rewritten:
-        """The rewrite of one module."""
-        target = Target(options.target)
+    def of(
+        self,
+        module: Module,
+        place: Place,
+        target: Target,
+        guests: Mapping[str, str] | None = None,
+    ) -> Rewritten:
+        """The rewrite of one module; `guests` has the guest classes of other files."""
         before = text = module.source.text
         becomes_v1 = place.means_old and any(V1 in rule.codes for rule in self._rules)
         if becomes_v1:
@@ -97,7 +101,9 @@ class Rewriting:
             active = [rule for rule in rules if rule.concerns(text, findings)]
             if not active:
                 break
-            changed, context = _walked(module, place, findings, active, options)
+            changed, context = _walked(
+                module, place, findings, active, target, guests or {}
+            )
             edits += sorted(context.edits, key=lambda edit: edit.line)
             if changed == text:
                 break
@@ -144,14 +150,15 @@ def _walked(
     place: Place,
     findings: list[Finding],
     rules: Sequence[RewriteRule],
-    options: Options,
+    target: Target,
+    guests: Mapping[str, str],
 ) -> tuple[str, Context]:
     # libcst copies a tree because a node might be in it twice. The parser makes no such
     # trees, so the copy is skipped.
     tree = cst.parse_module(module.source.text)
     wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
     codes = frozenset(code for rule in rules for code in rule.codes)
-    context = Context(wrapper, module, place, options, findings, codes)
+    context = Context(wrapper, module, place, target, guests, findings, codes)
     for rule in rules:
         if rule.prepare is not None:
             rule.prepare(context)
