@@ -183,6 +183,13 @@ def fork_server() -> Iterator[ForkServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def launcher() -> Iterator[ForkServer]:
+    """The same without TensorFlow, for programs that import it themselves."""
+    with started_fork_server(tensorflow=False) as server:
+        yield server
+
+
 @pytest.fixture
 def graph() -> Iterator[Any]:
     """A fresh v1 graph, the default graph during the test."""

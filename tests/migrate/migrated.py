@@ -13,7 +13,6 @@ RECORDED = Path(__file__).resolve().parents[1] / "data" / "migrated_programs.jso
 # Program -> the TensorFlow that runs it unchanged.
 NATIVE = {
     "monitored_session": "2.15",
-    "raw_session": "1.15",
     "custom_hooks": "1.15",
     "train_and_eval": "2.15",
     "sync_replicas": "2.15",
@@ -23,7 +22,6 @@ NATIVE = {
     "keras_estimator": "2.15",
     "contrib": "1.15",
     "half_upgraded": "2.15",
-    "scaffold": "2.15",
 }
 # The lines that a program prints; TensorFlow's log is in another stream.
 _TELLS = re.compile(

@@ -189,9 +189,7 @@ def distinct(lines: list[list[float]]) -> list[list[float]]:
 @pytest.mark.parametrize("name", program_table.PROGRAMS)
 def test_doctor_needs_the_main_file_alone(name: str) -> None:
     """Each of these programs reaches its end (tests/run/test_programs.py)."""
-    program = program_table.PROGRAMS[name]
-    folder, colon, module = program.file.partition(": ")
-    file = f"{folder}/{module.replace('.', '/')}.py" if colon else program.file
+    file = program_table.PROGRAMS[name].file
     found = doctor.diagnose([program_table.PROGRAMS_DIR / file], "2.21")
     assert found.left == 0, [one for one in found.found if one.person]
     assert found.files > 1 or "/" not in file

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import libcst as cst
 import pytest
+from test_scan import command as migrate_command
 
 from hookbridge import errors, migrate
 from hookbridge.migrate.findings import Unread
-from hookbridge.migrate.reading import sources
 from hookbridge.migrate.rewriting import files
 
 OLD = "import tensorflow as tf\nx = tf.estimator.RunConfig()\n"
@@ -242,17 +242,6 @@ def one(path: Path) -> files.FileRewrite:
     return done
 
 
-def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
-    path = tmp_path / "program.py"
-    path.write_text(OLD)
-    done = one(path)
-    path.write_text("x = 1\n")
-    with pytest.raises(errors.UnwritableError, match="changed while"):
-        files.write(done)
-    assert path.read_text() == "x = 1\n"
-    assert [p.name for p in tmp_path.iterdir()] == ["program.py"]
-
-
 def test_all_files_are_written_or_none(tmp_path: Path) -> None:
     for name in "abc":
         (tmp_path / f"{name}.py").write_text(OLD)
@@ -337,23 +326,8 @@ def test_text_that_its_encoding_has_no_letters_for_is_left(tmp_path: Path) -> No
     assert path.read_bytes().endswith(OLD.encode())
 
 
-def test_unreadable_files_are_reported(tmp_path: Path) -> None:
-    (tmp_path / "pipe.py").mkdir()
-    found = sources.read(tmp_path / "pipe.py")
-    assert isinstance(found, Unread) and "IsADirectory" in found.reason
-
-
 def command(*words: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
-    """Runs the command in a process that cannot import TensorFlow."""
-    code = (
-        "import sys; sys.modules['tensorflow'] = None;"
-        "from hookbridge.cli import main; sys.exit(main(sys.argv[1:]))"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", code, "migrate", "rewrite", *map(str, words)],
-        capture_output=True,
-        text=True,
-    )
+    return migrate_command("rewrite", *words)
 
 
 def test_the_command_shows_before_it_writes(tmp_path: Path) -> None:

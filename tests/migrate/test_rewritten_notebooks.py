@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hookbridge import errors, migrate
+from hookbridge import migrate
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.rewriting import files
 from hookbridge.run import doctor
@@ -143,15 +143,6 @@ def test_a_notebook_without_cells_of_code_has_nothing_to_do(tmp_path: Path) -> N
         assert not rewritten(path).result.changed
         assert not migrate.scan([path]).findings
         assert not doctor.diagnose([path], "2.21").found
-
-
-def test_a_notebook_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
-    path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE))
-    done = rewritten(path)
-    path.write_text("{}")
-    with pytest.raises(errors.UnwritableError, match="changed while"):
-        files.write(done)
-    assert path.read_text() == "{}"
 
 
 def test_cells_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:

@@ -289,14 +289,6 @@ def test_no_false_alarm(line: str, tmp_path: Path) -> None:
     assert not migrate.rewrite(file.read_text()).todos
 
 
-def test_names_that_nothing_stands_for_are_left(tmp_path: Path) -> None:
-    file = tmp_path / "main.py"
-    file.write_text("import tensorflow as tf\ntf.contrib.seq2seq.NoSuchHelper(x)\n")
-    (one,) = [d for d in doctor.diagnose([file], "2.21").found if d.person]
-    assert one.code == "GONE" and "NoSuchHelper" in one.name
-    assert not one.migrate and "rnn_cell" not in one.person
-
-
 def test_a_main_file_has_the_switches_of_its_own_program(tmp_path: Path) -> None:
     """Another program that imports it makes its own choices."""
     (tmp_path / "main.py").write_text(

@@ -19,7 +19,7 @@ class Program(NamedTuple):
     """A program and the TensorFlow that it was written for.
 
     Attributes:
-      file: its main file, below `programs/`; `FOLDER: MODULE` for `-m MODULE`.
+      file: its main file, below `programs/`.
       arguments: its command line. It writes into the working directory only.
       native: the TensorFlow that runs it unchanged, `UNTOUCHED` or `TOUCHED`.
     """
@@ -30,14 +30,7 @@ class Program(NamedTuple):
 
     def command(self) -> list[str]:
         """The words after `python`, or after `hookbridge run`."""
-        _, colon, module = self.file.partition(": ")
-        main = ["-m", module] if colon else [str(PROGRAMS_DIR / self.file)]
-        return main + self.arguments.split()
-
-    def python_path(self) -> str:
-        """The folder in which `-m` has to find the module; empty for a file."""
-        folder, colon, _ = self.file.partition(": ")
-        return str(PROGRAMS_DIR / folder) if colon else ""
+        return [str(PROGRAMS_DIR / self.file), *self.arguments.split()]
 
 
 PROGRAMS = {
@@ -69,10 +62,6 @@ PROGRAMS = {
     "slim_nets": Program("slim_nets/train_image_classifier.py", "--train_dir=m"),
     # A sequence model with a conditional random field.
     "tagger": Program("tagger/main.py", "data"),
-    # A recurrent language model under a Supervisor, as a package.
-    "language": Program("language: lm.train", "--save_path=m/", TOUCHED),
-    # MonitoredSession and SingularMonitoredSession.
-    "autoencoder": Program("autoencoder.py", "--output=o", TOUCHED),
     # Keras of TensorFlow 1.
     "keras_fit": Program("keras_fit.py", ""),
     # Parameter servers and `Model.fit`.

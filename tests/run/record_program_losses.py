@@ -49,12 +49,7 @@ def run(
     return subprocess.Popen(
         [sys.executable, *program.command(), *more],
         cwd=folder or tempfile.mkdtemp(),
-        env={
-            **os.environ,
-            "PYTHONPATH": program.python_path(),
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "CUDA_VISIBLE_DEVICES": "",
-        },
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         universal_newlines=True,

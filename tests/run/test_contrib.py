@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 import tensorflow as tf
-from fork_server import ForkServer, fork_server
+from fork_server import ForkServer
 from launching import PROGRAMS, launch_fork
 
 from hookbridge.contrib import namespace, private_modules
@@ -65,33 +64,17 @@ def is_close(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[ForkServer]:
-    with fork_server(tensorflow=False) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def areas(tmp_path_factory: pytest.TempPathFactory, launcher: ForkServer) -> Any:
-    out = tmp_path_factory.mktemp("areas") / "found.json"
-    done = launch_fork(launcher, "areas.py", str(out), cwd=CONTRIB)
-    assert done.returncode == 0, done.stderr
-    return json.loads(out.read_text())
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("area", sorted(json.loads(RECORDED.read_text())))
-def test_an_area_acts_as_on_1_15(areas: Any, area: str) -> None:
-    recorded = json.loads(RECORDED.read_text())[area]
-    assert is_close(areas[area], recorded), (areas[area], recorded)
-
-
-@pytest.mark.slow
-def test_decoders_act_as_on_1_15(tmp_path: Path, launcher: ForkServer) -> None:
+@pytest.mark.parametrize(
+    ("program", "record"), [("areas.py", RECORDED), ("seq2seq.py", SEQ2SEQ)]
+)
+def test_areas_and_decoders_act_as_on_1_15(
+    program: str, record: Path, tmp_path: Path, launcher: ForkServer
+) -> None:
     out = tmp_path / "found.json"
-    done = launch_fork(launcher, "seq2seq.py", str(out), cwd=CONTRIB)
+    done = launch_fork(launcher, program, str(out), cwd=CONTRIB)
     assert done.returncode == 0, done.stderr
-    found, recorded = json.loads(out.read_text()), json.loads(SEQ2SEQ.read_text())
+    found, recorded = json.loads(out.read_text()), json.loads(record.read_text())
     assert found.keys() == recorded.keys()
     differing = {n: found[n] for n in found if not is_close(found[n], recorded[n])}
     assert not differing
@@ -158,24 +141,17 @@ def names(launcher: ForkServer) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "arguments"), sorted(json.loads(SIGNATURES.read_text()).items())
-)
-def test_a_name_takes_the_arguments_of_1_15(
-    names: Any, name: str, arguments: str
-) -> None:
-    found, wanted = names["arguments"][name].split(), arguments.split()
-    if found[-1] == "...":  # the rest is passed on
-        found.pop()
-        wanted = wanted[: len(found)]
-    # TensorFlow's own functions may have got more arguments.
-    assert (found if name in names["ours"] else found[: len(wanted)]) == wanted
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(json.loads(MEMBERS.read_text())))
-def test_a_class_has_the_members_of_1_15(names: Any, name: str) -> None:
-    assert names["lacking"][name] == LACKING.get(name, "")
+def test_names_take_the_arguments_and_have_the_members_of_1_15(names: Any) -> None:
+    for name, arguments in json.loads(SIGNATURES.read_text()).items():
+        found, wanted = names["arguments"][name].split(), arguments.split()
+        if found[-1] == "...":  # the rest is passed on
+            found.pop()
+            wanted = wanted[: len(found)]
+        # TensorFlow's own functions may have got more arguments.
+        found = found if name in names["ours"] else found[: len(wanted)]
+        assert found == wanted, name
+    for name in json.loads(MEMBERS.read_text()):
+        assert names["lacking"][name] == LACKING.get(name, ""), name
 
 
 def test_names_of_contrib_that_no_area_of_today_has() -> None:

@@ -133,27 +133,6 @@ def test_programs_that_run_need_no_person() -> None:
     assert {Path(file).name for file in left} == {"gone.py"}
 
 
-@pytest.mark.parametrize(
-    ("name", "lives"),
-    [
-        ("tf.contrib", True),
-        ("tf.contrib.layers", True),
-        ("tf.contrib.layers.conv2d", True),
-        ("tf.contrib.layers.python.layers.initializers", True),
-        ("tf.contrib.layers.python.layers.initializers.xavier_initializer", True),
-        ("tf.contrib.layers.sparse_column_with_keys", False),
-        ("tf.contrib.learn.ModeKeys.TRAIN", True),
-        ("tf.contrib.learn.DNNClassifier", False),
-        ("tf.contrib.gan", False),
-        ("tf.contrib.seq2seq.BeamSearchDecoder", True),
-        ("tf.contrib.seq2seq.LuongMonotonicAttention", False),
-        ("tf.contrib.estimator.stop_if_no_increase_hook", True),
-    ],
-)
-def test_living_names(name: str, lives: bool) -> None:
-    assert contrib_names.lives(name) is lives
-
-
 def test_every_name_of_the_table_is_listed() -> None:
     assert set(contrib_names.names()) <= set(contrib_names.AREAS) | {
         "seq2seq",

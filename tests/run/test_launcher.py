@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from launching import PROGRAMS, launch
+from fork_server import ForkServer
+from launching import PROGRAMS, launch, launch_fork
 
 from hookbridge import compat
 
@@ -233,7 +234,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", sorted(BAD))
-def test_bad_input_is_one_line_and_exit_code_2(case: str, tmp_path: Path) -> None:
+def test_bad_input_is_one_line_and_exit_code_2(
+    case: str, tmp_path: Path, launcher: ForkServer
+) -> None:
     if case == "two_keras" and compat.tf_version() <= (2, 15):
         pytest.skip("one Keras only")
     (tmp_path / "binary.py").write_bytes(b"\x7fELF\x00\x01\xff")
@@ -241,7 +244,7 @@ def test_bad_input_is_one_line_and_exit_code_2(case: str, tmp_path: Path) -> Non
     (tmp_path / "python2.py").write_text("print 'hello'\n")
     (tmp_path / "fine.py").write_text("import tensorflow\n")
     words, message = BAD[case]
-    done = launch(*words, cwd=tmp_path, TF_USE_LEGACY_KERAS="1")
+    done = launch_fork(launcher, *words, cwd=tmp_path, TF_USE_LEGACY_KERAS="1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("hookbridge: run: ")
     assert done.stderr.count("\n") == 1

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fork_server import ForkServer, fork_server
+from fork_server import ForkServer
 from launching import PROGRAMS, launch, launch_fork
 
 from hookbridge.cli import main
@@ -17,12 +16,6 @@ pytestmark = pytest.mark.slow
 VISITED = PROGRAMS / "visited"
 GUESTS = f"--guests={VISITED / 'guests.py'}"
 Done = subprocess.CompletedProcess[str]
-
-
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[ForkServer]:
-    with fork_server(tensorflow=False) as server:
-        yield server
 
 
 def both(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fork_server import ForkServer, fork_server
+from fork_server import ForkServer
 from launching import ROOT, launch_fork
 from program_table import PROGRAMS, RECORDED, Program, losses_of
 
@@ -30,16 +30,10 @@ def run(program: Program, folder: Path, server: ForkServer) -> Done:
         server,
         *program.command(),
         cwd=folder,
-        PYTHONPATH=f"{ROOT}:{program.python_path()}".rstrip(":"),
+        PYTHONPATH=str(ROOT),
         CUDA_VISIBLE_DEVICES="",
         TF_CPP_MIN_LOG_LEVEL="3",
     )
-
-
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[ForkServer]:
-    with fork_server(tensorflow=False) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
