@@ -300,12 +300,7 @@ def _own_names(source: str) -> frozenset[str]:
     file = _OWN_AREAS.joinpath(*source.split(".")[1:]).with_suffix(".py")
     found: set[str] = set()
     for statement in ast.parse(file.read_text("utf-8")).body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == "__getattr__":
-            texts = (
-                n.value for n in ast.walk(statement) if isinstance(n, ast.Constant)
-            )
-            found.update(text for text in texts if isinstance(text, str))
-        elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             found.add(statement.name)
         elif isinstance(statement, ast.Assign):
             found.update(t.id for t in statement.targets if isinstance(t, ast.Name))

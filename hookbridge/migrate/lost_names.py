@@ -23,6 +23,7 @@ _NUMPY = {
 # `np.bool` is none of them: NumPy 2 has it again.
 LOST = {
     **{f"numpy.{name}": name for name in ("object", "int", "float", "complex", "str")},
+    "numpy.unicode": "str",
     **{
         f"numpy.{name}": f"numpy.{today}"
         for today, names in _NUMPY.items()

@@ -16,6 +16,22 @@ def _estimator() -> Any:
     return revive.namespaces().v1
 
 
+class TaskType:
+    """`tf.contrib.learn.TaskType`."""
+
+    MASTER = "master"
+    PS = "ps"
+    WORKER = "worker"
+
+
+class ModeKeys:
+    """`tf.contrib.learn.ModeKeys`."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    INFER = "infer"
+
+
 class Experiment:
     """An Estimator with its data, hooks and exports.
 

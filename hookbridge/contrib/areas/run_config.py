@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from hookbridge.estimator import revive
@@ -16,70 +15,40 @@ _DEFAULT_UID_WHITE_LIST = (
 )
 
 
-class TaskType:
-    """`tf.contrib.learn.TaskType`."""
+class RunConfig(revive.namespaces().v1.RunConfig):  # type: ignore[misc]
+    """Estimator's `RunConfig` with the arguments of `tf.contrib.learn`.
 
-    MASTER = "master"
-    PS = "ps"
-    WORKER = "worker"
+    Estimators do not read `num_cores` and the two after it; nor do they here.
+    """
 
+    def __init__(
+        self,
+        master: str | None = None,
+        *,
+        num_cores: int = 0,
+        log_device_placement: bool = False,
+        gpu_memory_fraction: float = 1,
+        save_checkpoints_secs: int | None = 0,
+        save_checkpoints_steps: int | None = None,
+        evaluation_master: str = "",
+        **options: Any,
+    ) -> None:
+        if save_checkpoints_secs == 0:  # "not given", in TensorFlow 1
+            save_checkpoints_secs = None if save_checkpoints_steps else 600
+        super().__init__(
+            save_checkpoints_secs=save_checkpoints_secs,
+            save_checkpoints_steps=save_checkpoints_steps,
+            **options,
+        )
+        if master is not None:
+            self._master = master
+        if evaluation_master:
+            self._evaluation_master = evaluation_master
 
-class ModeKeys:
-    """`tf.contrib.learn.ModeKeys`."""
-
-    TRAIN = "train"
-    EVAL = "eval"
-    INFER = "infer"
-
-
-@functools.cache
-def _run_config() -> Any:
-    class RunConfig(revive.namespaces().v1.RunConfig):  # type: ignore[misc]
-        """Estimator's `RunConfig` with the arguments of `tf.contrib.learn`.
-
-        Estimators do not read `num_cores` and the two after it; nor do they here.
-        """
-
-        def __init__(
-            self,
-            master: str | None = None,
-            *,
-            num_cores: int = 0,
-            log_device_placement: bool = False,
-            gpu_memory_fraction: float = 1,
-            save_checkpoints_secs: int | None = 0,
-            save_checkpoints_steps: int | None = None,
-            evaluation_master: str = "",
-            **options: Any,
-        ) -> None:
-            if save_checkpoints_secs == 0:  # "not given", in TensorFlow 1
-                save_checkpoints_secs = None if save_checkpoints_steps else 600
-            super().__init__(
-                save_checkpoints_secs=save_checkpoints_secs,
-                save_checkpoints_steps=save_checkpoints_steps,
-                **options,
-            )
-            if master is not None:
-                self._master = master
-            if evaluation_master:
-                self._evaluation_master = evaluation_master
-
-        def uid(self, whitelist: Any = _DEFAULT_UID_WHITE_LIST) -> str:
-            """A string that tells whether two objects configure the same run."""
-            left_out = {f"_{name}" for name in whitelist or ()}
-            state = {k: v for k, v in vars(self).items() if k not in left_out}
-            if "_cluster_spec" in state:
-                state["_cluster_spec"] = sorted(
-                    state["_cluster_spec"].as_dict().items()
-                )
-            return ", ".join(f"{k}={v!r}" for k, v in sorted(state.items()))
-
-    RunConfig.__qualname__ = "RunConfig"
-    return RunConfig
-
-
-def __getattr__(name: str) -> Any:
-    # The base class is in a package that is imported only if it is needed.
-    if name == "RunConfig":
-        return _run_config()
-    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    def uid(self, whitelist: Any = _DEFAULT_UID_WHITE_LIST) -> str:
+        """A string that tells whether two objects configure the same run."""
+        left_out = {f"_{name}" for name in whitelist or ()}
+        state = {k: v for k, v in vars(self).items() if k not in left_out}
+        if "_cluster_spec" in state:
+            state["_cluster_spec"] = sorted(state["_cluster_spec"].as_dict().items())
+        return ", ".join(f"{k}={v!r}" for k, v in sorted(state.items()))
