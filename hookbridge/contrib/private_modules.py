@@ -15,7 +15,7 @@ from typing import Any
 
 from hookbridge.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.estimator import stand_ins
-from hookbridge.migrate.fates import PUBLIC
+from hookbridge.migrate.fates import OTHERS, PUBLIC
 from hookbridge.patching import assign
 
 # Private modules of TensorFlow 1 that are gone -> where their names are today.
@@ -29,12 +29,6 @@ LAYERS = frozenset(
 PYTHON = "tensorflow.python"
 PYTHON_KERAS = "tensorflow.python.keras"
 KERAS = "keras"
-# Names of private modules that are gone or something else than in TensorFlow 1, and the
-# names of `tf.compat.v1` that replace them.
-OTHERS = {
-    "tensorflow.python.framework.device": {"DeviceSpec": "DeviceSpec"},
-    "tensorflow.python.util.nest": {"is_sequence": "nest.is_nested"},
-}
 
 
 class View(types.ModuleType):
@@ -131,8 +125,11 @@ def _of_tensorflow(dotted: str) -> Any:
         return View(dotted, (v1.layers, real))
     public = [getattr(v1, name) for part, name in PUBLIC if part in dotted]
     own = {
-        name: functools.partial(operator.attrgetter(path), v1)
-        for name, path in OTHERS.get(dotted, {}).items()
+        name[len(dotted) + 1 :]: functools.partial(
+            operator.attrgetter(living.removeprefix("tf.compat.v1.")), v1
+        )
+        for name, living in OTHERS.items()
+        if name.rpartition(".")[0] == dotted
     }
     return _Private(dotted, (real, *public, v1), own)
 

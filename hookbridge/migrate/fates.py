@@ -62,6 +62,11 @@ PUBLIC = (
     (".summary", "summary"),
     (".layers.", "layers"),
 )
+# Private names that are there, but are something else than in TensorFlow 1.
+OTHERS = {
+    "tensorflow.python.framework.device.DeviceSpec": f"{_V1}.DeviceSpec",
+    "tensorflow.python.util.nest.is_sequence": f"{_V1}.nest.is_nested",
+}
 # What to do about names that nothing stands for, by prefix; the longest one counts.
 _HINTS = {
     "tf.contrib.learn": "`hb.estimator` for Estimators, code of your own for the rest",
@@ -230,6 +235,9 @@ def _of_private_keras(name: str, prefix: str, target: Target) -> Fate | None:
 
 def _of_private(name: str, prefix: str, target: Target) -> Fate | None:
     """The name itself, if the target has it or nothing is known of it."""
+    for old, living in OTHERS.items():
+        if f"{name}.".startswith(f"{old}."):
+            return Fate("V1_NAME", living + name[len(old) :])
     gone, is_of_module = missing(name, target)
     if not gone:
         return Fate("PRIVATE", hint="the public name")
