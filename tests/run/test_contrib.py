@@ -14,6 +14,7 @@ import tensorflow as tf
 from fork_server import ForkServer
 from launching import PROGRAMS, launch_fork
 
+import hookbridge as hb
 from hookbridge.contrib import namespace, private_modules
 
 CONTRIB = PROGRAMS / "contrib"
@@ -161,3 +162,28 @@ def test_names_of_contrib_that_no_area_of_today_has() -> None:
 
     marked = contrib.framework.deprecated("2018-09-15", "Use another.")(lambda: 3)
     assert marked() == 3
+
+
+def test_an_experiment_trains_and_evaluates_in_turns(tmp_path: Path) -> None:
+    v1, estimators = tf.compat.v1, hb.estimator.v1
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        w = v1.get_variable("w", [], initializer=v1.ones_initializer())
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        train = optimizer.minimize(w * w, v1.train.get_global_step())
+        return estimators.EstimatorSpec(mode, loss=w * w, train_op=train)
+
+    def data() -> Any:
+        return tf.data.Dataset.from_tensors((1.0, 1.0)).repeat()
+
+    experiment = hb.contrib.learn.Experiment(
+        *(estimators.Estimator(model_fn, str(tmp_path)), data, data),
+        train_steps=5,
+        eval_steps=1,
+        eval_delay_secs=0,
+        train_steps_per_iteration=2,
+    )
+    seen: list[Any] = []
+    metrics, _ = experiment.continuous_train_and_eval(lambda m: not seen.append(m))
+    assert [m and m["global_step"] for m in [*seen, metrics]] == [None, 2, 4, 5, 5]
+    assert experiment.continuous_eval()["global_step"] == 5
