@@ -184,6 +184,11 @@ def test_an_experiment_trains_and_evaluates_in_turns(tmp_path: Path) -> None:
         train_steps_per_iteration=2,
     )
     seen: list[Any] = []
-    metrics, _ = experiment.continuous_train_and_eval(lambda m: not seen.append(m))
+
+    def goes_on(metrics: Any) -> bool:
+        seen.append(metrics)
+        return True
+
+    metrics, _ = experiment.continuous_train_and_eval(goes_on)
     assert [m and m["global_step"] for m in [*seen, metrics]] == [None, 2, 4, 5, 5]
     assert experiment.continuous_eval()["global_step"] == 5
