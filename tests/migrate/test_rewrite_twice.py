@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from migrated import PROGRAMS
 from test_rewrites import HEADER, cases
@@ -26,6 +26,7 @@ FAST = settings(
     derandomize=not CHANCE,
     database=None,
     phases=[Phase.generate],  # a failing file is short enough
+    suppress_health_check=[HealthCheck.too_slow],  # the machine may be busy
 )
 IMPORTS = [
     HEADER,
