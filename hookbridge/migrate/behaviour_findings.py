@@ -45,7 +45,8 @@ def find(module: Module, place: Place, target: Target) -> Iterator[Finding]:
             continue
         name = module.names.of(call.func) or ""
         if name == "tf.device" and call.args and _may_be_function(call.args[0]):
-            if not place.means_old:
+            # A rewrite leaves `import tensorflow`, which parts of TensorFlow need.
+            if not place.means_old or "tensorflow" in module.names.bound:
                 yield module.finding(call, "DEVICE_FUNCTION", name, _DEVICE_WAY)
         elif name in _SERVERS:
             yield module.finding(call, "CLUSTER", name, _CLUSTER_WAY)
