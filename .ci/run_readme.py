@@ -19,7 +19,7 @@ from pathlib import Path
 
 # Shell command of the README -> its expected exit code, or what runs it instead.
 COMMANDS: dict[str, int | str] = {
-    'python -m pip install ".[tensorflow,tensorboard]"': 0,
+    'python -m pip install ".[tensorflow,tensorboard,estimator]"': 0,
     "hookbridge run examples/old_program.py": 0,
     "hookbridge --help": 0,
     "hookbridge docs quickstart": 0,
@@ -33,7 +33,7 @@ COMMANDS: dict[str, int | str] = {
     "make demo": "tests/cli/test_demo_cluster.py",
     "make test": ".ci/run",
 }
-INSTALL = 'python -m pip install ".[tensorflow,tensorboard]"'
+INSTALL = 'python -m pip install ".[tensorflow,tensorboard,estimator]"'
 _BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.M | re.S)
 
 
