@@ -31,6 +31,10 @@ _RESULTS = {
 }
 _GOOD = "Every guest saw the documented events in every process."
 _BAD = "A guest did not see the documented events."
+_CUT = (
+    "An `on_epoch_begin` without `on_epoch_end`: the job ended while that process was "
+    "in the epoch."
+)
 
 
 def differences(runs: Sequence[Run], settings: DemoSettings) -> list[str]:
@@ -131,7 +135,19 @@ def as_table(runs: Sequence[Run], found: Sequence[str]) -> str:
     for run in runs:
         costs = [COSTS_HEADER, *cost_rows([run], _MOST_COSTS)]
         lines += [cost_summary(run), *aligned([row[1:] for row in costs], left=2), ""]
-    return "\n".join([*lines, *found, _BAD if found else _GOOD])
+    return "\n".join([*lines, *found, _BAD if found else _GOOD, *_footnote(runs)])
+
+
+def _footnote(runs: Sequence[Run]) -> list[str]:
+    """What explains counts that look wrong, if there are such."""
+    counts = (
+        account.counts(name)
+        for run in runs
+        for account in run.accounts
+        for name in account.guests
+    )
+    cut = any(each["on_epoch_begin"] > each["on_epoch_end"] > 0 for each in counts)
+    return [_CUT] if cut else []
 
 
 def as_page(
@@ -142,7 +158,8 @@ def as_page(
     return RunReport(
         title="One list of guests in both training loops",
         summary=f"The same {number} hooks and callbacks trained in both loops. "
-        + (" ".join(found) or "Every guest saw the documented events everywhere."),
+        + " ".join(found or ["Every guest saw the documented events everywhere."])
+        + "".join(f" {line}" for line in _footnote(runs)),
         runs=[replace(run, facts=_of_run(run)) for run in runs],
         versions=compat.installed_versions(),
         settings={key: str(value) for key, value in asdict(settings).items()},

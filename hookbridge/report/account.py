@@ -66,9 +66,9 @@ class Account:
         place = list(self.guests).index(guest)
         return [(call.name, call.number) for call in self.calls if call.guest == place]
 
-    def counts(self, guest: str) -> dict[str, int]:
+    def counts(self, guest: str) -> Counter[str]:
         """How often a guest received each event."""
-        return dict(Counter(event for event, _ in self.events(guest)))
+        return Counter(event for event, _ in self.events(guest))
 
     def save(self, directory: str | Path) -> None:
         """Writes the account below the directory of its run."""

@@ -175,6 +175,7 @@ def test_a_guest_that_misses_an_event_is_named(default_run: Any) -> None:
         for loop in LOOPS
     ]
     assert report.differences(runs, settings) == []
+    assert report.as_table(runs, []).endswith("events in every process.")
     (account,) = runs[1].accounts
     place = list(account.guests).index("EarlyStopping")
     ends = [e for e in account.calls if e[:2] == (place, "on_epoch_end")]
@@ -187,6 +188,12 @@ def test_a_guest_that_misses_an_event_is_named(default_run: Any) -> None:
     assert table.endswith("A guest did not see the documented events.")
     assert json.loads(report.as_json(runs, settings, found))["ok"] is False
     assert f"on_epoch_end: {line}" in report.as_page(runs, settings, found).summary
+    # A worker that another one's stop reaches within an epoch does not end it.
+    begins = [end._replace(name="on_epoch_begin") for end in (*ends, ends[-1])]
+    runs[1] = replace(
+        runs[1], accounts=[replace(account, calls=[*account.calls, *begins])]
+    )
+    assert "An `on_epoch_begin` without `on_epoch_end`: " in report.as_table(runs, [])
 
 
 def test_a_report_is_json_whatever_the_losses_are() -> None:
