@@ -83,9 +83,9 @@ class ClusterConfig:
           errors.InvalidArgumentError: `TF_CONFIG` is malformed; the message names
             the key.
         """
-        found = os.environ if environment is None else environment
-        instance("environment", found, Mapping, "a mapping, such as `os.environ`")
-        text = instance("TF_CONFIG", found.get("TF_CONFIG", ""), str, "text")
+        variables = os.environ if environment is None else environment
+        instance("environment", variables, Mapping, "a mapping, such as `os.environ`")
+        text = instance("TF_CONFIG", variables.get("TF_CONFIG", ""), str, "text")
         return cls.from_json(text) if text.strip() else cls()
 
     @classmethod

@@ -73,18 +73,18 @@ def check_addresses(
 
 
 def _is_address(value: Any) -> bool:
-    found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
-    return found is not None and 1 <= int(found[1]) <= _LAST_PORT
+    match = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and 1 <= int(match[1]) <= _LAST_PORT
 
 
 def strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; refuses a repeated key: `json` would keep only the last value."""
-    found: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in pairs:
             raise ValueError(f"it has the key {key!r} twice in one object")
-        found[key] = value
-    return found
+        pairs[key] = value
+    return pairs
 
 
 def check_task(

@@ -73,9 +73,9 @@ def _read(target: Any, name: str) -> Any:
     if hasattr(target, "__dict__"):
         return vars(target).get(name, MISSING)
     # A `tf.Graph` has attributes of its own, but no `__dict__` that shows them.
-    found = getattr(target, name, MISSING)
-    is_of_class = getattr(found, "__func__", None) is getattr(type(target), name, None)
-    return MISSING if is_of_class else found
+    method = getattr(target, name, MISSING)
+    is_of_class = getattr(method, "__func__", None) is getattr(type(target), name, None)
+    return MISSING if is_of_class else method
 
 
 def _write(target: Any, name: str, value: Any) -> None:

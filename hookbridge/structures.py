@@ -96,13 +96,13 @@ class RecentlyUsed:
 
     def get(self, key: Any) -> Any:
         """The value of a key, or None."""
-        found = self._new.get(key)
-        if found is None:
-            found = self._old.get(key)
-            if found is None:
+        entry = self._new.get(key)
+        if entry is None:
+            entry = self._old.get(key)
+            if entry is None:
                 return None
-            self.add(key, *found)
-        return found[0]
+            self.add(key, *entry)
+        return entry[0]
 
     def add(self, key: Any, value: Any, keep: Any = None) -> None:
         """Remembers a value; `keep` are objects whose ids are in the key."""

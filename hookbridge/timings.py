@@ -130,16 +130,16 @@ class Timings:
     def _best(self) -> _Steps:
         """The steps of the object that saw most, by the first event of `_OF_STEP`."""
         for wanted in _OF_STEP:
-            found = [s for (event, _), s in self._steps.items() if event == wanted]
-            if found:
-                return max(found, key=lambda steps: steps.number)
+            matching = [s for (event, _), s in self._steps.items() if event == wanted]
+            if matching:
+                return max(matching, key=lambda steps: steps.number)
         return _Steps()
 
     @property
     def rows(self) -> list[Row]:
         """All events that were called, the slowest first."""
         step, steps = self.step_seconds, self.steps
-        found = [
+        rows = [
             Row(
                 *key,
                 count.calls,
@@ -148,7 +148,7 @@ class Timings:
             )
             for key, count in self._counts.items()
         ]
-        return sorted(found, key=lambda row: -row.seconds)
+        return sorted(rows, key=lambda row: -row.seconds)
 
     # --- forms ---------------------------------------------------------------------
 

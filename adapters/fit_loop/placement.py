@@ -34,7 +34,7 @@ class Placement:
         original = self._makers[mode]
 
         def make(force: bool = False) -> Any:
-            if self._loop.is_over:  # somebody has kept this function
+            if self._loop.is_over:  # called through a saved reference
                 return original(force)
             if self.mode is None:
                 if not self._begin(mode):

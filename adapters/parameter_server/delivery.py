@@ -65,7 +65,7 @@ class Delivery:
 
     def wish_lag(self, max_lag: int | None) -> None:
         """Notes a wish for at most this lag; the smallest wish wins."""
-        # None wishes for the default: another guest cannot raise the lag above it.
+        # None requests the default, which then is the upper bound.
         self._wishes.append(self._default if max_lag is None else max_lag)
         self.max_lag = min(self._wishes)
 

@@ -126,7 +126,7 @@ def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
 def _dtype(name: str) -> Any:
     dtype = np.dtype(tf.as_dtype(name).as_numpy_dtype)
     if not _is_number(dtype):
-        raise TypeError(f"an array of {name} is none of numbers")
+        raise TypeError(f"{name} arrays are not numeric")
     return dtype
 
 

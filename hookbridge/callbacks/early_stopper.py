@@ -32,7 +32,7 @@ class EarlyStopper(ReadyMade):
         self.evaluations: list[dict[str, Any]] = []
 
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
-        found = metrics_of(logs)
-        self.evaluations.append({name: float(value) for name, value in found.items()})
+        metrics = metrics_of(logs)
+        self.evaluations.append({name: float(value) for name, value in metrics.items()})
         if self._stop_fn(list(self.evaluations)):
             self.model.stop_training = True

@@ -30,8 +30,8 @@ class PredictionOutputsProcessor(ReadyMade):
         self, batch: int, logs: Mapping[str, Any] | None = None
     ) -> None:
         logs = logs or {}
-        found = logs.get("predictions", logs.get("outputs"))
+        outputs = logs.get("predictions", logs.get("outputs"))
         # An Estimator puts a single output into a dict.
-        if isinstance(found, Mapping) and set(found) == {"predictions"}:
-            found = found["predictions"]
-        self._process_fn(found)
+        if isinstance(outputs, Mapping) and set(outputs) == {"predictions"}:
+            outputs = outputs["predictions"]
+        self._process_fn(outputs)

@@ -238,13 +238,13 @@ def _of(number: int, last: int | None) -> str:
 
 def _numbers(logs: Any) -> dict[str, float]:
     """The numbers in `logs`; waits for values that a worker has not sent yet."""
-    found = {}
+    numbers = {}
     for name, value in (_fetched(logs) or {}).items():
         try:
-            found[str(name)] = float(_fetched(value))
+            numbers[str(name)] = float(_fetched(value))
         except (TypeError, ValueError):
             continue  # an array, such as predictions
-    return found
+    return numbers
 
 
 def _fetched(value: Any) -> Any:

@@ -23,16 +23,16 @@ class ReadyMade(any_flavour.AnyFlavour):
         optimizer = getattr(self.model, "optimizer", None)
         return 0 if optimizer is None else step_of(optimizer)
 
-    def path(self, given: str | None, entry: str, argument: str) -> str:
+    def path(self, value: str | None, entry: str, argument: str) -> str:
         """A path that the user gave, or else the entry of `params`."""
-        found = given or (self.params or {}).get(entry)
-        if not found:
+        result = value or (self.params or {}).get(entry)
+        if not result:
             raise errors.InvalidArgumentError(
                 f"`{type(self).__name__}` has no `{argument}`, and `params` have no "
                 f"`{entry}`; expected one of them. Give "
                 f"`{type(self).__name__}({argument}=...)`."
             )
-        return os.fspath(found)
+        return os.fspath(result)
 
 
 def step_of(optimizer: Any) -> int:

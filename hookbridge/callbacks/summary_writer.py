@@ -49,18 +49,18 @@ class SummaryWriter(ReadyMade):
             self._writer = tf.summary.create_file_writer(folder)
         step = self.global_step()
         with self._writer.as_default(step=step):
-            found = self._summaries_fn(metrics_of(logs))
-            for tag, value in _checked(found).items():
+            summaries = self._summaries_fn(metrics_of(logs))
+            for tag, value in _checked(summaries).items():
                 tf.summary.scalar(tag, value, step=step)
         self._writer.flush()
 
 
-def _checked(found: Any) -> Mapping[str, Any]:
-    if found is None:
+def _checked(summaries: Any) -> Mapping[str, Any]:
+    if summaries is None:
         return {}
-    if not isinstance(found, Mapping):
+    if not isinstance(summaries, Mapping):
         raise errors.InvalidArgumentError(
-            f"`summaries_fn` of `SummaryWriter` returned {shown(found)}; expected a "
-            "dict `{tag: number}`, or None."
+            f"`summaries_fn` of `SummaryWriter` returned {shown(summaries)}; expected "
+            "a dict `{tag: number}`, or None."
         )
-    return found
+    return summaries

@@ -15,11 +15,11 @@ _LAST = "saved_model.pb"
 
 def files_below(folder: str) -> list[str]:
     """Paths of all files relative to `folder`, in the order in which to send them."""
-    found = []
+    files = []
     for place, _, names in tf.io.gfile.walk(folder):
         below = place[len(folder) :].strip("/")
-        found += [f"{below}/{name}" if below else name for name in names]
-    return sorted(found, key=lambda path: (path == _LAST, path))
+        files += [f"{below}/{name}" if below else name for name in names]
+    return sorted(files, key=lambda path: (path == _LAST, path))
 
 
 def send(folder: str, file: str, url: str) -> None:

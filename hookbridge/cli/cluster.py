@@ -12,7 +12,7 @@ from hookbridge.loops.tasks.local_cluster import LocalCluster
 if TYPE_CHECKING:
     from hookbridge.cluster_config.job_config import JobConfig
 
-SUMMARY = "Run a command in a local cluster; each task is told its place."
+SUMMARY = "Run a command in a local cluster; each task gets its place."
 USAGE = "[--flag=value ...] -- COMMAND [ARGUMENT ...]"
 EXAMPLE = (
     "hookbridge cluster --num_workers=2 --num_ps=1 -- python train.py\n"
@@ -30,7 +30,7 @@ FIELDS = {
     "num_ps": "Parameter servers; ended when all other tasks are done.",
     "chief": "There is no chief; worker 0 is it.",
     "evaluator": "There is an evaluator.",
-    "grace_secs": "Seconds a task may take to end after it was told to.",
+    "grace_secs": "Seconds that a task has to end after SIGTERM.",
     "tf1_flags": "Tell tasks by --ps_hosts, --worker_hosts, --job_name and "
     "--task_index at the end of the command, not by TF_CONFIG; the chief is worker 0.",
     "group_stop": "Tasks of `hookbridge run FILE` end as in TensorFlow, where one may "

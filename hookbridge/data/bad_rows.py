@@ -45,24 +45,24 @@ def find_bad_rows(
         return _found(rows, transform, most)
 
 
-def printed(found: list[BadRow]) -> list[BadRow]:
+def printed(rows: list[BadRow]) -> list[BadRow]:
     """Prints on stderr which rows are left out; returns them."""
-    for row in found:
+    for row in rows:
         print(f"hookbridge: skipped {row}", file=sys.stderr)
-    return found
+    return rows
 
 
 def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
     def outcome(file: Any, number: Any, row: Any) -> Any:
-        made = transform(tf.data.Dataset.from_tensors(row)).take(1)
-        marks = made.map(lambda *_: True).ignore_errors()
+        examples = transform(tf.data.Dataset.from_tensors(row)).take(1)
+        marks = examples.map(lambda *_: True).ignore_errors()
         nothing = tf.data.Dataset.from_tensors(False)
         good = marks.concatenate(nothing).take(1)
         return good.map(lambda is_good: (is_good, file, number, row))
 
     if rows.format == "tfrecord":
         rows.count()  # says which file is damaged
-    found = []
+    bad = []
     checked = rows.dataset().interleave(
         outcome, cycle_length=8, num_parallel_calls=tf.data.AUTOTUNE
     )
@@ -73,10 +73,10 @@ def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
         # A row that `transform` leaves out on purpose raises nothing.
         if reason is not None:
             place = file.numpy().decode(errors="replace")
-            found.append(BadRow(place, int(number), reason))
-            if len(found) == most:
+            bad.append(BadRow(place, int(number), reason))
+            if len(bad) == most:
                 break
-    return found
+    return bad
 
 
 def _reason(transform: Transform, row: Any) -> str | None:

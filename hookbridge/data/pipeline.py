@@ -130,8 +130,8 @@ class Pipeline:
 
     def first_bad_row(self) -> BadRow | None:
         """The first row that cannot be read, or None."""
-        found = find_bad_rows(self._rows, self.transform, most=1)
-        return found[0] if found else None
+        bad = find_bad_rows(self._rows, self.transform, most=1)
+        return bad[0] if bad else None
 
     def _example(self, row: Any) -> Any:
         if self._rows.format == "tfrecord":

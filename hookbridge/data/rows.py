@@ -140,21 +140,21 @@ def _matches(pattern: Any, name: str) -> list[str]:
         if gfile.isdir(pattern):
             inside = sorted(gfile.listdir(pattern))
             paths = [gfile.join(pattern, each) for each in inside if each[0] != "."]
-            found = [path for path in paths if not gfile.isdir(path)]
-            if not found:
+            files = [path for path in paths if not gfile.isdir(path)]
+            if not files:
                 raise errors.InvalidArgumentError(
                     f"Received {name} with {shown(pattern)}, a folder without files; "
                     "expected files that can be read."
                 )
         else:
-            found = sorted(gfile.glob(pattern))
+            files = sorted(gfile.glob(pattern))
     except tf.errors.OpError as e:
         raise errors.InvalidArgumentError(
             f"Received {name} with {shown(pattern)}, which cannot be read: {e.message}"
         ) from e
-    if not found:
+    if not files:
         raise errors.InvalidArgumentError(
             f"Received {name} with {shown(pattern)}, which does not exist; expected "
             "files that can be read."
         )
-    return found
+    return files

@@ -29,15 +29,15 @@ def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
     experimental = config._experimental_distribute
     for role in ("train", "eval"):
         name = f"{role}_distribute"
-        given = getattr(experimental, name, None)
-        if not given:
+        value = getattr(experimental, name, None)
+        if not value:
             continue
         if getattr(config, f"_{name}"):
             raise ValueError(
                 f"Received both `{name}` and `experimental_distribute.{name}`; "
                 "set one of them."
             )
-        setattr(config, f"_{name}", given)
+        setattr(config, f"_{name}", value)
     config._init_distributed_setting_from_environment_var({})
     cluster = tf.train.ClusterSpec(tf_config.get("cluster", {}))
     remote = getattr(experimental, "remote_cluster", None)
@@ -62,8 +62,8 @@ def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
 def should_run_distribute_coordinator(config: Any) -> bool:
     """Whether the coordinator runs `train_and_evaluate`."""
     mode = getattr(config, "_distribute_coordinator_mode", None)
-    known = (_modes().STANDALONE_CLIENT, _modes().INDEPENDENT_WORKER)
-    return mode in known and bool(config.cluster_spec)
+    modes = (_modes().STANDALONE_CLIENT, _modes().INDEPENDENT_WORKER)
+    return mode in modes and bool(config.cluster_spec)
 
 
 def _as_task(estimator: Any, role: str, strategy: Any) -> tuple[Any, Any]:

@@ -97,11 +97,11 @@ def _check_installed() -> None:
             extra="estimator",
             way_out="TensorFlow 2.15 has Estimator built in.",
         )
-    found = importlib.metadata.version("tensorflow-estimator")
-    if not found.startswith("2.15."):
+    installed = importlib.metadata.version("tensorflow-estimator")
+    if not installed.startswith("2.15."):
         raise errors.MissingExtraError(
-            f"`hb.estimator` found tensorflow-estimator {found}; expected 2.15.0, the "
-            f"last release. Install it with {extras.install('estimator')}."
+            f"`hb.estimator` found tensorflow-estimator {installed}; expected 2.15.0, "
+            f"the last release. Install it with {extras.install('estimator')}."
         )
 
 

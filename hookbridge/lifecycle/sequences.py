@@ -75,9 +75,9 @@ def expected_events(
     # One epoch: larger than the run, so that an unfinished step belongs to it too.
     epoch_size = steps_per_epoch or last + steps_per_execution
     if guest == "hook":
-        found = _hook(first_step, last, epoch_size, steps_per_execution, ending, host)
+        events = _hook(first_step, last, epoch_size, steps_per_execution, ending, host)
     elif mode == "train":
-        found = _training(
+        events = _training(
             first_step,
             last,
             epoch_size,
@@ -88,8 +88,8 @@ def expected_events(
         )
     else:
         scope = "test" if mode == "evaluate" else "predict"
-        found = _pass(scope, steps, steps_per_execution, ending)
-    return [d for d in found if only is None or d.event in only]
+        events = _pass(scope, steps, steps_per_execution, ending)
+    return [d for d in events if only is None or d.event in only]
 
 
 def _executions(first: int, last: int, epoch_size: int, size: int) -> Iterator[range]:

@@ -77,9 +77,9 @@ def assert_conforms(
       AssertionError: the sequence differs; the message says where.
     """
     expected = lifecycle.expected_events(guest, host, **facts)
-    found = differences(log.of(name), expected)
-    if found:
+    lines = differences(log.of(name), expected)
+    if lines:
         raise AssertionError(
             f"`{name}` ({guest} in {host}) did not see the documented events:\n  "
-            + "\n  ".join(found)
+            + "\n  ".join(lines)
         )

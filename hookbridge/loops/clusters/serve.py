@@ -80,7 +80,8 @@ def _serve(
                     here = [t for t, has in zip(tasks, gone, strict=True) if not has]
                     if _is_over_without(here, liveness, now - chief_left):
                         logging.warning(
-                            "hookbridge: the job is over, and %s did not take leave.",
+                            "hookbridge: the job is over, and %s never said it had "
+                            "finished.",
                             ", ".join(f"`{job}` {index}" for job, index in here),
                         )
                         return _ending(session, code)
@@ -135,8 +136,8 @@ def _check(
     gone = liveness.away(lost_secs, unseen_secs=lost_secs)
     if liveness.seen and len(gone) == len(tasks):
         raise errors.TaskLostError(
-            "All tasks that trained are gone without having left, since "
-            f"{lost_secs:g} s: {', '.join(f'`{j}` {i}' for j, i in gone)}. "
+            f"All tasks that trained disappeared {lost_secs:g} s ago without "
+            f"finishing: {', '.join(f'`{j}` {i}' for j, i in gone)}. "
             "They were killed, or do not use `SessionCluster`: see what they printed. "
             "Start the job again: it goes on from its last checkpoint."
         )

@@ -55,7 +55,7 @@ def marking(group: GroupStop, model_dir: str | None) -> Iterator[None]:
             try:
                 write_marker(str(model_dir), Ending(group.reason or "it failed", code))
             except Exception as e:
-                logging.error("hookbridge: evaluators cannot be told: %s", e)
+                logging.error("hookbridge: evaluators cannot be stopped: %s", e)
         raise
     if writes:
         write_marker(str(model_dir), Ending(group.reason or "it ended", group.code))

@@ -42,7 +42,7 @@ class LocalCluster:
       num_ps: the number of parameter servers.
       chief: whether there is a separate chief; without one, worker 0 is the chief.
       evaluator: whether there is an evaluator.
-      grace_secs: how long a task may take to end after it was told to.
+      grace_secs: how long a task has to end after SIGTERM.
       tf1_flags: whether tasks get their place in the cluster by the flags of TF1
         programs, at the end of their command line, instead of by `TF_CONFIG`.
       group_stop: whether the tasks of a program of `hookbridge run` end together; else
@@ -116,7 +116,7 @@ class LocalCluster:
         return task
 
     def run(self, command: Sequence[str]) -> int:
-        """Runs `command` once for each task, which is told its place, until all end.
+        """Runs `command` once for each task, which gets its place, until all end.
 
         Each line of a task's output begins with the task's name; lines that cannot be
         written are dropped, and tasks go on. On a terminal, a line that a task rewrites

@@ -46,7 +46,7 @@ class Notebook:
         numbers = [int(number) - 1 for number in parts[::2]]
         codes = dict(zip(numbers, parts[1::2], strict=True))
         if first or numbers != list(self.cells):
-            raise ValueError("its cells cannot be told apart; rewrite them by hand")
+            raise ValueError("its cells cannot be distinguished; rewrite them by hand")
         document = json.loads(json.dumps(self.document))
         for number, code in codes.items():
             cell = document["cells"][number]

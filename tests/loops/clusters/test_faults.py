@@ -203,7 +203,7 @@ def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
     assert set(codes.values()) == {exit_codes.FAILED}, it.logs()
     log = (tmp_path / "chief_0.log").read_text()
     assert log.splitlines()[-1] == "ValueError: the hook of this worker fails"
-    assert "evaluators cannot be told" in log
+    assert "evaluators cannot be stopped" in log
 
 
 @pytest.mark.slow
