@@ -79,12 +79,12 @@ def _is_address(value: Any) -> bool:
 
 def strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; refuses a repeated key: `json` would keep only the last value."""
-    pairs: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, value in pairs:
-        if key in pairs:
+        if key in result:
             raise ValueError(f"it has the key {key!r} twice in one object")
-        pairs[key] = value
-    return pairs
+        result[key] = value
+    return result
 
 
 def check_task(
