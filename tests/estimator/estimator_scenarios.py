@@ -134,6 +134,28 @@ SCENARIOS: dict[str, tuple[Callable[[Path], Any], int]] = {
 }
 
 
+def check_validation(
+    estimator: Any, train: Any, held_out: Any, steps: int, steps_per_epoch: int
+) -> dict[str, Any]:
+    """Trains; the last `val_*` are what the Estimator finds after it, which returns."""
+    history = tf.keras.callbacks.History()
+    hooks = hb.as_hooks(
+        history,
+        steps_per_epoch=steps_per_epoch,
+        validation=(estimator, hb.estimator.EvalSpec(held_out, steps=1)),
+    )
+    estimator.train(train, steps=steps, hooks=hooks)
+    result: dict[str, Any] = estimator.evaluate(held_out, steps=1)
+    native = {f"val_{k}": float(v) for k, v in result.items() if k != "global_step"}
+    found = {k: v[-1] for k, v in history.history.items() if k.startswith("val_")}
+    assert "val_loss" in found
+    np.testing.assert_allclose(
+        [found[key] for key in native], list(native.values()), 1e-5
+    )
+    assert len(found) == len(native)
+    return result
+
+
 def events(folder: Path) -> Iterator[tuple[int, str, float | None]]:
     """Step, tag and scalar value of all summaries in a folder's event files."""
     for path in sorted(folder.glob("events.out.tfevents.*")):

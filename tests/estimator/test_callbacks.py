@@ -9,64 +9,41 @@ import estimator_scenarios as scenarios
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import counting
+from callback_recorder import callback_of, noting
+from hook_fetching import hook_of
 
 import hookbridge as hb
 from hookbridge import compat, errors
 from hookbridge.testing import EventLog, RecordingHook
 
+ONE_KERAS = True
+
 v1 = tf.compat.v1
 PER_EPOCH = 3
+EVENTS = ("on_train_begin", "on_epoch_begin", "on_train_batch_end", "on_epoch_end",
+          "on_train_end", "on_test_begin", "on_test_end", "on_predict_batch_end",
+          "on_predict_end")  # fmt: skip
+ONE_EPOCH = ["epoch_begin", *["train_batch_end"] * 3, "epoch_end"]
+PREDICTION = [*["predict_batch_end"] * 3, "predict_end"]
 
 
 def recorder(keras: Any, events: list[Any]) -> Any:
-    """A callback of a Keras flavour that notes its events and their main number."""
+    """A callback of a Keras flavour that notes its events."""
 
-    class Recorder(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            events.append(("train_begin",))
+    def note(self: Any, event: str, *args: Any) -> None:
+        events.append((event.removeprefix("on_"), *args[:-1], dict(args[-1] or {})))
 
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-            events.append(("epoch_begin", epoch))
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            events.append(("batch_end", batch))
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            events.append(("epoch_end", epoch, dict(logs)))
-
-        def on_train_end(self, logs: Any = None) -> None:
-            events.append(("train_end",))
-
-        def on_test_begin(self, logs: Any = None) -> None:
-            events.append(("test_begin",))
-
-        def on_test_end(self, logs: Any = None) -> None:
-            events.append(("test_end", dict(logs)))
-
-        def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-            events.append(("predict_batch_end", batch))
-
-        def on_predict_end(self, logs: Any = None) -> None:
-            events.append(("predict_end",))
-
-    return Recorder()
+    return noting(keras, note, EVENTS)
 
 
 def names(events: list[Any]) -> list[Any]:
     return [event[0] for event in events]
 
 
-ONE_EPOCH = ["epoch_begin", "batch_end", "batch_end", "batch_end", "epoch_end"]
-
-
-def test_one_callback_counts_through_five_trainings(keras: Any, tmp_path: Path) -> None:
-    counts = counting(keras)
-    estimator = scenarios.custom(tmp_path)
-    for _ in range(5):
-        hooks = hb.as_hooks([counts], steps_per_epoch=PER_EPOCH)
-        estimator.train(scenarios.input_fn(), hooks=hooks, steps=PER_EPOCH)
-    assert (counts.begins, counts.batches, counts.ends) == (5, 5 * PER_EPOCH, 5)
+def evaluation(**options: Any) -> Any:
+    """The held-out data, evaluated as often as there is a checkpoint."""
+    data = options.pop("data", scenarios.input_fn(repeat=False))
+    return hb.estimator.EvalSpec(data, start_delay_secs=0, throttle_secs=0, **options)
 
 
 def test_train_evaluate_and_predict_take_both_kinds(keras: Any, tmp_path: Path) -> None:
@@ -95,12 +72,12 @@ def test_train_evaluate_and_predict_take_both_kinds(keras: Any, tmp_path: Path) 
     events.clear()
     rows = list(estimator.predict(scenarios.input_fn(repeat=False), hooks=hooks))
     assert len(rows) == 24
-    assert names(events) == [*["predict_batch_end"] * 3, "predict_end"]
+    assert names(events) == PREDICTION
 
     # The same hooks serve a second training, which begins with the next epoch.
     events.clear()
     estimator.train(scenarios.input_fn(), hooks=hooks, steps=PER_EPOCH)
-    assert events[1] == ("epoch_begin", 2)
+    assert events[1] == ("epoch_begin", 2, {})
     assert names(events) == ["train_begin", *ONE_EPOCH, "train_end"]
 
 
@@ -110,11 +87,8 @@ def test_estimator_spec_hooks_take_callbacks(keras: Any, tmp_path: Path) -> None
     def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
         spec = scenarios.custom_model_fn(features, labels, mode, params)
         hooks = hb.as_hooks(recorder(keras, events), steps_per_epoch=PER_EPOCH)
-        if mode == hb.estimator.ModeKeys.TRAIN:
-            return spec._replace(training_hooks=hooks)
-        if mode == hb.estimator.ModeKeys.EVAL:
-            return spec._replace(evaluation_hooks=hooks)
-        return spec._replace(prediction_hooks=hooks)
+        word = {"train": "training", "eval": "evaluation", "infer": "prediction"}[mode]
+        return spec._replace(**{f"{word}_hooks": hooks})
 
     estimator = hb.estimator.Estimator(
         model_fn, str(tmp_path), params={"learning_rate": 0.1}
@@ -122,67 +96,27 @@ def test_estimator_spec_hooks_take_callbacks(keras: Any, tmp_path: Path) -> None
     estimator.train(scenarios.input_fn(), steps=PER_EPOCH)
     estimator.evaluate(scenarios.input_fn(repeat=False))
     list(estimator.predict(scenarios.input_fn(repeat=False)))
-    assert names(events) == [
-        *["train_begin", *ONE_EPOCH, "train_end"],
-        *["test_begin", "test_end"],
-        *[*["predict_batch_end"] * 3, "predict_end"],
-    ]
+    trained = ["train_begin", *ONE_EPOCH, "train_end"]
+    assert names(events) == [*trained, "test_begin", "test_end", *PREDICTION]
 
 
 def test_train_and_eval_spec_take_callbacks(keras: Any, tmp_path: Path) -> None:
-    training: list[Any] = []
-    evaluation: list[Any] = []
-    hb.estimator.train_and_evaluate(
-        scenarios.custom(tmp_path, save_checkpoints_steps=2 * PER_EPOCH),
-        hb.estimator.TrainSpec(
-            scenarios.input_fn(),
-            max_steps=2 * PER_EPOCH,
-            hooks=hb.as_hooks(recorder(keras, training), steps_per_epoch=PER_EPOCH),
-        ),
-        hb.estimator.EvalSpec(
-            scenarios.input_fn(repeat=False),
-            hooks=hb.as_hooks(recorder(keras, evaluation), steps_per_epoch=PER_EPOCH),
-            start_delay_secs=0,
-            throttle_secs=0,
-        ),
-    )
-    assert names(training) == ["train_begin", *ONE_EPOCH, *ONE_EPOCH, "train_end"]
-    assert names(evaluation) == ["test_begin", "test_end"]
-
-
-def test_callbacks_of_keras_steer_an_estimator(keras: Any, tmp_path: Path) -> None:
-    """EarlyStopping on a validation loss stops `train`."""
-    estimator = scenarios.custom(tmp_path)
-    spec = hb.estimator.EvalSpec(scenarios.input_fn(repeat=False))
-    history = keras.callbacks.History()
-    hooks = hb.as_hooks(
-        [keras.callbacks.EarlyStopping("val_loss", min_delta=1e3, patience=1), history],
-        steps_per_epoch=PER_EPOCH,
-        validation=(estimator, spec),
-    )
-    estimator.train(scenarios.input_fn(), hooks=hooks, steps=100)
-    # The first epoch sets the best value, and the next one does not improve it by 1000.
-    assert estimator.get_variable_value("global_step") == 2 * PER_EPOCH
-    assert set(history.history) >= {"loss", "val_loss", "val_mae"}
-    final = estimator.evaluate(scenarios.input_fn(repeat=False))
-    assert history.history["val_loss"][-1] == pytest.approx(
-        float(final["loss"]), rel=1e-5
-    )
-
-
-class LossOfEveryRun(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Keeps the loss that the Estimator trains on."""
-
-    def begin(self) -> None:
-        self.losses: list[float] = []
-        graph_keys = tf.compat.v1.GraphKeys
-        self.loss = tf.compat.v1.get_collection(graph_keys.LOSSES)[-1]
-
-    def before_run(self, run_context: Any) -> Any:
-        return tf.compat.v1.train.SessionRunArgs(self.loss)
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.losses.append(float(run_values.results))
+    """And one callback counts through several trainings."""
+    logs: list[list[Any]] = [[], []]
+    guests = [recorder(keras, log) for log in logs]
+    for number in (1, 2):
+        training, evaluating = (
+            hb.as_hooks(guest, steps_per_epoch=PER_EPOCH) for guest in guests
+        )
+        steps = 2 * PER_EPOCH * number
+        hb.estimator.train_and_evaluate(
+            scenarios.custom(tmp_path, save_checkpoints_steps=2 * PER_EPOCH),
+            hb.estimator.TrainSpec(scenarios.input_fn(), steps, hooks=training),
+            evaluation(hooks=evaluating),
+        )
+    once = ["train_begin", *ONE_EPOCH, *ONE_EPOCH, "train_end"]
+    assert names(logs[0]) == [*once, *once]
+    assert names(logs[1]) == ["test_begin", "test_end"] * 2
 
 
 @pytest.mark.parametrize("name", ["linear", "dnn_v1"])
@@ -191,21 +125,26 @@ def test_canned_estimators_take_callbacks(
 ) -> None:
     make, classes = scenarios.SCENARIOS[name]
     history = keras.callbacks.History()
-    estimator = make(tmp_path)
+    losses: list[float] = []
+
+    def fetch(self: Any, context: Any) -> Any:
+        graph = context.session.graph
+        return v1.train.SessionRunArgs(graph.get_collection(v1.GraphKeys.LOSSES)[-1])
+
     # The losses come from a hook, which sees every run. The summaries of a canned v1
     # Estimator may miss one: its global step moves while SummarySaverHook reads it.
-    native = LossOfEveryRun()
+    native = hook_of(
+        before_run=fetch,
+        after_run=lambda self, c, values: losses.append(float(values.results)),
+    )
     hooks = hb.as_hooks([native, history], steps_per_epoch=PER_EPOCH)
-    estimator.train(scenarios.input_fn(classes), hooks=hooks, steps=2 * PER_EPOCH)
-    losses = native.losses
+    make(tmp_path).train(scenarios.input_fn(classes), hooks=hooks, steps=2 * PER_EPOCH)
     assert len(losses) == 2 * PER_EPOCH
     means = [np.mean(losses[:PER_EPOCH]), np.mean(losses[PER_EPOCH:])]
     np.testing.assert_allclose(history.history["loss"], means, rtol=1e-5)
 
 
 # --- model_to_estimator ---------------------------------------------------------
-
-
 def keras_model(keras: Any) -> Any:
     model = keras.Sequential(
         [
@@ -236,14 +175,14 @@ def test_model_keeps_its_callbacks_and_hooks(keras2: Any, tmp_path: Path) -> Non
     plateau = keras2.callbacks.ReduceLROnPlateau("mae", patience=1, min_delta=1e3)
     seen = []
 
-    class Looks(keras2.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            seen.append([layer.name for layer in self.model.layers])
+    def look(self: Any, epoch: int, logs: Any) -> None:
+        seen.append([layer.name for layer in self.model.layers])
 
+    looks = callback_of(keras2, on_epoch_end=look)
     estimator = hb.estimator.model_to_estimator(
         keras_model(keras2),
         model_dir=str(tmp_path),
-        callbacks=[recorder(keras2, events), plateau, history, Looks()],
+        callbacks=[recorder(keras2, events), plateau, history, looks],
         hooks=RecordingHook(log, "hook"),
         steps_per_epoch=PER_EPOCH,
         epochs=3,
@@ -264,7 +203,7 @@ def test_model_keeps_its_callbacks_and_hooks(keras2: Any, tmp_path: Path) -> Non
     assert events[-1][1]["mae"] == pytest.approx(float(result["mae"]), rel=1e-5)
     events.clear()
     list(estimator.predict(input_fn(repeat=False)))
-    assert names(events) == [*["predict_batch_end"] * 3, "predict_end"]
+    assert names(events) == PREDICTION
 
 
 def test_model_to_estimator_equals_fit(keras2: Any, tmp_path: Path) -> None:
@@ -303,9 +242,7 @@ def test_evaluation_inside_training_leaves_the_model_s_callbacks_alone(
     result, _ = hb.estimator.train_and_evaluate(
         estimator,
         hb.estimator.TrainSpec(input_fn(), max_steps=2 * PER_EPOCH),
-        hb.estimator.EvalSpec(
-            input_fn(repeat=False), start_delay_secs=0, throttle_secs=0
-        ),
+        evaluation(data=input_fn(repeat=False)),
     )
     assert result["global_step"] == 2 * PER_EPOCH
     assert names(events) == ["train_begin", *ONE_EPOCH * 2, "train_end"]
@@ -314,30 +251,86 @@ def test_evaluation_inside_training_leaves_the_model_s_callbacks_alone(
     assert names(events)[-2:] == ["test_begin", "test_end"]
 
 
-def test_without_guests_it_is_keras_s_own(keras2: Any, tmp_path: Path) -> None:
-    estimator = hb.estimator.model_to_estimator(
-        keras_model(keras2), model_dir=str(tmp_path)
-    )
-    assert estimator._model_fn.__qualname__.startswith("_create_keras_model_fn")
-
-
 def test_model_to_estimator_refuses_before_training(
     keras: Any, keras2: Any, tmp_path: Path
 ) -> None:
-    model = keras_model(keras2)
+    model, make = keras_model(keras2), hb.estimator.model_to_estimator
     with pytest.raises(errors.EpochsUndefinedError):
-        hb.estimator.model_to_estimator(
-            model, callbacks=keras.callbacks.EarlyStopping("loss")
-        )
+        make(model, callbacks=keras.callbacks.EarlyStopping("loss"))
     with pytest.raises(errors.NotAGuestError):
-        hb.estimator.model_to_estimator(model, callbacks=[print])
+        make(model, callbacks=[print])
+    # Without guests it is Keras's own.
+    plain = make(model, model_dir=str(tmp_path))
+    assert plain._model_fn.__qualname__.startswith("_create_keras_model_fn")
+    if compat.is_keras3(keras):
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        with pytest.raises(errors.RefusedError, match="tf_keras"):
+            make(model)
 
 
-def test_keras_3_models_are_refused_with_the_way_out(keras: Any) -> None:
-    if not compat.is_keras3(keras):
-        assert keras_model(keras) is not None  # a Keras 2 model is accepted
-        return
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    with pytest.raises(errors.RefusedError, match="tf_keras"):
-        hb.estimator.model_to_estimator(model)
+X = np.random.RandomState(0).randn(24, 2).astype("float32")
+Y = (X @ np.array([[1.0], [2.0]], "float32")).astype("float32")
+STEPS = 3
+
+
+def train_input() -> Any:
+    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(8).repeat()
+
+
+def eval_input() -> Any:
+    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(8)
+
+
+def small_model(keras: Any) -> Any:
+    keras.backend.clear_session()
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,), name="dense")])
+    model.compile(keras.optimizers.legacy.SGD(0.05), "mse", metrics=["mae"])
+    return model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", ["to_model", "to_train"])
+def test_state_survives_a_restart(keras2: Any, tmp_path: Path, given: str) -> None:
+    """In `to_train`, the Estimator is Keras's own, which knows no callbacks."""
+
+    def train(**until: int) -> Any:
+        stopping = keras2.callbacks.EarlyStopping("loss", patience=3, min_delta=1e6)
+        options: dict[str, Any] = {"steps_per_epoch": STEPS}
+        if given == "to_model":
+            options["callbacks"] = stopping
+        estimator = hb.estimator.model_to_estimator(
+            small_model(keras2), model_dir=str(tmp_path), **options
+        )
+        hooks = []
+        if given == "to_train":
+            hooks = hb.as_hooks(stopping, steps_per_epoch=STEPS)
+        estimator.train(train_input, hooks=hooks, **until)
+        return estimator
+
+    train(steps=2 * STEPS)
+    assert (tmp_path / f"model.ckpt-{2 * STEPS}.hookbridge.json").exists()
+    estimator = train(steps=100)
+    # The first epoch is the best; the patience of three epochs spans the restart.
+    assert estimator.evaluate(eval_input)["global_step"] == 4 * STEPS
+
+
+@pytest.mark.slow
+def test_validation_by_the_estimator(keras2: Any, tmp_path: Path) -> None:
+    history = keras2.callbacks.History()
+    estimator = hb.estimator.model_to_estimator(
+        small_model(keras2), model_dir=str(tmp_path)
+    )
+    hooks = hb.as_hooks(
+        history,
+        steps_per_epoch=STEPS,
+        epochs=2,
+        validation=(estimator, hb.estimator.EvalSpec(eval_input, steps=None)),
+    )
+    estimator.train(train_input, hooks=hooks)
+    assert list(history.history) == ["loss", "val_loss", "val_mae"]
+    result = estimator.evaluate(eval_input)
+    for key in ("loss", "mae"):
+        assert history.history[f"val_{key}"][-1] == pytest.approx(float(result[key]))
+    # The newest checkpoint is still one of the loop, not of the validation.
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"ckpt-{2 * STEPS}")

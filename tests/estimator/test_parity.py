@@ -20,35 +20,18 @@ RECORDED: dict[str, Any] = json.loads((GOLDEN / "observed.json").read_text())
 CHECKPOINTS = sorted(path.name for path in GOLDEN.glob("checkpoint_*"))
 
 
-@pytest.fixture(scope="module", params=scenarios.SCENARIOS)
-def observed(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Any:
-    """Recorded and observed values of one scenario."""
-    folder = tmp_path_factory.mktemp(request.param)
-    return RECORDED[request.param], scenarios.observe(request.param, folder)
-
-
 @pytest.mark.slow
-def test_losses_step_by_step(observed: Any) -> None:
-    recorded, now = observed
+@pytest.mark.parametrize("name", scenarios.SCENARIOS)
+def test_numbers_and_names_of_files(name: str, tmp_path: Path) -> None:
+    recorded, now = RECORDED[name], scenarios.observe(name, tmp_path)
     assert len(now["losses"]) == scenarios.STEPS
     np.testing.assert_allclose(now["losses"], recorded["losses"], rtol=1e-5)
-
-
-def test_evaluation(observed: Any) -> None:
-    recorded, now = observed
     assert list(now["evaluation"]) == list(recorded["evaluation"])
-    np.testing.assert_allclose(
-        list(now["evaluation"].values()),
-        list(recorded["evaluation"].values()),
-        rtol=1e-5,
-    )
-
-
-@pytest.mark.parametrize("what", ["variables", "train_tags", "eval_tags"])
-def test_names_in_files(observed: Any, what: str) -> None:
-    recorded, now = observed
-    assert recorded[what]
-    assert now[what] == recorded[what]
+    found, expected = (list(each["evaluation"].values()) for each in (now, recorded))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for what in ("variables", "train_tags", "eval_tags"):
+        assert recorded[what]
+        assert now[what] == recorded[what]
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +68,10 @@ def test_checkpoints_of_other_versions_go_on(
     np.testing.assert_allclose(losses(tmp_path), straight_through, rtol=1e-5)
 
 
-def test_checkpoints_of_both_sides_of_the_removal_are_there() -> None:
-    versions = {tuple(map(int, name.split("_")[1:])) for name in CHECKPOINTS}
-    assert min(versions) == (2, 15) < (2, 16) <= max(versions)
-
-
 def test_checkpoint_written_here_has_the_recorded_values(tmp_path: Path) -> None:
     """Up to rounding, this version writes the same numbers as 2.15."""
+    versions = {tuple(map(int, name.split("_")[1:])) for name in CHECKPOINTS}
+    assert min(versions) == (2, 15) < (2, 16) <= max(versions)
     scenarios.custom(tmp_path).train(scenarios.input_fn(), steps=scenarios.STEPS)
     here = tf.train.load_checkpoint(str(tmp_path))
     there = tf.train.load_checkpoint(str(GOLDEN / "checkpoint_2_15"))

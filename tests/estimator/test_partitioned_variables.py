@@ -5,56 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import estimator_scenarios as scenarios
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_recorder import callback_of
 
 import hookbridge as hb
 from hookbridge.adapters.session_graph import saved
 
+ONE_KERAS = True
+
 v1 = tf.compat.v1
 STEPS = 2
 AGES = [[20.0], [40.0]]
-CANNED = [  # each kind, each job, each namespace
-    ("v1", "BaselineClassifier"),
-    ("v1", "LinearRegressor"),
-    ("v1", "DNNClassifier"),
-    ("v1", "DNNLinearCombinedEstimator"),
-    ("v2", "LinearEstimator"),
-    ("v2", "DNNLinearCombinedRegressor"),
-]
 
 
 def rows() -> Any:
     data = ({"age": AGES}, [[0], [1]])
     return tf.data.Dataset.from_tensors(data).repeat()
-
-
-def canned(namespace: str, name: str, folder: Path) -> Any:
-    e = hb.estimator.v1 if namespace == "v1" else hb.estimator
-    columns = [tf.feature_column.numeric_column("age")]
-    options: dict[str, Any] = {"model_dir": str(folder)}
-    if "Estimator" in name:
-        head = e.BinaryClassHead if namespace == "v2" else v1_binary_head
-        options["head"] = head()
-    if name.startswith("Linear"):
-        options["feature_columns"] = columns
-    elif name.startswith("DNNLinear"):
-        options["linear_feature_columns"] = options["dnn_feature_columns"] = columns
-        options["dnn_hidden_units"] = [4]
-    elif name.startswith("DNN"):
-        options.update(feature_columns=columns, hidden_units=[4])
-    if namespace == "v1" and "Estimator" not in name and "Baseline" not in name:
-        key = "partitioner" if name.startswith("Linear") else "input_layer_partitioner"
-        options[key] = v1.fixed_size_partitioner(1)
-    return getattr(e, name)(**options)
-
-
-def v1_binary_head() -> Any:
-    """The binary head of the old Estimators, which has no public name."""
-    from tensorflow_estimator.python.estimator.canned import head
-
-    return head._binary_logistic_head_with_sigmoid_cross_entropy_loss()
 
 
 def partitioned(folder: Path, parts: int = 2) -> Any:
@@ -74,32 +43,10 @@ def partitioned(folder: Path, parts: int = 2) -> Any:
     return hb.estimator.Estimator(model_fn, str(folder))
 
 
-def validated(estimator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The last epoch's `val_*` in a training, and what the Estimator finds after it."""
-    history = tf.keras.callbacks.History()
-    spec = hb.estimator.EvalSpec(rows, steps=1)
-    hooks = hb.as_hooks(history, steps_per_epoch=STEPS, validation=(estimator, spec))
-    estimator.train(rows, steps=2 * STEPS, hooks=hooks)
-    found = {k: v[-1] for k, v in history.history.items() if k.startswith("val_")}
-    native = estimator.evaluate(rows, steps=1)
-    del native["global_step"]
-    return found, {f"val_{key}": float(value) for key, value in native.items()}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("namespace", "name"), CANNED)
-def test_validation_by_canned_estimators(
-    namespace: str, name: str, tmp_path: Path
-) -> None:
-    found, native = validated(canned(namespace, name, tmp_path))
-    assert found == pytest.approx(native, rel=1e-5)
-
-
 @pytest.mark.parametrize("parts", [1, 2, 3])
 def test_validation_with_a_variable_in_parts(parts: int, tmp_path: Path) -> None:
-    found, native = validated(partitioned(tmp_path, parts))
-    assert "val_loss" in found
-    assert found == pytest.approx(native, rel=1e-5)
+    estimator = partitioned(tmp_path, parts)
+    scenarios.check_validation(estimator, rows, rows, 2 * STEPS, steps_per_epoch=STEPS)
 
 
 def test_weights_in_parts_are_saved_as_a_saver_does(keras: Any, tmp_path: Path) -> None:
@@ -107,25 +54,28 @@ def test_weights_in_parts_are_saved_as_a_saver_does(keras: Any, tmp_path: Path) 
     path = str(tmp_path / "weights")
     kept: list[Any] = []
 
-    class Saves(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
-        def on_train_end(self, logs: Any = None) -> None:
-            self.model.save_weights(path)
-            kept.extend(self.model.get_weights())
-
-    class Loads(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.model.load_weights(path)
-            loaded.extend(self.model.get_weights())
-
     loaded: list[Any] = []
+
+    def save(self: Any, logs: Any) -> None:
+        self.model.save_weights(path)
+        kept.extend(self.model.get_weights())
+
+    def load(self: Any, logs: Any) -> None:
+        self.model.load_weights(path)
+        loaded.extend(self.model.get_weights())
+
     estimator = partitioned(tmp_path / "two")
-    estimator.train(rows, steps=STEPS, hooks=hb.as_hooks(Saves()))
+    estimator.train(
+        rows, steps=STEPS, hooks=hb.as_hooks(callback_of(keras, on_train_end=save))
+    )
     assert [w.shape for w in kept] == [(2, 1), (2, 1)]
     written = tf.train.load_checkpoint(path)
     native = tf.train.load_checkpoint(tf.train.latest_checkpoint(tmp_path / "two"))
     np.testing.assert_array_equal(written.get_tensor("w"), native.get_tensor("w"))
     other = partitioned(tmp_path / "four", 4)
-    other.train(rows, steps=STEPS, hooks=hb.as_hooks(Loads()))
+    other.train(
+        rows, steps=STEPS, hooks=hb.as_hooks(callback_of(keras, on_train_begin=load))
+    )
     np.testing.assert_array_equal(np.concatenate(loaded), np.concatenate(kept))
 
 

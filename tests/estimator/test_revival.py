@@ -179,9 +179,6 @@ def test_import_of_a_moved_name_names_it(statement: str) -> None:
 def test_table_of_needed_names_is_the_package_s() -> None:
     found = estimator_package_scan.needs()
     assert {module: " ".join(names) for module, names in found.items()} == needs.NEEDS
-
-
-def test_needed_private_names_are_there() -> None:
     assert needs.missing() == []
 
 
@@ -312,15 +309,9 @@ TRAIN_BOTH = """
 
 @pytest.mark.slow
 @only_revived
-def test_estimators_and_keras_3_models_take_turns_in_one_process(
-    fork_server: ForkServer,
+@pytest.mark.parametrize(("legacy", "name"), [("0", "keras"), ("1", "tf_keras")])
+def test_estimators_and_models_of_tf_keras_take_turns_in_one_process(
+    fork_server: ForkServer, legacy: str, name: str
 ) -> None:
-    assert run_forked(fork_server, TRAIN_BOTH, TF_USE_LEGACY_KERAS="0") == "True keras"
-
-
-@pytest.mark.slow
-@only_revived
-def test_estimators_with_keras_2_as_tf_keras(fork_server: ForkServer) -> None:
-    assert (
-        run_forked(fork_server, TRAIN_BOTH, TF_USE_LEGACY_KERAS="1") == "True tf_keras"
-    )
+    printed = run_forked(fork_server, TRAIN_BOTH, TF_USE_LEGACY_KERAS=legacy)
+    assert printed == f"True {name}"

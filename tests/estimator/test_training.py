@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,13 @@ import estimator_scenarios as scenarios
 import numpy as np
 import pytest
 import tensorflow as tf
+from fork_server import ForkServer
+from hook_fetching import hook_of
 
 import hookbridge as hb
 
 v1 = tf.compat.v1
-CANNED = [
+CANNED = [  # each kind, each job, each namespace
     ("v1", "BaselineClassifier"),
     ("v2", "BaselineClassifier"),
     ("v2", "LinearClassifier"),
@@ -51,8 +55,8 @@ def test_canned_estimators(version: str, name: str, tmp_path: Path) -> None:
         train_input_fn = hb.estimator.inputs.numpy_input_fn(
             *scenarios.data(3), batch_size=8, num_epochs=None, shuffle=False
         )
-    estimator.train(train_input_fn, steps=4)
-    result = estimator.evaluate(scenarios.input_fn(3, repeat=False))
+    held_out = scenarios.input_fn(3, repeat=False)
+    result = scenarios.check_validation(estimator, train_input_fn, held_out, 4, 2)
     assert result["global_step"] == 4 and np.isfinite(result["loss"])
     predictions = list(estimator.predict(scenarios.input_fn(3, repeat=False)))
     assert len(predictions) == 24
@@ -183,28 +187,24 @@ def test_add_metrics_and_heads(tmp_path: Path) -> None:
 def test_hooks_run_in_estimator_order(tmp_path: Path) -> None:
     order: list[str] = []
 
-    class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def begin(self) -> None:
-            order.append(self.name)
+    def hook(name: str) -> Any:
+        return hook_of(begin=lambda self: order.append(name))
 
     def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
         spec = scenarios.custom_model_fn(features, labels, mode, params)
         return spec._replace(
-            training_hooks=[Hook("spec")],
-            training_chief_hooks=[Hook("chief")],
-            evaluation_hooks=[Hook("spec")],
+            training_hooks=[hook("spec")],
+            training_chief_hooks=[hook("chief")],
+            evaluation_hooks=[hook("spec")],
         )
 
     estimator = hb.estimator.Estimator(
         model_fn, str(tmp_path), params={"learning_rate": 0.1}
     )
-    estimator.train(scenarios.input_fn(), hooks=[Hook("user")], steps=1)
+    estimator.train(scenarios.input_fn(), hooks=[hook("user")], steps=1)
     assert order == ["chief", "user", "spec"]
     order.clear()
-    estimator.evaluate(scenarios.input_fn(), steps=1, hooks=[Hook("user")])
+    estimator.evaluate(scenarios.input_fn(), steps=1, hooks=[hook("user")])
     assert order == ["user", "spec"]
 
 
@@ -218,3 +218,26 @@ def test_nan_loss_stops_training_by_name(tmp_path: Path) -> None:
     )
     with pytest.raises(hb.estimator.NanLossDuringTrainingError):
         estimator.train(scenarios.input_fn(), steps=3)
+
+
+@pytest.mark.slow
+def test_example_trains_evaluates_and_exports(
+    repo_root: Path, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    done = fork_server.run(
+        str(repo_root / "examples" / "estimator_csv.py"),
+        f"--model_dir={tmp_path / 'model'}",
+        "--epochs=4",
+        folder=tmp_path,
+        PATH="",
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    accuracy, steps = re.findall(
+        r"^accuracy (\S+) after (\d+) steps$", done.stdout, re.M
+    )[0]
+    served = re.findall(r"^served accuracy (\S+)$", done.stdout, re.M)[0]
+    assert float(accuracy) > 0.8 and served == accuracy
+    with (tmp_path / "model" / "epochs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 and int(steps) % 4 == 0
+    assert float(rows[-1]["val_accuracy"]) == pytest.approx(float(accuracy), abs=1e-3)

@@ -63,13 +63,18 @@ def input_fn() -> Any:
 def test_session_loop(keras: Any, tmp_path: Path) -> None:
     with tf.Graph().as_default():
         _, train = regression(tf.constant(X), tf.constant(Y))
-        hooks = hb.as_hooks(guests(keras, tmp_path), steps_per_epoch=4)
+        more = [
+            keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate * 0.9),
+            keras.callbacks.TensorBoard(str(tmp_path / "board"), histogram_freq=1),
+        ]
+        hooks = hb.as_hooks([*guests(keras, tmp_path), *more], steps_per_epoch=4)
         with v1.train.MonitoredTrainingSession(
             checkpoint_dir=str(tmp_path / "checkpoints"), hooks=hooks
         ) as session:
             while not session.should_stop():
                 session.run(train)
     check(tmp_path)
+    assert list((tmp_path / "board").rglob("events*"))
 
 
 def test_session_loop_with_a_keras_model(keras2: Any, tmp_path: Path) -> None:

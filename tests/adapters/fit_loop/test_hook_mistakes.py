@@ -8,6 +8,7 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
+from hook_fetching import Fetch
 
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
@@ -82,27 +83,16 @@ def test_same_exception_before_the_first_step(keras2: Any, mistake: str) -> None
 
 
 def test_an_unknown_name_comes_with_the_nearest(keras2: Any) -> None:
-    class Looks(train.SessionRunHook):  # type: ignore[misc]
-        def begin(self) -> None:
-            v1.get_default_graph().get_tensor_by_name("hiden/Relu:0")
-
     with pytest.raises(errors.UnknownTensorError, match="`hidden/Relu:0`"):
-        hosts.in_fit(keras2, [Looks()])
-
-
-def test_two_hooks_that_feed_one_tensor(keras2: Any) -> None:
-    class Feeds(train.SessionRunHook):  # type: ignore[misc]
-        def before_run(self, run_context: Any) -> Any:
-            rate = run_context.session.graph.get_tensor_by_name("learning_rate:0")
-            return train.SessionRunArgs(None, feed_dict={rate: 0.1})
-
-    with pytest.raises(RuntimeError, match="Same tensor is fed by two hooks"):
-        hosts.in_session([Feeds(), Feeds()])
-    with pytest.raises(RuntimeError, match="Same tensor is fed by two hooks"):
-        hosts.in_fit(keras2, [Feeds(), Feeds()])
+        hosts.in_fit(keras2, [Fetch("hiden/Relu:0")])
 
 
 @pytest.mark.parametrize("item", [3, "hook", train.StopAtStepHook, print])
 def test_what_is_no_hook(item: Any) -> None:
     with pytest.raises(errors.NotAGuestError, match="expected"):
         HookToCallback(item)
+
+
+def test_global_step_waiter_is_refused_where_it_would_hang(keras2: Any) -> None:
+    with pytest.raises(errors.RefusedError, match=r"GlobalStepWaiterHook.*for ever"):
+        hosts.in_fit(keras2, [train.GlobalStepWaiterHook(wait_until_step=5)])

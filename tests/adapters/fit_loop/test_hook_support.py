@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,54 +14,18 @@ from hookbridge.adapters.hook_to_callback import HookToCallback
 
 pytestmark = pytest.mark.slow
 
-# (Keras, strategy, mode, company) -> {row's name: (its hook after the run, folder)}.
-Together = Callable[[Any, str, str, str], dict[str, tuple[Any, Path]]]
-CARRIED = [row for row in support.ROWS if row.refused is None]
-
-
-def run(keras: Any, strategy: str, mode: str, *hooks: Any) -> None:
-    mirrored = hosts.mirrored() if strategy == "MirroredStrategy" else None
-    model = hosts.keras_model(keras, mirrored)
-    arguments: dict[str, Any] = {"batch_size": hosts.BATCH, "verbose": 0}
-    arguments["callbacks"] = [HookToCallback(hook) for hook in hooks]
-    data = (hosts.X,) if mode == "predict" else (hosts.X, hosts.Y)
-    getattr(model, mode)(*data, **arguments)
-
-
-def company(row: support.Row, mode: str) -> str:
-    """The group of hooks that can share one loop with this one."""
-    if row.name == "StopAtStepHook":
-        return row.name
-    if ".stop_if_" in row.name:
-        return row.name if mode == "fit" else "stop at once"
-    return "never stop"
-
-
-@pytest.fixture(scope="module")
-def together(tmp_path_factory: pytest.TempPathFactory) -> Together:
-    """One run for all hooks of a company, since tracing takes long."""
-
-    @functools.cache
-    def run_all(
-        keras: Any, strategy: str, mode: str, name: str
-    ) -> dict[str, tuple[Any, Path]]:
-        made = {}
-        for row in CARRIED:
-            if company(row, mode) == name:
-                folder = tmp_path_factory.mktemp("hook")
-                made[row.name] = row.make(folder, mode), folder
-        run(keras, strategy, mode, *(hook for hook, _ in made.values()))
-        return made
-
-    return run_all
-
 
 @pytest.mark.parametrize("mode", support.MODES)
 @pytest.mark.parametrize("strategy", support.STRATEGIES)
-def test_carried(keras: Any, strategy: str, mode: str, together: Together) -> None:
-    for row in CARRIED:
-        hook, folder = together(keras, strategy, mode, company(row, mode))[row.name]
-        assert row.check(hook, folder, mode), row.name
+def test_carried(
+    keras: Any, strategy: str, mode: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    mirrored = hosts.mirrored() if strategy == "MirroredStrategy" else None
+    found = support.run_all(
+        lambda: hosts.keras_model(keras, mirrored), mode, tmp_path_factory.mktemp
+    )
+    for row in support.CARRIED:
+        assert row.check(*found[row.name], mode), row.name
 
 
 @pytest.mark.parametrize("row", support.ROWS, ids=lambda row: row.name)
@@ -78,5 +40,5 @@ def test_refused(row: support.Row, tmp_path: Path) -> None:
 
 def test_the_documented_table_is_this_one(repo_root: Path) -> None:
     text = (repo_root / "docs" / "hook-support.md").read_text(encoding="utf-8")
-    assert support.carried() in text, "run tests/adapters/helpers/write_hook_support.py"
+    assert support.carried() in text, "run tests/adapters/helpers/write_tables.py"
     assert support.reasons() in text

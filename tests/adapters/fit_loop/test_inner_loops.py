@@ -12,6 +12,8 @@ from hook_fetching import Fetch, X, Y, sequential
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
+ONE_KERAS = True
+
 FIT: dict[str, Any] = {"batch_size": 8, "verbose": 0, "shuffle": False}
 EPOCHS = 2
 STEPS = EPOCHS * len(X) // 8

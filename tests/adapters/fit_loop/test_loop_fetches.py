@@ -1,4 +1,4 @@
-"""`run_context.original_args.fetches` under `fit`: what a session loop fetches."""
+"""What hooks fetch as their loop does, and what they fetch in `end`."""
 
 from __future__ import annotations
 
@@ -8,109 +8,110 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
+from hook_fetching import hook_of
 
 import hookbridge as hb
 
-Args: Any = tf.compat.v1.train.SessionRunArgs
+train: Any = tf.compat.v1.train
 
 
-class Refetching(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+def refetching() -> Any:
     """Fetches what its loop fetches, as hooks that time or log predictions do."""
-
-    def __init__(self) -> None:
-        self.seen: list[dict[str, Any]] = []
-
-    def before_run(self, run_context: Any) -> Any:
-        return Args(run_context.original_args.fetches)
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.seen.append(run_values.results)
+    hook = hook_of(
+        before_run=lambda self, c: train.SessionRunArgs(c.original_args.fetches),
+        after_run=lambda self, c, values: self.seen.append(values.results),
+    )
+    hook.seen = []
+    return hook
 
 
-class Logs:
-    """The logs of each batch, as a callback gets them."""
-
-    def __init__(self, keras: Any) -> None:
-        self.seen: list[dict[str, Any]] = []
-        self.callback = keras.callbacks.LambdaCallback(
-            on_train_batch_end=lambda batch, logs: self.seen.append(dict(logs))
-        )
-
-
-def model_of(keras: Any, strategy: str, **compiled: Any) -> Any:
-    mirrored = hosts.mirrored() if strategy == "MirroredStrategy" else None
-    model = hosts.keras_model(keras, mirrored)
-    if compiled:
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile("sgd", loss, **compiled)
-    return model
+def run(loop: str, model: Any, *guests: Any, **options: Any) -> Any:
+    data = (hosts.X,) if loop == "predict" else (hosts.X, hosts.Y)
+    options = {"batch_size": hosts.BATCH, "verbose": 0, **options}
+    return getattr(model, loop)(*data, callbacks=hb.as_callbacks([*guests]), **options)
 
 
 @pytest.mark.parametrize("strategy", ["default", "MirroredStrategy", "eager"])
 def test_predict_gives_the_outputs(keras: Any, strategy: str) -> None:
-    compiled = {"run_eagerly": True} if strategy == "eager" else {}
-    model = model_of(keras, strategy, **compiled)
-    hook = Refetching()
-    expected = model.predict(
-        hosts.X, batch_size=hosts.BATCH, verbose=0, callbacks=hb.as_callbacks(hook)
-    )
+    mirrored = hosts.mirrored() if strategy == "MirroredStrategy" else None
+    model = hosts.keras_model(keras, mirrored, run_eagerly=strategy == "eager")
+    hook = refetching()
+    expected = run("predict", model, hook)
     assert len(hook.seen) == hosts.BATCHES
     seen = np.concatenate([next(iter(each.values())) for each in hook.seen])
     np.testing.assert_allclose(seen, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("run_eagerly", [False, True])
-def test_fit_gives_loss_and_metrics(keras: Any, run_eagerly: bool) -> None:
-    model = model_of(keras, "default", metrics=["accuracy"], run_eagerly=run_eagerly)
-    hook, logs = Refetching(), Logs(keras)
-    model.fit(
-        hosts.X,
-        hosts.Y,
-        batch_size=hosts.BATCH,
-        shuffle=False,
-        verbose=0,
-        callbacks=hb.as_callbacks([hook, logs.callback]),
+def test_fit_and_evaluate_give_loss_and_metrics(keras: Any, run_eagerly: bool) -> None:
+    model = hosts.keras_model(keras, metrics=["accuracy"], run_eagerly=run_eagerly)
+    seen_logs: list[dict[str, Any]] = []
+    noting = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen_logs.append(dict(logs))
     )
+    # The names of metrics stay free for hooks.
+    names: list[str] = []
+    naming = hook_of(
+        begin=lambda self: names.append(tf.constant(1, name="accuracy").name)
+    )
+    hook = refetching()
+    run("fit", model, hook, naming, noting, shuffle=False)
+    assert names == ["accuracy:0"]
     assert set(hook.seen[0]) == {"loss", "accuracy"}
-    for seen, told in zip(hook.seen, logs.seen, strict=True):
+    for seen, told in zip(hook.seen, seen_logs, strict=True):
         assert seen["accuracy"] == pytest.approx(told["accuracy"])
     # The loss of the batch, as a session loop fetches it; the logs have a mean.
     losses = [seen["loss"] for seen in hook.seen]
-    assert np.mean(losses) == pytest.approx(logs.seen[-1]["loss"], rel=1e-4)
-
-
-def test_evaluate_gives_loss_and_metrics(keras: Any) -> None:
-    model = model_of(keras, "default", metrics=["accuracy"])
-    hook = Refetching()
-    result = model.evaluate(
-        hosts.X,
-        hosts.Y,
-        batch_size=hosts.BATCH,
-        verbose=0,
-        return_dict=True,
-        callbacks=hb.as_callbacks(hook),
-    )
+    assert np.mean(losses) == pytest.approx(seen_logs[-1]["loss"], rel=1e-4)
+    hook = refetching()
+    result = run("evaluate", model, hook, return_dict=True)
     assert hook.seen[-1]["accuracy"] == pytest.approx(result["accuracy"])
-
-
-def test_names_of_metrics_stay_free_for_hooks(keras: Any) -> None:
-    class Naming(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-        def begin(self) -> None:
-            self.name = tf.constant(1, name="accuracy").name
-
-    hook = Naming()
-    model = model_of(keras, "default", metrics=["accuracy"])
-    model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
-    assert hook.name == "accuracy:0"
 
 
 def test_several_outputs_go_by_their_names(keras: Any) -> None:
     inputs = keras.layers.Input((4,))
     heads = [keras.layers.Dense(n, name=f"head{n}")(inputs) for n in (1, 2)]
-    model = keras.Model(inputs, heads)
-    hook = Refetching()
-    model.predict(hosts.X[:8], verbose=0, callbacks=hb.as_callbacks(hook))
-    assert {k: v.shape for k, v in hook.seen[0].items()} == {
-        "head1": (8, 1),
-        "head2": (8, 2),
-    }
+    hook = refetching()
+    run("predict", keras.Model(inputs, heads), hook)
+    shapes = {key: value.shape for key, value in hook.seen[0].items()}
+    assert shapes == {"head1": (8, 1), "head2": (8, 2)}
+
+
+def fetching_in_end(kind: str, name: str) -> Any:
+    """Fetches a tensor in each step and, with an own call, in `end`."""
+
+    def begin(self: Any) -> None:
+        self.tensor = tf.compat.v1.get_default_graph().get_tensor_by_name(name)
+
+    return hook_of(
+        kind,
+        begin=begin,
+        before_run=lambda self, context: train.SessionRunArgs(self.tensor),
+        after_run=lambda self, c, values: setattr(self, "last", values.results),
+        end=lambda self, session: setattr(self, "at_end", session.run(self.tensor)),
+    )
+
+
+def test_in_end_a_tensor_of_the_step_is_that_of_the_last_step(
+    keras2: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says so, for each such hook."""
+    loss, hidden, step = (
+        fetching_in_end(kind, name)
+        for kind, name in (
+            ("OfLoss", "loss:0"),
+            ("OfLayer", "hidden/Relu:0"),
+            ("OfStep", "global_step:0"),
+        )
+    )
+    logging = train.LoggingTensorHook(["loss:0"], at_end=True)
+    run("fit", hosts.keras_model(keras2), loss, hidden, step, logging)
+    assert loss.at_end == loss.last
+    assert step.at_end == step.last + 1  # no tensor of the step: fetched anew
+    said = "\n".join(m for m in caplog.messages if "`end` of" in m)
+    for kind in ("OfLoss", "OfLayer", "LoggingTensorHook"):
+        assert f"`end` of {kind}" in said
+    assert "OfStep" not in said and "'loss'" in said and "last step" in said
+    (report,) = hb.explain(loss, host="fit").guests
+    (end,) = [e for e in report.events if e.event == "end"]
+    assert "last step" in end.when

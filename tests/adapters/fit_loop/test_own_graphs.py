@@ -131,29 +131,6 @@ def test_what_begin_does_not_replace_is_refused_before_a_step(
     assert hook.runs == 0 and int(model.optimizer.iterations) == 0
 
 
-def test_a_second_fit_of_a_hook_with_tensors_of_the_first(keras2: Any) -> None:
-    class Own(train.SessionRunHook):  # type: ignore[misc]
-        def begin(self) -> None:
-            self.twice = train.get_global_step() * 2
-
-        def before_run(self, run_context: Any) -> Any:
-            return train.SessionRunArgs(self.twice)
-
-        def after_run(self, run_context: Any, run_values: Any) -> None:
-            self.last = run_values.results
-
-    hook, model = Own(), hosts.keras_model(keras2)
-    for _ in range(2):
-        model.fit(
-            hosts.X,
-            hosts.Y,
-            batch_size=hosts.BATCH,
-            verbose=0,
-            callbacks=hb.as_callbacks(hook),
-        )
-    assert hook.last == 2 * (2 * hosts.BATCHES - 1)
-
-
 def test_a_model_of_a_graph_that_runs_eagerly_is_refused(keras2: Any) -> None:
     with tf.Graph().as_default():
         model = keras2.Sequential([keras2.layers.Dense(1, input_shape=(4,))])

@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_recorder import callback_of
 
 import hookbridge as hb
 from hookbridge.testing import EventLog, RecordingHook
+
+ONE_KERAS = True
 
 
 def model_of(keras: Any) -> Any:
@@ -58,22 +61,16 @@ def test_a_loop_of_the_users_own_is_told(keras: Any) -> None:
         custom_loop(keras, ends=True)
 
 
-def test_the_first_epoch_with_logs_tells_it(keras: Any) -> None:
-    model = model_of(keras)
-    (callback,) = hb.as_callbacks(RecordingHook(EventLog()))
-    callback.set_model(model)
-    callback.on_train_begin()
-    callback.on_epoch_end(0, {})  # no step
-    with pytest.raises(hb.errors.NeverCalledError):
-        callback.on_epoch_end(1, {"loss": 1.0})
-
-
-@pytest.mark.parametrize("mode", ["test", "predict"])
-def test_other_loops_tell_it_at_their_end(keras: Any, mode: str) -> None:
+@pytest.mark.parametrize("mode", ["epoch", "test", "predict"])
+def test_the_first_logs_of_a_loop_tell_it(keras: Any, mode: str) -> None:
     (callback,) = hb.as_callbacks(RecordingHook(EventLog()))
     callback.set_model(model_of(keras))
+    if mode == "epoch":
+        callback.on_train_begin()
+        callback.on_epoch_end(0, {})  # no step
+    end = getattr(callback, f"on_{mode}_end")
     with pytest.raises(hb.errors.NeverCalledError):
-        getattr(callback, f"on_{mode}_end")({"loss": 1.0})
+        end(*([1] if mode == "epoch" else []), {"loss": 1.0})
 
 
 def test_a_fit_without_a_step_is_no_error(keras: Any) -> None:
@@ -99,11 +96,11 @@ def test_a_loop_that_failed_before_its_first_step_says_nothing_more(
 ) -> None:
     model = model_of(keras)
 
-    class Fails(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            raise KeyError("of the user's")
+    def fail(self: Any, logs: Any = None) -> None:
+        raise KeyError("of the user's")
 
-    callbacks = [*hb.as_callbacks(RecordingHook(EventLog())), Fails()]
+    fails = callback_of(keras, on_train_begin=fail)
+    callbacks = [*hb.as_callbacks(RecordingHook(EventLog())), fails]
     with pytest.raises(KeyError):
         model.fit(X, Y, verbose=0, callbacks=callbacks)
     model.fit(X, Y, verbose=0)
@@ -116,7 +113,7 @@ def test_the_end_of_the_process_tells_it(repo_root: Path) -> None:
     code = """
         import atexit, sys, threading, time
         atexit.register(print, "the user's first")
-        sys.path.insert(0, "tests/adapters/fit_loop")
+        sys.path[:0] = ["tests/adapters/fit_loop", "tests/adapters/helpers"]
         import tensorflow as tf
         from test_silence import custom_loop
         kept = custom_loop(tf.keras, ends=False)

@@ -1,4 +1,4 @@
-"""Hooks in one `fit` after the other, in `evaluate` and `predict`, and their feeds."""
+"""Hooks in one `fit` after the other, their feeds, and their stops in other loops."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import Fetch, X, Y, fit_both, sequential
+from hook_fetching import Fetch, X, Y, sequential
 
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
 v1: Any = tf.compat.v1
-
 train: Any = v1.train
 
 
@@ -25,8 +24,11 @@ def test_compiled_and_fitted_several_times_with_and_without_hooks(keras: Any) ->
     hook = Fetch("loss:0")
     arguments: dict[str, Any] = {"batch_size": 8, "verbose": 0}
     model.fit(X, Y, **arguments)
-    model.fit(X, Y, callbacks=[HookToCallback(hook)], **arguments)
-    assert hook.steps == [4, 5, 6, 7]
+    validated = model.fit(
+        X, Y, callbacks=[HookToCallback(hook)], validation_data=(X, Y), **arguments
+    )
+    assert hook.steps == [4, 5, 6, 7]  # validation calls no hook
+    assert "val_mae" in validated.history
     model.fit(X, Y, **arguments)
     assert len(hook.seen) == 4  # a fit without hooks calls none
     model.compile("adam", "mse")
@@ -35,85 +37,6 @@ def test_compiled_and_fitted_several_times_with_and_without_hooks(keras: Any) ->
     model.evaluate(X, Y, verbose=0)
     model.fit(X, Y, **arguments)
     assert len(hook.seen) == 4
-
-
-@pytest.mark.parametrize("mode", ["evaluate", "predict"])
-def test_evaluate_and_predict(keras: Any, mode: str) -> None:
-    model = sequential(keras)
-    hook = Fetch("hidden/Relu:0", *(["loss:0"] if mode == "evaluate" else []))
-    arguments: dict[str, Any] = {"batch_size": 8, "verbose": 0}
-    data = (X, Y) if mode == "evaluate" else (X,)
-    expected = getattr(model, mode)(*data, **arguments)
-    found = getattr(model, mode)(*data, callbacks=[HookToCallback(hook)], **arguments)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-    assert len(hook.seen) == 4 and hook.ended
-    assert hook.seen[0][0].shape == (8, 5)
-    np.testing.assert_allclose(getattr(model, mode)(*data, **arguments), expected)
-
-
-@pytest.mark.slow
-def test_validation_inside_fit_calls_no_hook(keras: Any) -> None:
-    hook, _, history = fit_both(
-        lambda: sequential(keras), X, Y, "loss:0", validation_data=(X, Y)
-    )
-    assert len(hook.seen) == 8
-    assert "val_mae" in history
-
-
-def test_gradients_and_a_schedule(keras: Any) -> None:
-    model = sequential(keras)
-    schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
-    model.compile(keras.optimizers.SGD(schedule), "mse")
-    hook = Fetch("gradients/hidden/kernel:0", "learning_rate:0")
-    before = model.get_weights()[0]
-    model.fit(X, Y, batch_size=16, verbose=0, callbacks=[HookToCallback(hook)])
-    (g0, r0), (g1, r1) = hook.seen
-    assert (r0, r1) == pytest.approx((0.1, 0.05))
-    np.testing.assert_allclose(
-        model.get_weights()[0], before - r0 * g0 - r1 * g1, rtol=1e-4, atol=1e-6
-    )
-
-
-@pytest.mark.slow
-def test_steady_state_traces_nothing(keras: Any) -> None:
-    model = sequential(keras)
-    calls = []
-    step = model.train_step
-
-    def counting(data: Any) -> Any:
-        calls.append(1)  # runs when Keras traces
-        return step(data)
-
-    model.train_step = counting
-    hook = train.LoggingTensorHook(["loss:0", "hidden/Relu:0"], every_n_iter=3)
-    model.fit(X, Y, batch_size=2, epochs=3, verbose=0, callbacks=[HookToCallback(hook)])
-    # Traces: to look for names (two if the optimizer makes its slots in it), for steps
-    # with a fetch, for steps without.
-    assert len(calls) <= 4
-    before = len(calls)
-    model.fit(X, Y, batch_size=2, epochs=9, verbose=0, callbacks=[HookToCallback(hook)])
-    assert len(calls) - before <= 3  # as many in nine epochs as in three
-
-
-def test_end_of_unknown_data_is_a_before_run_without_after_run(keras: Any) -> None:
-    class Events(train.SessionRunHook):  # type: ignore[misc]
-        def begin(self) -> None:
-            self.events: list[str] = []
-
-        def before_run(self, run_context: Any) -> None:
-            self.events.append("before_run")
-
-        def after_run(self, run_context: Any, run_values: Any) -> None:
-            self.events.append("after_run")
-
-        def end(self, session: Any) -> None:
-            self.step = int(session.run(train.get_global_step()))
-
-    data = tf.data.Dataset.from_tensor_slices((X, Y)).filter(lambda *_: True).batch(16)
-    model, hook = sequential(keras), Events()
-    model.fit(data, epochs=1, verbose=0, callbacks=[HookToCallback(hook)])
-    assert hook.events == ["before_run", "after_run"] * 2 + ["before_run"]
-    assert hook.step == 2  # `iterations` may say 3
 
 
 def test_an_uncompiled_model_raises_what_keras_raises(keras: Any) -> None:
@@ -227,3 +150,71 @@ def test_feeding_a_tensor_of_a_step_that_has_no_graph_is_refused(keras: Any) -> 
     with pytest.raises(errors.LiveSessionError, match="cannot be fed here"):
         model.fit(X, Y, verbose=0, callbacks=[HookToCallback(hook)])
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
+
+
+ONE_KERAS = True
+
+LOOPS = pytest.mark.parametrize("loop", ["evaluate", "predict"])
+ROWS = 8  # per batch
+
+
+class Stop(train.SessionRunHook):  # type: ignore[misc]
+    """Asks for a stop in its second run."""
+
+    def __init__(self, event: str, error: type[Exception] | None = None) -> None:
+        self.event, self.error, self.runs = event, error, 0
+
+    def _stop(self, run_context: Any, event: str) -> None:
+        if self.runs == 2 and event == self.event:
+            if self.error is not None:
+                raise self.error("a hook")
+            run_context.request_stop()
+
+    def before_run(self, run_context: Any) -> None:
+        self.runs += 1
+        self._stop(run_context, "before_run")
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self._stop(run_context, "after_run")
+
+
+def run(model: Any, loop: str, hooks: list[Any], *, known: bool = True) -> Any:
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(ROWS)
+    if not known:
+        data = data.filter(lambda *_: True)
+    callbacks = [HookToCallback(hook) for hook in hooks]
+    return getattr(model, loop)(data, verbose=0, callbacks=callbacks)
+
+
+def check_rows(model: Any, loop: str, found: Any, rows: int) -> None:
+    data = (X[:rows], Y[:rows]) if loop == "evaluate" else (X[:rows],)
+    expected = getattr(model, loop)(*data, batch_size=ROWS, verbose=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@LOOPS
+@pytest.mark.parametrize(
+    ("event", "error", "known", "steps"),
+    [
+        ("before_run", None, True, 2),
+        ("after_run", None, True, 2),
+        ("after_run", None, False, 2),
+        ("after_run", StopIteration, True, 2),
+        ("before_run", StopIteration, True, 1),
+    ],
+)
+def test_a_stop_ends_the_loop(
+    keras: Any,
+    loop: str,
+    event: str,
+    error: type[Exception] | None,
+    known: bool,
+    steps: int,
+) -> None:
+    model, fetch = sequential(keras), Fetch("hidden/Relu:0")
+    found = run(model, loop, [fetch, Stop(event, error)], known=known)
+    assert fetch.ended
+    check_rows(model, loop, found, steps * ROWS)
+    # The stop reaches neither this model's next loops nor a `fit`.
+    check_rows(model, loop, run(model, loop, [], known=known), len(X))
+    assert not model.stop_training

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import logging as python_logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,8 @@ from hookbridge.adapters.guests.record import record_of
 from hookbridge.adapters.guests.skipped import SkippedCallback, SkippedHook
 from hookbridge.loops.tasks.local_cluster import free_ports
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
+
+ONE_KERAS = True
 
 
 def tf_config(kind: str, index: int = 0) -> str:
@@ -50,35 +49,8 @@ def place(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TF_CONFIG", text)
 
 
-@pytest.mark.parametrize("name", sorted(PLACES))
-@pytest.mark.parametrize("role", roles.ROLES)
-def test_where_a_role_runs(
-    role: roles.Role, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place(name, monkeypatch)
-    assert roles.runs_here(role) is (name in RUNS[role])
-
-
 def role_of(guest: Any) -> roles.Role:
     return record_of(guest).role
-
-
-def test_defaults(keras: Any, tmp_path: Path) -> None:
-    c = keras.callbacks
-    assert role_of(tf.compat.v1.train.StopAtStepHook(3)) == "all"
-    assert role_of(c.CSVLogger(str(tmp_path / "x.csv"))) == "chief"
-    assert role_of(c.EarlyStopping("val_loss")) == "chief"
-    assert role_of(c.EarlyStopping("loss")) == "split"
-    assert role_of(c.LambdaCallback()) == "split"
-
-
-def test_a_role_is_set_on_the_guest_itself(keras: Any) -> None:
-    callback = keras.callbacks.EarlyStopping("loss")
-    assert hb.set_role(callback, "chief") is callback
-    (hook,) = hb.as_hooks(callback, steps_per_epoch=STEPS)
-    assert hook.role == "chief"
-    hook.role = "all"  # that hook only
-    assert role_of(callback) == "chief"
 
 
 @pytest.mark.parametrize("name", sorted(PLACES))
@@ -86,6 +58,8 @@ def test_a_hook_runs_where_its_role_says(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place(name, monkeypatch)
+    for role in roles.ROLES:
+        assert roles.runs_here(role) is (name in RUNS[role])
     log = EventLog()
     free = RecordingHook(log, "free")
     chief = hb.set_role(RecordingHook(log, "chief"), "chief")
@@ -101,51 +75,43 @@ def test_a_hook_runs_where_its_role_says(
     assert log.counts("free")["after_run"] == 1
 
 
-@contextlib.contextmanager
-def absl_messages() -> Iterator[list[str]]:
-    """The messages that absl logs inside the block, from level INFO up."""
-    from absl import logging
-
-    messages: list[str] = []
-    handler = python_logging.Handler()
-    handler.emit = lambda record: messages.append(  # type: ignore[method-assign]
-        record.getMessage()
-    )
-    logger = logging.get_absl_logger()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel("INFO")
-    try:
-        yield messages
-    finally:
-        logger.setLevel(level)
-        logger.removeHandler(handler)
+def test_defaults_and_roles_that_are_set(keras: Any, tmp_path: Path) -> None:
+    c = keras.callbacks
+    assert role_of(tf.compat.v1.train.StopAtStepHook(3)) == "all"
+    assert role_of(c.CSVLogger(str(tmp_path / "x.csv"))) == "chief"
+    assert role_of(c.EarlyStopping("val_loss")) == "chief"
+    assert role_of(c.EarlyStopping("loss")) == "split"
+    assert role_of(c.LambdaCallback()) == "split"
+    callback = c.EarlyStopping("loss")
+    assert hb.set_role(callback, "chief") is callback
+    (hook,) = hb.as_hooks(callback, steps_per_epoch=STEPS)
+    assert hook.role == "chief"
+    hook.role = "all"  # that hook only
+    assert role_of(callback) == "chief"
+    with pytest.raises(errors.InvalidArgumentError, match="'chief', 'worker'"):
+        hook.role = "some"
 
 
-def test_a_hook_that_is_skipped_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_skipped_says_so_once(
+    keras: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any, said: Any
+) -> None:
     place("worker", monkeypatch)
+    caplog.set_level("INFO", logger="absl")
     hook = hb.set_role(tf.compat.v1.train.StopAtStepHook(3), "chief")
-    (skipped,) = hb.as_hooks(hook)
-    assert isinstance(skipped, SkippedHook)
-    with absl_messages() as messages:
-        skipped.begin()
-        skipped.begin()
-    (line,) = messages
-    assert "`StopAtStepHook` has the role 'chief'" in line
-    assert "this process is the worker and skips it" in line
-
-
-def test_in_fit_too(keras: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    place("worker", monkeypatch)
-    log = EventLog()
-    hooks = [RecordingHook(log, "all"), RecordingHook(log, "chief")]
-    hb.set_role(hooks[1], "chief")
-    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    x = tf.zeros((4, 2))
-    model.fit(x, x[:, :1], verbose=0, callbacks=hb.as_callbacks(hooks))
-    assert log.counts("all")["end"] == 1
-    assert not log.of("chief")
+    callback = hb.set_role(keras.callbacks.EarlyStopping("loss"), "chief")
+    (skipped_hook,), skipped = hb.as_hooks(hook), hb.as_callbacks(callback)
+    assert isinstance(skipped_hook, SkippedHook)
+    for _ in range(2):
+        skipped_hook.begin()
+        skipped[0].set_model(None)
+    for name in ("StopAtStepHook", "EarlyStopping"):
+        lines = {id(r): r.getMessage() for r in said(f"`{name}` has the role 'chief'")}
+        (line,) = lines.values()
+        assert "this process is the worker and skips it" in line
+    # A callback that `fit` skips is itself elsewhere.
+    (of_session,) = hb.as_hooks(skipped, steps_per_epoch=STEPS)
+    assert of_session.callback is callback and of_session.role == "chief"
+    assert hb.explain(skipped, "fit") == hb.explain(callback, "fit")
 
 
 def test_explain_tells_who_saves_in_several_processes(tmp_path: Path) -> None:
@@ -233,22 +199,6 @@ def test_callbacks_in_fit_go_by_the_role_they_were_given(
     assert (tmp_path / "log.csv").exists()
 
 
-def test_a_callback_that_fit_skips_is_itself_elsewhere(
-    keras: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place("worker", monkeypatch)
-    callback = hb.set_role(keras.callbacks.EarlyStopping("loss"), "chief")
-    skipped = hb.as_callbacks(callback)
-    (hook,) = hb.as_hooks(skipped, steps_per_epoch=STEPS)
-    assert hook.callback is callback and hook.role == "chief"
-    assert hb.explain(skipped, "fit") == hb.explain(callback, "fit")
-    with absl_messages() as messages:
-        skipped[0].set_model(None)
-        skipped[0].set_model(None)
-    (line,) = messages
-    assert "`EarlyStopping` has the role 'chief'" in line
-
-
 EPOCHS = 4
 
 
@@ -269,17 +219,11 @@ def test_a_callback_is_split_between_worker_and_chief(
     assert counts.get("on_train_end", 0) == (0 if elsewhere else 1)
     logs = log.logs("RecordingCallback", "on_epoch_end")
     assert ["val_loss" in each for each in logs] == [not elsewhere] * EPOCHS
-
-
-def test_a_callback_for_all_processes_sees_everything_in_each(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    place("worker", monkeypatch)
-    log = EventLog()
-    callback = hb.set_role(RecordingCallback(log), "all")
-    session_loop([callback], epochs=EPOCHS)
-    counts = log.counts("RecordingCallback")
-    assert (counts["on_test_end"], counts["on_train_end"]) == (EPOCHS, 1)
+    if elsewhere:  # one for all processes sees everything in each
+        log = EventLog()
+        session_loop([hb.set_role(RecordingCallback(log), "all")], epochs=EPOCHS)
+        counts = log.counts("RecordingCallback")
+        assert (counts["on_test_end"], counts["on_train_end"]) == (EPOCHS, 1)
 
 
 @pytest.fixture(scope="module")

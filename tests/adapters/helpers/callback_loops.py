@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -182,7 +181,9 @@ def session_loop(
         )
         if wrap is not None:
             hooks = list(wrap(hooks))
-        final = _Final(net)
+        step = tf.compat.v1.train.get_global_step()
+        # Read after every other hook's `end`.
+        final = tf.compat.v1.train.FinalOpsHook([net.kernel, net.bias, step])
         steps = 0
         with tf.compat.v1.train.MonitoredTrainingSession(
             hooks=[*hooks, final], **(session_options or {})
@@ -194,21 +195,8 @@ def session_loop(
             while not session.should_stop() and steps < last:
                 session.run(net.train_op, feeds(net, steps))
                 steps += 1
-    return Loop(history.history, final.weights, final.step)
-
-
-class _Final(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Reads the weights after every other hook's `end`."""
-
-    def __init__(self, net: Net) -> None:
-        self._net = net
-        self._step = tf.compat.v1.train.get_global_step()
-        self.weights: list[Any] = []
-        self.step = -1
-
-    def end(self, session: Any) -> None:
-        self.weights = session.run([self._net.kernel, self._net.bias])
-        self.step = int(session.run(self._step))
+    *weights, end = final.final_ops_values or (-1,)
+    return Loop(history.history, weights, int(end))
 
 
 def _history_like(callbacks: Sequence[Any]) -> Any:
@@ -238,18 +226,6 @@ def assert_same(bridged: Loop, native: Loop, *, order: bool = True) -> None:
     assert bridged.steps == native.steps
     for ours, theirs in zip(bridged.weights, native.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5)
-
-
-def native_and_bridged(
-    keras: Any, make: Callable[[Path], Any], tmp_path: Path, **options: Any
-) -> tuple[list[str], list[str]]:
-    for name in ("fit", "session"):
-        (tmp_path / name).mkdir()
-    fit(keras, [make(tmp_path / "fit")], **options)
-    session_loop([make(tmp_path / "session")], **options)
-    return sorted(os.listdir(tmp_path / "fit")), sorted(
-        os.listdir(tmp_path / "session")
-    )
 
 
 def interrupted(keras: Any, make: Any, folder: Path, at: int, **options: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,15 +20,41 @@ EVENTS = (
     "on_epoch_end",
     "on_train_end",
 )
+_PREDICT = ("begin", "batch_begin", "batch_end", "end")
+PREDICT_EVENTS = tuple(f"on_predict_{event}" for event in _PREDICT)
+
+
+def callback_of(keras: Any, **events: Any) -> Any:
+    """A callback of functions: `callback_of(keras, on_epoch_end=lambda self, *_: 1)`.
+
+    The functions are methods of its class: a Keras sees which events it has.
+    """
+    return type("Functions", (keras.callbacks.Callback,), events)()
 
 
 def noting(keras: Any, note: Any, events: Iterable[str] = EVENTS) -> Any:
     """A callback that calls `note(callback, event, *arguments)` in each event."""
 
     def method(event: str) -> Any:
-        return lambda self, *args, **kwargs: note(self, event, *args)
+        if event.startswith("set_"):
+            return lambda self, value: note(self, event, value)
+        if "epoch" in event or "batch" in event:
+            return lambda self, index, logs=None: note(self, event, index, logs)
+        return lambda self, logs=None: note(self, event, logs)
 
-    return type("Notes", (keras.callbacks.Callback,), {e: method(e) for e in events})()
+    return callback_of(keras, **{e: method(e) for e in events})
+
+
+def step_events(keras: Any, log: list[str]) -> Any:
+    """Writes down batches and epochs, with the global step at their ends."""
+
+    def note(callback: Any, event: str, index: int, logs: Any = None) -> None:
+        what = "" if "batch" in event else "epoch "
+        at = f" at {int(np.asarray(callback.model.optimizer.iterations))}"
+        begins = event.endswith("begin")
+        log.append(f"begin {index}" if begins else f"{what}end {index}{at}")
+
+    return noting(keras, note, (*EVENTS[2:4], "on_epoch_end"))
 
 
 def recorder(
@@ -36,39 +62,36 @@ def recorder(
     log: list[Any],
     name: str,
     *,
-    stop: str | None = None,
-    error: tuple[str, type[BaseException]] | None = None,
+    stop_in: str | None = None,
+    raise_in: str | None = None,
+    error: Callable[[], BaseException] = ValueError,
 ) -> Any:
-    """A callback that writes down each event.
+    """A callback that writes down what the recordings of `Model.fit` hold.
 
-    The first call of the event `stop` stops training; that of `error[0]` raises.
+    The first call of `stop_in` stops training; that of `raise_in` raises.
     """
     seen: Counter[str] = Counter()
 
-    def method(event: str) -> Any:
-        def call(self: Any, *args: Any) -> None:
-            logs = args[-1]
-            index = args[0] if len(args) > 1 else None
-            log.append(
-                (
-                    event,
-                    name,
-                    index,
-                    int(np.asarray(self.model.optimizer.iterations)),
-                    bool(self.model.stop_training),
-                    list(logs),
-                    sorted({type(v).__name__ for v in logs.values()}),
-                )
-            )
-            seen[event] += 1
-            if error is not None and error[0] == event and seen[event] == 1:
-                raise error[1](f"from {event}")
-            if stop == event and seen[event] == 1:
-                self.model.stop_training = True
+    def note(self: Any, event: str, *args: Any) -> None:
+        seen[event] += 1
+        index, logs = args if len(args) > 1 else (None, args[-1])
+        is_dict = isinstance(logs, dict)
+        log.append(
+            [
+                event,
+                name,
+                index,
+                int(np.asarray(self.model.optimizer.iterations)),
+                bool(self.model.stop_training),
+                sorted(logs) if is_dict else type(logs).__name__,
+                sorted({type(v).__name__ for v in logs.values()}) if is_dict else None,
+            ]
+        )
+        if raise_in == event and seen[event] == 1:
+            log.append(["RAISE", name, event])
+            raise error()
+        if stop_in == event and seen[event] == 1:
+            self.model.stop_training = True
+            log.append(["STOP", name, event])
 
-        if "epoch" in event or "batch" in event:
-            return lambda self, index, logs=None: call(self, index, logs)
-        return lambda self, logs=None: call(self, logs)
-
-    kind = type("Recorder", (keras.callbacks.Callback,), {e: method(e) for e in EVENTS})
-    return kind()
+    return noting(keras, note, (*EVENTS, *PREDICT_EVENTS))

@@ -1,6 +1,6 @@
 """Every stock callback of every Keras in every loop: how it is made, run and reported.
 
-`write_callback_support.py` writes the tables of `docs/callbacks-in-sessions.md`.
+`write_tables.py` writes the tables of `docs/callbacks-in-sessions.md`.
 """
 
 from __future__ import annotations
@@ -231,8 +231,6 @@ _RUNS: dict[str, tuple[Callable[[list[Any], Path], Any], list[str]]] = dict(
         strict=True,
     )
 )
-
-
 TABLE = Path(__file__).resolve().parents[3] / "docs" / "callbacks-in-sessions.md"
 
 

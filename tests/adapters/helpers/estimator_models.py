@@ -12,7 +12,6 @@ import tensorflow as tf
 estimators = importlib.import_module("hookbridge.estimator")
 # The `tf.keras` of TF 2.15 is `keras`, even where tf_keras is installed too.
 KERAS2 = "keras" if tf.__version__.startswith("2.15") else "tf_keras"
-
 STEPS = 6
 X = np.random.RandomState(0).randn(4 * STEPS, 2).astype("float32")
 Y = (X @ np.array([[1.0], [2.0]], "float32")).astype("float32")

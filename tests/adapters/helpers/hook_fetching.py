@@ -10,7 +10,6 @@ import tensorflow as tf
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
 v1: Any = tf.compat.v1
-
 train: Any = v1.train
 
 
@@ -41,6 +40,11 @@ class Fetch(train.SessionRunHook):  # type: ignore[misc]
         self.last_step = int(session.run(self.step))
 
 
+def hook_of(name: str = "Functions", **events: Any) -> Any:
+    """A hook of functions: `hook_of(after_run=lambda self, context, values: 1)`."""
+    return type(name, (train.SessionRunHook,), events)()
+
+
 def fit_both(
     make: Any, x: Any, y: Any, *names: str, **kwargs: Any
 ) -> tuple[Fetch, Any, Any]:
@@ -61,9 +65,7 @@ def fit_both(
 
 
 RANDOM = np.random.RandomState(3)
-
 X = RANDOM.rand(32, 4).astype("float32")
-
 Y = X.sum(1, keepdims=True)
 
 

@@ -20,11 +20,9 @@ import tensorflow as tf
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
 v1: Any = tf.compat.v1
-
 BATCH, BATCHES, EPOCHS = 8, 4, 3
 STEPS = BATCHES * EPOCHS
 RATE = 0.2
-
 _RANDOM = np.random.RandomState(7)
 X = _RANDOM.rand(BATCH * BATCHES, 4).astype("float32")
 Y = (X.sum(1) * 3 % 3).astype("int64")

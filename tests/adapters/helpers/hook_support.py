@@ -14,42 +14,26 @@ from typing import Any, NamedTuple
 import hook_hosts as hosts
 import tensorflow as tf
 
+import hookbridge as hb
+from hookbridge.adapters.hook_to_callback import HookToCallback
+
 v1: Any = tf.compat.v1
 train: Any = v1.train
-
 MODES = ("fit", "evaluate", "predict")
 STRATEGIES = ("default", "MirroredStrategy")
 
 
-def _in_begin() -> Any:
-    """A hook whose constructor takes a tensor of the run's graph."""
-    import hookbridge as hb
-
-    return hb.in_begin(
-        lambda: train.FinalOpsHook({"step": train.get_global_step() + 1})
-    )
-
-
-def _experimental() -> Any:
-    import hookbridge as hb
-
-    return hb.estimator.experimental
-
-
-def _no_input() -> Any:
-    raise AssertionError("never called")
-
-
 def _estimator(directory: Path) -> Any:
-    import hookbridge as hb
-
     return hb.estimator.Estimator(lambda features, labels, mode: None, str(directory))
 
 
-def _early_stopping(directory: Path) -> Any:
-    return _experimental().make_early_stopping_hook(
-        _estimator(directory), lambda: False, run_every_secs=None, run_every_steps=2
-    )
+def _experimental(name: str, *args: Any, **options: Any) -> Any:
+    return getattr(hb.estimator.experimental, name)(*args, **options)
+
+
+def _debug(name: str, *args: Any, **options: Any) -> Any:
+    hooks = importlib.import_module("tensorflow.python.debug.wrappers.hooks")
+    return getattr(hooks, name)(*args, **options)
 
 
 def _stop_if(name: str, directory: Path, limit: float) -> Any:
@@ -60,15 +44,9 @@ def _stop_if(name: str, directory: Path, limit: float) -> Any:
         value = v1.Summary.Value(tag="score", simple_value=1.0)
         writer.add_summary(v1.Summary(value=[value]), step)
     writer.close()
-    make = getattr(_experimental(), name)
-    eval_dir, every = str(directory / "eval"), {"run_every_secs": None}
-    return make(
-        _estimator(directory), "score", limit, eval_dir, run_every_steps=1, **every
-    )
-
-
-def _debug_hooks() -> Any:
-    return importlib.import_module("tensorflow.python.debug.wrappers.hooks")
+    every = {"run_every_secs": None, "run_every_steps": 1}
+    arguments = (_estimator(directory), "score", limit, str(directory / "eval"))
+    return _experimental(name, *arguments, **every)
 
 
 class Row(NamedTuple):
@@ -213,7 +191,9 @@ ROWS = (
     ),
     Row(
         "hb.in_begin",
-        lambda d, m: _in_begin(),
+        lambda d, m: hb.in_begin(
+            lambda: train.FinalOpsHook({"step": train.get_global_step() + 1})
+        ),
         lambda h, d, m: h.final_ops_values["step"] >= 1,
     ),
     Row("FeedFnHook", lambda d, m: _Feeding(), lambda h, d, m: set(h.seen) == {6.0}),
@@ -231,7 +211,13 @@ ROWS = (
     ),
     Row(
         "tf.estimator.experimental.make_early_stopping_hook",
-        lambda d, m: _early_stopping(d),
+        lambda d, m: _experimental(
+            "make_early_stopping_hook",
+            _estimator(d),
+            lambda: False,
+            run_every_secs=None,
+            run_every_steps=2,
+        ),
         lambda h, d, m: m != "fit" or h._timer.last_triggered_step() is not None,
     ),
     *(
@@ -251,29 +237,29 @@ ROWS = (
     ),
     Row(
         "tf.estimator.experimental.make_stop_at_checkpoint_step_hook",
-        lambda d, m: _experimental().make_stop_at_checkpoint_step_hook(
-            _estimator(d), last_step=100, wait_after_file_check_secs=0
+        lambda d, m: _experimental(
+            "make_stop_at_checkpoint_step_hook", _estimator(d), 100, 0
         ),
     ),
     Row(
         "tf.estimator.experimental.InMemoryEvaluatorHook",
-        lambda d, m: _experimental().InMemoryEvaluatorHook(_estimator(d), _no_input),
+        lambda d, m: _experimental("InMemoryEvaluatorHook", _estimator(d), print),
         refused="variables of the Estimator's graph",
     ),
     Row(
         "tfdbg.DumpingDebugHook",
-        lambda d, m: _debug_hooks().DumpingDebugHook(str(d)),
+        lambda d, m: _debug("DumpingDebugHook", str(d)),
         refused="debugger of real sessions",
     ),
     Row(
         "tfdbg.LocalCLIDebugHook",
-        lambda d, m: _debug_hooks().LocalCLIDebugHook(ui_type="readline"),
+        lambda d, m: _debug("LocalCLIDebugHook", ui_type="readline"),
         refused="debugger of real sessions",
     ),
     *(
         Row(
             f"tfdbg.{name}",
-            lambda d, m, name=name: getattr(_debug_hooks(), name)(["localhost:1"]),  # type: ignore[misc]
+            lambda d, m, name=name: _debug(name, ["localhost:1"]),  # type: ignore[misc]
             refused="debugger of real sessions",
         )
         for name in ("GrpcDebugHook", "TensorBoardDebugHook")
@@ -288,6 +274,38 @@ ROWS = (
         refused="queues of `SyncReplicasOptimizer`",
     ),
 )
+CARRIED = [row for row in ROWS if row.refused is None]
+
+
+def company(row: Row, mode: str) -> str:
+    """The group of hooks that can share one loop with this one."""
+    if row.name == "StopAtStepHook":
+        return row.name
+    if ".stop_if_" in row.name:
+        return row.name if mode == "fit" else "stop at once"
+    return "never stop"
+
+
+def run_all(
+    model: Callable[[], Any], mode: str, folders: Callable[[str], Path]
+) -> dict[str, tuple[Any, Path]]:
+    """`{name: (its hook after the run, its folder)}` of all hooks that are carried.
+
+    Hooks of a company share a run, since tracing takes long.
+    """
+    found: dict[str, tuple[Any, Path]] = {}
+    for name in sorted({company(row, mode) for row in CARRIED}):
+        made = {}
+        for row in CARRIED:
+            if company(row, mode) == name:
+                folder = folders("hook")
+                made[row.name] = row.make(folder, mode), folder
+        hooks = [HookToCallback(hook) for hook, _ in made.values()]
+        data = (hosts.X,) if mode == "predict" else (hosts.X, hosts.Y)
+        arguments = {"batch_size": hosts.BATCH, "verbose": 0, "callbacks": hooks}
+        getattr(model(), mode)(*data, **arguments)
+        found |= made
+    return found
 
 
 def carried() -> str:

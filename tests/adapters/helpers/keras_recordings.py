@@ -3,8 +3,8 @@
 `tests/traces/data/keras_*.json` hold 37 scenarios, recorded on tf.keras 2.15,
 Keras 3.15 and tf_keras 2.21: which callback was called with which index, optimizer
 step, stop flag, keys and types of `logs`; what was raised; what escaped. A scenario
-that is not in `DIFFERENCES` is *same*. Run as a script, this file writes the table of
-`tests/traces/recorded_fits.md` anew.
+that is not in `DIFFERENCES` is *same*. `write_tables.py` writes the table
+of `tests/traces/recorded_fits.md` anew.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ _ROOT = Path(__file__).resolve().parents[3]
 PAGE = _ROOT / "tests" / "traces" / "recorded_fits.md"
 BEGIN = "<!-- recorded scenarios: tests/adapters/helpers/keras_recordings.py -->\n"
 END = "<!-- end of the recorded scenarios -->\n"
-
 Events = list[list[Any]]
 TF_KERAS, KERAS_2, KERAS_3 = "tf_keras 2.21", "tf.keras 2.15", "Keras 3.15"
 
@@ -162,14 +161,3 @@ def table() -> str:
     for (kind, remark), names in groups.items():
         rows.append(f"| {', '.join(names)} | {kind} | {remark} |")
     return BEGIN + "\n" + "\n".join(rows) + "\n\n" + END
-
-
-def main() -> None:
-    """Puts the table into the page."""
-    text = PAGE.read_text("utf-8")
-    before, _, rest = text.partition(BEGIN)
-    PAGE.write_text(before + table() + rest.partition(END)[2], "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from callback_recorder import EVENTS as TRAINING_EVENTS
+from callback_recorder import recorder as plain_recorder
+from hook_fetching import hook_of
 
 import hookbridge as hb
 
 v1 = tf.compat.v1
 X = np.ones((8, 2), "float32")
 Y = np.ones((8, 1), "float32")
-EVENTS = (
-    *TRAINING_EVENTS,
-    "on_predict_begin",
-    "on_predict_batch_begin",
-    "on_predict_batch_end",
-    "on_predict_end",
-)
 ERRORS: dict[str, Callable[[], BaseException]] = {
     "valueerror": ValueError,
     "stopiteration": StopIteration,
@@ -32,64 +25,16 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
 }
 
 
-def recorder(
-    keras: Any,
-    log: list[Any],
-    name: str,
-    *,
-    stop_in: str | None = None,
-    raise_in: str | None = None,
-    error: Callable[[], BaseException] = ValueError,
-) -> Any:
-    """A callback that writes down what the recordings hold."""
-    seen: Counter[str] = Counter()
+def recorder(keras: Any, log: list[Any], name: str, **acts: Any) -> Any:
+    """The recorder, which writes down its parameters too."""
+    made = plain_recorder(keras, log, name, **acts)
 
-    def note(self: Any, event: str, index: int | None, logs: Any) -> None:
-        seen[event] += 1
-        log.append(
-            [
-                event,
-                name,
-                index,
-                int(np.asarray(self.model.optimizer.iterations)),
-                bool(self.model.stop_training),
-                sorted(logs) if isinstance(logs, dict) else type(logs).__name__,
-                sorted({type(v).__name__ for v in logs.values()})
-                if isinstance(logs, dict)
-                else None,
-            ]
-        )
-        if raise_in == event and seen[event] == 1:
-            log.append(["RAISE", name, event])
-            raise error()
-        if stop_in == event and seen[event] == 1:
-            self.model.stop_training = True
-            log.append(["STOP", name, event])
+    def set_params(self: Any, params: Any) -> None:
+        log.append(["set_params", name, dict(params)])
+        keras.callbacks.Callback.set_params(self, params)
 
-    def method(event: str) -> Any:
-        if "epoch" in event or "batch" in event:
-            return lambda self, index, logs=None: note(self, event, index, logs)
-        return lambda self, logs=None: note(self, event, None, logs)
-
-    class Recorder(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def set_params(self, params: Any) -> None:
-            log.append(["set_params", name, dict(params)])
-            super().set_params(params)
-
-    for event in EVENTS:
-        setattr(Recorder, event, method(event))
-    return Recorder()
-
-
-class _Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Counts runs of the train op; the first hook, so errors of others hide no run."""
-
-    def __init__(self, train_op: Any) -> None:
-        self._train_op = train_op
-        self.count = 0
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.count += run_context.original_args.fetches is self._train_op
+    type(made).set_params = set_params
+    return made
 
 
 class Net:
@@ -181,7 +126,13 @@ def _train(scenario: str, keras: Any, log: list[Any], folder: Path) -> None:
             validation=net if scenario == "validation" else None,
             params=params,
         )
-        counter = _Steps(net.train_op)
+        runs: list[bool] = []
+        # The first hook, so errors of others hide no run.
+        counter = hook_of(
+            after_run=lambda self, context, values: runs.append(
+                context.original_args.fetches is net.train_op
+            )
+        )
         with (
             _outcome(log, history),
             v1.train.MonitoredTrainingSession(
@@ -189,7 +140,7 @@ def _train(scenario: str, keras: Any, log: list[Any], folder: Path) -> None:
             ) as session,
         ):
             _loop(session, net, epochs if steps is None else None, steps or 0)
-        done = counter.count * steps_per_run + (2 if checkpoints else 0)
+        done = sum(runs) * steps_per_run + (2 if checkpoints else 0)
         log.append(["AFTER", bool(callbacks[0].model.stop_training), done])
 
 

@@ -29,20 +29,46 @@ class Killed(BaseException):
     """Ends a run as SIGKILL would: no `end` of any hook is called."""
 
 
+def state_of(*callbacks: Any, task: str = "") -> CallbackState:
+    """The state of callbacks whose training has begun."""
+    state = CallbackState(task)
+    state.add(callbacks).begin()
+    return state
+
+
+def restored(callback: Any, prefix: str, *, task: str = "", **options: Any) -> bool:
+    """Restores a callback; returns whether there was a usable state."""
+    state = state_of(callback, task=task)
+    found = state.read(prefix, **options)
+    if found is not None:
+        state.parts[0].restore(found)
+    return found is not None
+
+
+def holder(keras: Any) -> Any:
+    """A callback that holds an array."""
+
+    def init(self: Any) -> None:
+        keras.callbacks.Callback.__init__(self)
+        self.kept = np.zeros(3)
+
+    def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
+        self.kept = self.kept + 1
+
+    methods = {"__init__": init, "on_epoch_end": on_epoch_end}
+    return type("Holder", (keras.callbacks.Callback,), methods)()
+
+
 class Holds:
     """One process's callback, which holds an array, and its `CallbackState`."""
 
     def __init__(self, keras: Any, task: str = "") -> None:
-        class Holder(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-            def __init__(self) -> None:
-                super().__init__()
-                self.kept = np.zeros(3)
-
-            def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-                self.kept = self.kept + 1
-
-        self.callback: Any = Holder()
+        self.callback: Any = holder(keras)
         self.state = state_of(self.callback, task=task)
+
+    def save(self, prefix: str, step: int, value: float) -> None:
+        self.callback.kept = np.full(3, value)
+        self.state.save(prefix, step)
 
     def restore(self, prefix: str, of_task: str | None = None) -> bool:
         """Restores the callback; returns whether there was a usable state."""
@@ -50,10 +76,3 @@ class Holds:
         if found is not None:
             self.state.parts[0].restore(found)
         return found is not None
-
-
-def state_of(*callbacks: Any, task: str = "") -> CallbackState:
-    """The state of callbacks whose training has begun."""
-    state = CallbackState(task)
-    state.add(callbacks).begin()
-    return state

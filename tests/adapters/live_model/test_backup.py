@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
+import itertools
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,27 +11,28 @@ import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_hosts import in_estimator
 from callback_loops import STEPS, X, Y, session_loop
+from callback_recorder import callback_of, noting
 from keras_graph import keras_graph_loop
 
-import hookbridge as hb
+ONE_KERAS = True
 
 v1 = tf.compat.v1
 DIES_AT = 2 * STEPS + 2
+NUMBERED = ("on_epoch_begin",)
 
 
 def dies(keras: Any, at: int = DIES_AT) -> Any:
     """Ends a run without any `end`, as a kill does."""
 
-    class Dies(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        steps = 0
+    steps = itertools.count(1)
 
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            self.steps += 1
-            if self.steps == at:
-                raise KeyboardInterrupt
+    def die(self: Any, batch: int, logs: Any) -> None:
+        if next(steps) == at:
+            raise KeyboardInterrupt
 
-    return Dies()
+    return callback_of(keras, on_train_batch_begin=die)
 
 
 def rate_variable() -> Any:
@@ -75,21 +77,34 @@ def test_keras_model_in_the_graph(keras: Any, keras2: Any, tmp_path: Path) -> No
     def run(*callbacks: Any) -> list[Any]:
         return keras_graph_loop(keras2, list(callbacks), epochs=4)[0]
 
-    class Start(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+    def set_weights(self: Any, logs: Any) -> None:
         """Sets the same weights in each session, before the backup is read."""
+        values = np.random.RandomState(5)
+        weights = self.model.get_weights()
+        self.model.set_weights([values.uniform(0.5, 1.0, w.shape) for w in weights])
 
-        def on_train_begin(self, logs: Any = None) -> None:
-            values = np.random.RandomState(5)
-            weights = self.model.get_weights()
-            self.model.set_weights([values.uniform(0.5, 1.0, w.shape) for w in weights])
-
-    whole = run(Start())
+    start = callback_of(keras, on_train_begin=set_weights)
+    whole = run(start)
     folder = str(tmp_path / "backup")
     with pytest.raises(KeyboardInterrupt):
-        run(Start(), callback(folder), dies(keras))
-    again = run(Start(), callback(folder))
+        run(start, callback(folder), dies(keras))
+    again = run(start, callback(folder))
     for ours, theirs in zip(again, whole, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4)
+
+
+def test_batches_are_backed_up_too(keras2: Any, tmp_path: Path) -> None:
+    """Two epochs, and the first two batches of the third one."""
+    whole = session_loop([keras2.callbacks.Callback()], validate=False)
+    epochs: list[int] = []
+    for at in (2 * STEPS + 3, 10**6):
+        backup = keras2.callbacks.BackupAndRestore(str(tmp_path / "b"), save_freq=2)
+        notes = noting(keras2, lambda _, event, n, *__: epochs.append(n), NUMBERED)
+        with pytest.raises(KeyboardInterrupt) if at < 100 else nullcontext():
+            again = session_loop([backup, dies(keras2, at), notes], validate=False)
+            assert again.steps == 4 * STEPS
+    assert epochs == [0, 1, 2, 2, 3]
+    np.testing.assert_allclose(again.weights[0], whole.weights[0], rtol=1e-5)
 
 
 def test_backup_of_an_older_release_is_reported(
@@ -113,47 +128,23 @@ def test_backup_of_an_older_release_is_reported(
     assert "dense/kernel/Adam_1" in said(str(path))[0].getMessage()
 
 
-# --- Estimator.train ------------------------------------------------------------------
-
-
-def _model(features: Any, labels: Any) -> Any:
-    with v1.variable_scope("dense"):
-        kernel = v1.get_variable("kernel", initializer=np.ones((2, 1), "float32"))
-    return tf.reduce_mean(tf.square(features @ kernel - labels))
-
-
-def _input() -> Any:
-    # One batch, so that a new session sees what the next step would have seen.
+def one_batch() -> Any:
+    # A new session sees what the next step would have seen.
     return tf.data.Dataset.from_tensors((X, Y)).repeat()
 
 
-def _estimator(callbacks: list[Any], folder: Path) -> Any:
-    estimators = importlib.import_module("hookbridge.estimator")
+def test_in_an_estimator(keras: Any, tmp_path: Path) -> None:
+    def run(callbacks: list[Any], name: str) -> Any:
+        # Each run has its own folder: only the backup can restore anything.
+        options = {"data": one_batch, "optimizer": v1.train.AdamOptimizer}
+        return in_estimator(callbacks, tmp_path / name, epochs=4, **options)
 
-    def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        loss = _model(features, labels)
-        optimizer = v1.train.AdamOptimizer(0.1)
-        train_op = optimizer.minimize(loss, v1.train.get_global_step())
-        return estimators.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-    # Each run has its own folder: only the backup can restore anything.
-    config = estimators.RunConfig(str(folder), save_checkpoints_steps=100)
-    estimator = estimators.Estimator(model_fn, config=config)
-    hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS, epochs=4)
-    estimator.train(_input, hooks=hooks)
-    return (
-        int(estimator.get_variable_value("global_step")),
-        estimator.get_variable_value("dense/kernel"),
-    )
-
-
-def test_estimator(keras: Any, tmp_path: Path) -> None:
-    run, backup = _estimator, str(tmp_path / "backup")
-    whole = run([keras.callbacks.History()], tmp_path / "whole")
+    backup, history = str(tmp_path / "backup"), keras.callbacks.History()
+    whole = run([keras.callbacks.History()], "whole")
     with pytest.raises(KeyboardInterrupt):
-        run([keras.callbacks.BackupAndRestore(backup), dies(keras)], tmp_path / "a")
-    history = keras.callbacks.History()
-    again = run([keras.callbacks.BackupAndRestore(backup), history], tmp_path / "b")
+        run([keras.callbacks.BackupAndRestore(backup), dies(keras)], "first")
+    again = run([keras.callbacks.BackupAndRestore(backup), history], "second")
     assert len(history.history["loss"]) == 2
-    assert again[0] == whole[0] == 4 * STEPS
-    np.testing.assert_allclose(again[1], whole[1], rtol=1e-5)
+    assert again("global_step") == whole("global_step") == 4 * STEPS
+    for name in ("dense/kernel", "dense/bias"):
+        np.testing.assert_allclose(again(name), whole(name), rtol=1e-5)

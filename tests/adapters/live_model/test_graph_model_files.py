@@ -1,17 +1,34 @@
-"""Files that callbacks write of a Keras model in a graph, read back."""
+"""Files that callbacks write of a graph, with or without a Keras model, read back."""
 
 from __future__ import annotations
 
+import importlib
+import shutil
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
+import tensorflow as tf
 from callback_loops import X
+from callback_recorder import callback_of, noting
+from estimator_models import (
+    KERAS2,
+    MODEL,
+    STEPS,
+    estimators,
+    eval_input,
+    keras_model_fn,
+    train_input,
+)
 from keras_graph import keras_graph_loop
 
+import hookbridge as hb
 from hookbridge import errors
+from hookbridge.adapters.live_model import weight_files
+
+ONE_KERAS = True
 
 
 @pytest.mark.parametrize("name", ["w.weights.h5", "w.h5", "ckpt"])
@@ -40,14 +57,13 @@ def test_restoring_best_weights_sets_every_weight_of_a_keras_graph(
 ) -> None:
     at_end: list[Any] = []
 
-    class Keep(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            at_end.append(self.model.get_weights())
-
+    keep = callback_of(
+        keras, on_epoch_end=lambda self, *_: at_end.append(self.model.get_weights())
+    )
     stop = keras.callbacks.EarlyStopping(
         "loss", min_delta=100.0, patience=2, restore_best_weights=True
     )
-    weights, _ = keras_graph_loop(keras2, [Keep(), stop], epochs=9)
+    weights, _ = keras_graph_loop(keras2, [keep, stop], epochs=9)
     assert len(at_end) == 3
     for ours, theirs in zip(weights, at_end[0], strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -59,65 +75,24 @@ def test_layers_of_a_keras_graph_are_keras_layers_with_the_sessions_weights(
 ) -> None:
     seen: dict[str, Any] = {}
 
-    class Look(keras2.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            seen["names"] = [layer.name for layer in self.model.layers]
-            seen["layer"] = self.model.get_layer("out").get_weights()
-            seen["predict"] = self.model.predict(X)
-            seen["config"] = self.model.get_config()["layers"][1]["config"]["name"]
+    def look(self: Any, epoch: int, logs: Any) -> None:
+        seen["names"] = [layer.name for layer in self.model.layers]
+        seen["layer"] = self.model.get_layer("out").get_weights()
+        seen["predict"] = self.model.predict(X)
+        seen["config"] = self.model.get_config()["layers"][1]["config"]["name"]
 
-        def on_train_end(self, logs: Any = None) -> None:
-            # Assigning to a layer sets the session.
-            self.model.get_layer("out").set_weights([w * 0 for w in seen["layer"]])
+    def set_weights(self: Any, logs: Any) -> None:
+        # Assigning to a layer sets the session.
+        self.model.get_layer("out").set_weights([w * 0 for w in seen["layer"]])
 
-    weights, outputs = keras_graph_loop(keras2, Look(), epochs=1)
+    guest = callback_of(keras2, on_epoch_end=look, on_train_end=set_weights)
+    weights, outputs = keras_graph_loop(keras2, guest, epochs=1)
     assert seen["names"] == ["features", "hidden", "norm", "out"]
     assert seen["config"] == "hidden"
     assert np.any(seen["layer"][0])
     assert seen["predict"].shape == (12, 1)
     assert not np.any(weights[-2])
     assert not np.any(outputs)
-
-
-def _subclassed(keras2: Any) -> Any:
-    class Net(keras2.Model):  # type: ignore[misc, name-defined]
-        def __init__(self, parts: Any) -> None:
-            super().__init__()
-            self.parts = parts
-
-        def call(self, x: Any, training: bool = False) -> Any:
-            for part in self.parts:
-                x = part(x)
-            return x
-
-    return Net
-
-
-def test_whole_model_that_cannot_be_cloned_is_refused_before_training(
-    keras: Any, keras2: Any, tmp_path: Path
-) -> None:
-    checkpoint = keras.callbacks.ModelCheckpoint(str(tmp_path / "m.keras"))
-    with pytest.raises(errors.RefusedError, match=r"get_config.*save_weights_only"):
-        keras_graph_loop(keras2, checkpoint, make=_subclassed(keras2))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_weights_of_a_model_that_cannot_be_cloned(
-    keras: Any, keras2: Any, tmp_path: Path
-) -> None:
-    path = str(tmp_path / "w.weights.h5")
-    stop = keras.callbacks.EarlyStopping(
-        "loss", min_delta=100.0, patience=1, restore_best_weights=True
-    )
-    weights, _ = keras_graph_loop(
-        keras2,
-        [keras.callbacks.ModelCheckpoint(path, save_weights_only=True), stop],
-        make=_subclassed(keras2),
-        epochs=9,
-    )
-    with h5py.File(path) as file:
-        assert len(file.attrs["layer_names"]) == 3
-    assert len(weights) == 8
 
 
 @pytest.mark.parametrize("name", ["m.keras", "saved_model"])
@@ -152,3 +127,207 @@ def test_subclassed_model_with_a_configuration_is_saved_whole(
     for ours, theirs in zip(loaded.get_weights(), weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_allclose(loaded.predict(X, verbose=0), outputs, rtol=1e-4)
+
+
+def test_a_model_that_cannot_be_cloned(keras: Any, keras2: Any, tmp_path: Path) -> None:
+    """Whole, it is refused before training; its weights are saved and restored."""
+
+    class Net(keras2.Model):  # type: ignore[misc, name-defined]
+        def __init__(self, parts: Any) -> None:
+            super().__init__()
+            self.parts = parts
+
+        def call(self, x: Any, training: bool = False) -> Any:
+            for part in self.parts:
+                x = part(x)
+            return x
+
+    callbacks, path = keras.callbacks, str(tmp_path / "w.weights.h5")
+    with pytest.raises(errors.RefusedError, match=r"get_config.*save_weights_only"):
+        whole = callbacks.ModelCheckpoint(str(tmp_path / "m.keras"))
+        keras_graph_loop(keras2, whole, make=Net)
+    assert list(tmp_path.iterdir()) == []
+    guests = [
+        callbacks.ModelCheckpoint(path, save_weights_only=True),
+        callbacks.EarlyStopping(
+            "loss", min_delta=100.0, patience=1, restore_best_weights=True
+        ),
+    ]
+    weights, _ = keras_graph_loop(keras2, guests, make=Net, epochs=9)
+    with h5py.File(path) as file:
+        assert len(file.attrs["layer_names"]) == 3
+    assert len(weights) == 8
+
+
+EVENTS = ("on_train_begin", "on_test_end", "on_epoch_end", "on_train_end")
+
+
+def _guest(keras: Any, seen: list[str], evaluates: bool) -> Any:
+    """Uses its model and an eager model of its own in every event."""
+    keras2 = importlib.import_module(KERAS2)
+    own = keras2.Sequential([keras2.layers.Dense(2, input_shape=(2,))])
+
+    def use(self: Any, event: str, *args: Any) -> None:
+        if evaluates and event == "on_epoch_end":
+            self.model.evaluate()
+        assert self.model.predict(X).shape == (len(X), 1)
+        assert self.model(X).shape == (len(X), 1)
+        (layer,) = self.model.layers
+        assert layer(X).shape == (len(X), 1)
+        assert own(X).shape == (len(X), 2)
+        assert own.predict(X, verbose=0).shape == (len(X), 2)
+        seen.append(event)
+
+    return noting(keras, use, EVENTS)
+
+
+@pytest.mark.parametrize("validation", ["by itself", "train_and_evaluate"])
+def test_after_a_validation_by_an_estimator(
+    keras: Any, tmp_path: Path, validation: str
+) -> None:
+    seen: list[str] = []
+    config = estimators.RunConfig(str(tmp_path), save_checkpoints_steps=STEPS)
+    estimator = estimators.Estimator(keras_model_fn, config=config)
+    by_itself = validation == "by itself"
+    spec = estimators.EvalSpec(eval_input, steps=2, throttle_secs=0, start_delay_secs=0)
+    hooks = hb.as_hooks(
+        _guest(keras, seen, by_itself),
+        steps_per_epoch=STEPS,
+        epochs=2,
+        model=lambda: MODEL["model"],
+        validation=(estimator, spec) if by_itself else None,
+    )
+    if by_itself:
+        estimator.train(train_input, hooks=hooks)
+    else:
+        train = estimators.TrainSpec(train_input, max_steps=2 * STEPS, hooks=hooks)
+        estimators.train_and_evaluate(estimator, train, spec)
+    assert seen.count("on_epoch_end") == 2
+    assert seen[-1] == "on_train_end"
+
+
+v1: Any = tf.compat.v1
+
+
+# The scopes differ from the names that Keras gives to such layers.
+SHAPES: dict[str, list[int]] = {
+    "stem/kernel": [3, 3, 1, 4],
+    "stem/bias": [4],
+    "norm/gamma": [4],
+    "norm/beta": [4],
+    "head/hidden/kernel": [4, 5],
+    "head/hidden/bias": [5],
+    "head/logits/kernel": [5, 2],
+}
+AVERAGES: dict[str, list[int]] = {"norm/moving_mean": [4], "norm/moving_variance": [4]}
+
+
+def saved(callback: Any, shapes: dict[str, list[int]]) -> list[Any]:
+    """Trains one step with the callback; returns the weights at the end."""
+    with tf.Graph().as_default():
+        random = np.random.RandomState(3)
+
+        def variable(name: str, shape: list[int], **options: Any) -> Any:
+            value = random.uniform(0.5, 1.5, shape).astype("float32")
+            return v1.get_variable(name, initializer=value, **options)
+
+        trained = [variable(n, s) for n, s in shapes.items()]
+        if "norm/gamma" in shapes:
+            for name, shape in AVERAGES.items():
+                average = variable(name, shape, trainable=False)
+                v1.add_to_collection(v1.GraphKeys.MODEL_VARIABLES, average)
+        loss = tf.add_n([tf.reduce_sum(t * t) for t in trained], name="loss")
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(
+            loss, v1.train.get_or_create_global_step()
+        )
+
+        final = v1.train.FinalOpsHook([*trained, *v1.model_variables()])
+        hooks = [*hb.as_hooks(callback, steps_per_epoch=1), final]
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            session.run(train_op)
+    return list(final.final_ops_values)
+
+
+@pytest.mark.parametrize("suffix", [".weights.h5", ".h5"])
+def test_file_of_a_bare_graph_loads_into_a_keras_model(
+    keras: Any, tmp_path: Path, suffix: str
+) -> None:
+    """Under both file names: layers are found by class or, in `.h5`, by order."""
+    path = tmp_path / "w.weights.h5"
+    checkpoint = keras.callbacks.ModelCheckpoint(str(path), save_weights_only=True)
+    weights = saved(checkpoint, SHAPES)
+    model = keras.Sequential(
+        [
+            keras.layers.Input((6, 6, 1)),
+            keras.layers.Conv2D(4, 3),
+            keras.layers.BatchNormalization(),
+            keras.layers.GlobalAveragePooling2D(),
+            keras.layers.Dense(5),
+            keras.layers.Dense(2, use_bias=False),
+        ]
+    )
+    if suffix == ".h5":
+        path = Path(shutil.copy(path, tmp_path / "w.h5"))
+    model.load_weights(str(path))
+    ours = dict(zip((*SHAPES, *AVERAGES), weights, strict=True))
+    order = [n for n in ours if n.startswith(("stem", "norm"))]
+    order += [n for n in ours if n.startswith("head")]
+    for name, loaded in zip(order, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(loaded, ours[name], err_msg=name)
+
+
+def test_layer_that_cannot_be_told_is_never_left_out_silently(
+    keras: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "w.weights.h5"
+    checkpoint = keras.callbacks.ModelCheckpoint(str(path), save_weights_only=True)
+    weights = saved(checkpoint, {"mystery/w": [3, 2], "mystery/b": [2]})
+    model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(2)])
+    with pytest.raises(ValueError, match=r"dense|Dense"):
+        model.load_weights(str(path))
+    shutil.copy(path, tmp_path / "w.h5")
+    model.load_weights(str(tmp_path / "w.h5"))
+    for ours, loaded in zip(weights, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, loaded)
+
+
+@pytest.mark.parametrize(
+    ("names", "ranks", "expected"),
+    [
+        (["kernel", "bias"], [2, 1], "dense"),
+        (["bias", "kernel"], [1, 4], "conv2d"),
+        (["kernel"], [3], "conv1d"),
+        (["embeddings"], [2], "embedding"),
+        (["beta", "moving_mean", "moving_variance"], [1, 1, 1], "batch_normalization"),
+        (["gamma", "beta"], [1, 1], "layer_normalization"),
+        (["kernel", "other"], [2, 1], "scope"),
+    ],
+)
+def test_class_of_a_layer(names: list[str], ranks: list[int], expected: str) -> None:
+    weights = {
+        f"a/scope_3/{name}:0": np.zeros([2] * rank)
+        for name, rank in zip(names, ranks, strict=True)
+    }
+    assert weight_files.layer_class("a/scope_3", weights) == expected
+
+
+@pytest.mark.parametrize("name", ["w.h5", "w.weights.h5"])
+def test_scope_that_is_a_part_of_another_scope(
+    keras: Any, tmp_path: Path, name: str
+) -> None:
+    """As in the canned linear and combined Estimators; the file loads back."""
+    seen: dict[str, list[Any]] = {}
+
+    def read(self: Any, logs: Any) -> None:
+        seen["saved"] = self.model.get_weights()
+        self.model.save_weights(str(tmp_path / name))
+        self.model.set_weights([0 * w for w in seen["saved"]])
+        self.model.load_weights(str(tmp_path / name))
+        seen["loaded"] = self.model.get_weights()
+
+    reads = callback_of(keras, on_train_end=read)
+    shapes = {"linear/model/x/weights": [3, 1], "linear/model/bias": [1], "vars": [2]}
+    saved(reads, {**shapes, "linear/model/x/weights/part": [2], "layers": [1]})
+    assert len(seen["saved"]) == 5
+    for before, after in zip(seen["saved"], seen["loaded"], strict=True):
+        np.testing.assert_array_equal(before, after)

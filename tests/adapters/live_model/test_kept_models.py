@@ -1,19 +1,22 @@
-"""Callbacks keep parts of their model and use them in later batches."""
+"""Parts of their model that callbacks keep, and eager models that they hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import KERNEL, assert_same, begin, fit, session_loop
+from callback_recorder import callback_of
 from keras_graph import keras_graph_loop
 
 import hookbridge as hb
-from hookbridge import compat, errors
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge import errors
+
+ONE_KERAS = True
 
 v1 = tf.compat.v1
 
@@ -37,26 +40,21 @@ def _product(kept: list[Any]) -> None:
     kept[1].assign_add(tf.reshape(tf.matmul(kept[0], [[-0.1], [0.2]], True), [1]))
 
 
-class _Compiled:
+def _compiled() -> Callable[[list[Any]], None]:
     """A function that is traced once and holds the variables."""
+    made: list[Any] = []
 
-    def __init__(self) -> None:
-        self._function: Any = None
+    def change(kept: list[Any]) -> None:
+        if not made:
+            made.append(tf.function(lambda: kept[0].assign(kept[0] * 0.9)))
+        made[0]()
 
-    def __call__(self, kept: list[Any]) -> None:
-        if self._function is None:
-
-            @tf.function  # type: ignore[untyped-decorator]
-            def function() -> None:
-                kept[0].assign(kept[0] * 0.9)
-
-            self._function = function
-        self._function()
+    return change
 
 
 @pytest.mark.parametrize(
     "change",
-    [lambda: _decay, lambda: _clip, lambda: _product, _Compiled],
+    [lambda: _decay, lambda: _clip, lambda: _product, _compiled],
     ids=["decay", "clip", "matmul", "compiled"],
 )
 def test_kept_variables_in_batches(
@@ -64,51 +62,43 @@ def test_kept_variables_in_batches(
 ) -> None:
     """Read, changed and written in each batch: no training is undone."""
 
-    class Keeps(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.kept = [_variable(w) for w in self.model.trainable_weights]
-            self.change = change()
+    def keep(self: Any, logs: Any) -> None:
+        self.kept = [_variable(w) for w in self.model.trainable_weights]
+        self.change = change()
 
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.change(self.kept)
+    def keeps() -> Any:
+        return callback_of(
+            keras,
+            on_train_begin=keep,
+            on_train_batch_end=lambda self, batch, logs: self.change(self.kept),
+        )
 
     assert_same(
-        session_loop([Keeps()], validate=False, logs={"mae": "mae:0"}),
-        fit(keras, [Keeps()], validate=False),
+        session_loop([keeps()], validate=False, logs={"mae": "mae:0"}),
+        fit(keras, [keeps()], validate=False),
     )
-
-
-def test_what_is_kept_has_the_value_of_the_end_after_the_run(keras: Any) -> None:
-    kept: list[Any] = []
-
-    class Keeps(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            if not kept:
-                kept.extend(self.model.trainable_weights)
-
-    loop = session_loop([Keeps()], validate=False)
-    np.testing.assert_array_equal(kept[0].numpy(), loop.weights[0])
-    np.testing.assert_array_equal(kept[1].numpy(), loop.weights[1])
 
 
 def test_one_event_that_sets_weights_in_two_ways(keras: Any) -> None:
     seen: list[Any] = []
 
-    class Both(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.bias = self.model.trainable_weights[1]
+    def keep(self: Any, logs: Any) -> None:
+        self.bias = self.model.trainable_weights[1]
 
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.bias.assign([3.0])
-            kernel, bias = self.model.get_weights()
-            seen.append(float(bias[0]))
-            self.model.set_weights([kernel, bias + 1])
-            seen.append(float(self.bias[0]))
+    def set_both(self: Any, batch: int, logs: Any) -> None:
+        self.bias.assign([3.0])
+        kernel, bias = self.model.get_weights()
+        seen.append(float(bias[0]))
+        self.model.set_weights([kernel, bias + 1])
+        seen.append(float(self.bias[0]))
 
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            seen.append(float(self.bias[0]))
-
-    session_loop([Both()], validate=False, max_steps=2, rate=0.0)
+    both = callback_of(
+        keras,
+        on_train_begin=keep,
+        on_train_batch_begin=lambda self, batch, logs: seen.append(float(self.bias[0])),
+        on_train_batch_end=set_both,
+    )
+    session_loop([both], validate=False, max_steps=2, rate=0.0)
     assert seen == pytest.approx([0.1, 3, 4, 4, 3, 4])
 
 
@@ -117,86 +107,29 @@ def test_kept_layer_and_submodel_of_a_keras_model(keras: Any, keras2: Any) -> No
     layers: list[tuple[Any, Any]] = []
     outputs: list[tuple[Any, Any]] = []
 
-    class Keeps(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.layer = self.model.get_layer("hidden")
-            self.submodel = keras2.Model(self.model.inputs, self.layer.output)
+    def keep(self: Any, logs: Any) -> None:
+        self.layer = self.model.get_layer("hidden")
+        self.submodel = keras2.Model(self.model.inputs, self.layer.output)
+        self.model.predict(features)  # compiles the clone
+        self.predict = self.model.predict_on_batch
 
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            weights = self.layer.get_weights()
-            layers.append((weights[0], self.model.get_weights()[0]))
-            expected = np.maximum(features @ weights[0] + weights[1], 0)
-            outputs.append((self.layer(features).numpy(), expected))
-            if batch != 1:  # a compiled function whose weights nobody asked for
-                outputs.append((self.submodel.predict(features, verbose=0), expected))
+    def use(self: Any, batch: int, logs: Any) -> None:
+        weights = self.layer.get_weights()
+        layers.append((weights[0], self.model.get_weights()[0]))
+        expected = np.maximum(features @ weights[0] + weights[1], 0)
+        outputs.append((self.layer(features).numpy(), expected))
+        outputs.append((self.predict(features), self.model(features).numpy()))
+        if batch != 1:  # a compiled function whose weights nobody asked for
+            outputs.append((self.submodel.predict(features, verbose=0), expected))
 
-    keras_graph_loop(keras2, [Keeps()])
+    guest = callback_of(keras, on_train_begin=keep, on_train_batch_end=use)
+    keras_graph_loop(keras2, [guest])
     assert len(layers) == 6
     assert not np.array_equal(layers[0][0], layers[-1][0])
     for kept, present in layers:
         np.testing.assert_array_equal(kept, present)
     for computed, expected in outputs:
         np.testing.assert_allclose(computed, expected, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["variable", "schedule"])
-def test_kept_learning_rate(keras: Any, kind: str) -> None:
-    read: list[float] = []
-
-    def rate() -> Any:
-        if kind == "variable":
-            return v1.get_variable("lr", initializer=0.1, trainable=False)
-        return v1.train.exponential_decay(
-            0.1, v1.train.get_or_create_global_step(), 1, 0.5
-        )
-
-    class Keeps(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.rate = self.model.optimizer.learning_rate
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            read.append(float(self.rate.numpy()))
-            if kind == "variable":
-                self.rate.assign(self.rate * 0.5)
-
-    session_loop([Keeps()], validate=False, rate=rate, epochs=1)
-    # Under a schedule a variable of Keras 2 has the rate of the last step.
-    of_next_step = kind == "schedule" and compat.is_keras3(keras)
-    assert read == pytest.approx(
-        [0.05, 0.025, 0.0125] if of_next_step else [0.1, 0.05, 0.025]
-    )
-
-
-def test_what_is_handed_out_and_not_used_is_not_read(
-    keras: Any, keras2: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No event costs a run for weights that it does not use."""
-    reads: list[int] = []
-    read = session_variables.read
-
-    def counted(session: Any, variables: Any) -> list[Any]:
-        reads.append(len(variables))
-        return read(session, variables)
-
-    class Look(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.model.predict(np.ones([2, 2], "float32"))
-            self.kept = self.model.weights
-            self.rate = self.model.optimizer.learning_rate
-            reads.clear()
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            if batch == 1:
-                self.kept[0].numpy()
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            counts.append([n for n in reads if n])
-            reads.clear()
-
-    counts: list[list[int]] = []
-    monkeypatch.setattr(session_variables, "read", counted)
-    keras_graph_loop(keras2, [Look()], epochs=1)
-    assert counts == [[1]]
 
 
 def test_weights_that_the_loop_sets_between_events(keras: Any, keras2: Any) -> None:
@@ -220,11 +153,143 @@ def test_weights_that_the_loop_sets_between_events(keras: Any, keras2: Any) -> N
 
 
 def test_weights_have_no_value_before_the_session(keras: Any) -> None:
-    class Sets(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def set_model(self, model: Any) -> None:
-            super().set_model(model)
-            model.weights[0].assign_add(model.weights[0])
-            model.weights[0].assign(KERNEL)
+    def set_model(self: Any, model: Any) -> None:
+        model.weights[0].assign_add(model.weights[0])
+        model.weights[0].assign(KERNEL)
 
     with pytest.raises(errors.LiveModelError, match=r"`dense/kernel` before the sess"):
-        begin(Sets())
+        begin(callback_of(keras, set_model=set_model))
+
+
+def test_layers_of_keras_3_in_the_graph(keras3: Any) -> None:
+    """A bare graph, and no `model=`."""
+    layers, weights = keras3.layers, []
+
+    def note(self: Any, epoch: int, logs: Any) -> None:
+        weights.append(self.model.get_weights()[0])
+
+    history = keras3.callbacks.History()
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        model = keras3.Sequential([layers.BatchNormalization(), layers.Dense(1)])
+        error = model(tf.random.uniform([12, 2], seed=1), training=True) - 1.0
+        loss = tf.reduce_mean(tf.square(error), name="loss")
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        with pytest.raises(errors.RefusedError, match="BatchNormalization"):
+            hb.as_hooks(history, steps_per_epoch=2, model=model)
+        guests = [history, callback_of(keras3, on_epoch_end=note)]
+        hooks = hb.as_hooks(guests, steps_per_epoch=2, epochs=2)
+        moving = model.layers[0].moving_mean.value
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            while not session.should_stop():
+                # Why `model=` is refused: no step moves the averages.
+                assert not np.any(session.run(moving))
+                session.run(train_op)
+    assert history.history["loss"][1] < history.history["loss"][0]
+    assert not np.allclose(weights[0], weights[1])
+
+
+WARNING = "has not changed up to step"
+Make = Callable[[Any, Path], Any]
+
+
+def _own_model(keras: Any) -> Any:
+    return keras.Sequential(
+        [keras.layers.Input((2,)), keras.layers.Dense(1, name="dense")]
+    )
+
+
+def _holding(keras: Any, held: Any, **events: Any) -> Any:
+    guest = callback_of(keras, **events)
+    guest.held = held
+    return guest
+
+
+def _manager(keras: Any, folder: Path) -> Any:
+    checkpoint = tf.train.Checkpoint(model=_own_model(keras))
+    return _holding(keras, tf.train.CheckpointManager(checkpoint, str(folder), 3))
+
+
+def _closure(keras: Any, folder: Path) -> Any:
+    checkpoint = tf.train.Checkpoint(model=_own_model(keras))
+    return keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: checkpoint.save(str(folder / "own"))
+    )
+
+
+def _iterations(keras: Any, folder: Path) -> Any:
+    optimizer = keras.optimizers.SGD(0.1)
+    optimizer.build([])
+    return _holding(keras, {"step": optimizer.iterations})
+
+
+def _count(keras: Any, folder: Path) -> Any:
+    """Saves a count of a model of another shape, as the trainers of TF Models do."""
+    count = tf.Variable(0, dtype=tf.int64, name="examples")
+    manager = tf.train.CheckpointManager(
+        tf.train.Checkpoint(count=count), str(folder), 3, step_counter=count
+    )
+
+    def save(self: Any, epoch: int, logs: Any) -> None:
+        self.held.save(checkpoint_number=count.numpy())
+
+    return _holding(keras, manager, on_epoch_end=save)
+
+
+UNTRAINED: dict[str, Make] = {
+    "model": lambda keras, folder: _holding(keras, _own_model(keras)),
+    "manager": _manager,
+    "closure": _closure,
+    "iterations": _iterations,
+    "count": _count,
+}
+
+
+@pytest.mark.parametrize("name", UNTRAINED)
+def test_untrained(
+    keras: Any, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    guest = UNTRAINED[name](keras, tmp_path)
+    session_loop([guest], epochs=2)
+    assert caplog.text.count(WARNING) == 1
+    assert f"`{type(guest).__name__}` holds the eager variable" in caplog.text
+
+
+def _of_the_session(keras: Any) -> Any:
+    def keep(self: Any, logs: Any) -> None:
+        self.checkpoint = tf.train.Checkpoint(model=self.model)
+        self.kept = [*self.model.weights, self.model.optimizer.iterations]
+
+    return callback_of(keras, on_train_begin=keep)
+
+
+def _follows(keras: Any) -> Any:
+    def follow(self: Any, epoch: int, logs: Any) -> None:
+        self.held.set_weights(self.model.get_weights())
+
+    return _holding(keras, _own_model(keras), on_epoch_end=follow)
+
+
+def _counts_itself(keras: Any) -> Any:
+    """A checkpoint of what the callback counts itself is right."""
+    epochs = tf.Variable(0, name="epochs")
+
+    def count(self: Any, epoch: int, logs: Any) -> None:
+        epochs.assign_add(1)
+
+    held = [epochs, tf.train.Checkpoint(epochs=epochs)]
+    return _holding(keras, held, on_epoch_end=count)
+
+
+def test_what_follows_the_session_or_is_no_model_is_not_told_of(
+    keras: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    guests = [
+        _of_the_session(keras),
+        _follows(keras),
+        _counts_itself(keras),
+        _holding(keras, tf.Variable(1.0, name="threshold")),
+        keras.callbacks.EarlyStopping("loss", restore_best_weights=True),
+    ]
+    session_loop(guests, epochs=2)
+    assert WARNING not in caplog.text

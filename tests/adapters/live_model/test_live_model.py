@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import KERNEL, STEPS, GraphValidation, build, feeds, session_loop
+from callback_loops import KERNEL, STEPS, build, feeds, fit, session_loop
+from callback_recorder import callback_of
 
 import hookbridge as hb
+
+ONE_KERAS = True
 
 v1 = tf.compat.v1
 
@@ -31,44 +35,22 @@ def test_weights_as_variables(keras: Any) -> None:
         del layer
 
     seen: list[Any] = []
-
-    class Check(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-            if epoch:
-                seen.append(self.model.get_weights()[0])
-
-    class Body(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            body(self.model, epoch)
-
-    session_loop([Body(), Check()], epochs=3, validate=False)
-    np.testing.assert_array_equal(seen[0], KERNEL)
-    np.testing.assert_array_equal(seen[1], KERNEL * 2)
-
-
-def test_variables_kept_from_before_are_up_to_date(keras: Any) -> None:
-    seen: list[Any] = []
-
-    class Keeps(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.kernel = self.model.weights[0]
-            self.iterations = self.model.optimizer.iterations
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            seen.append((self.kernel.numpy(), int(self.iterations.numpy())))
-            np.testing.assert_array_equal(seen[-1][0], self.model.get_weights()[0])
-
-    session_loop([Keeps()], epochs=3, validate=False)
-    assert [s[1] for s in seen] == [STEPS, 2 * STEPS, 3 * STEPS]
+    guest = callback_of(
+        keras,
+        on_epoch_begin=lambda self, *_, **__: seen.append(self.model.get_weights()[0]),
+        on_epoch_end=lambda self, epoch, logs: body(self.model, epoch),
+    )
+    session_loop([guest], epochs=3, validate=False)
+    np.testing.assert_array_equal(seen[1], KERNEL)
+    np.testing.assert_array_equal(seen[2], KERNEL * 2)
 
 
 def test_batch_norm_averages_are_weights(keras: Any) -> None:
     shapes: list[Any] = []
 
-    class Look(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            shapes.append([w.shape for w in self.model.get_weights()])
-            shapes.append([w.name for w in self.model.non_trainable_weights])
+    def look(self: Any, logs: Any) -> None:
+        shapes.append([w.shape for w in self.model.get_weights()])
+        shapes.append([w.name for w in self.model.non_trainable_weights])
 
     with tf.Graph().as_default():
         net = build()
@@ -77,7 +59,7 @@ def test_batch_norm_averages_are_weights(keras: Any) -> None:
         v1.add_to_collection(
             v1.GraphKeys.UPDATE_OPS, v1.assign(mean, tf.reduce_mean(net.x, 0) + mean)
         )
-        hooks = hb.as_hooks(Look())
+        hooks = hb.as_hooks(callback_of(keras, on_train_begin=look))
         with v1.train.MonitoredTrainingSession(hooks=hooks):
             pass
         del other
@@ -88,64 +70,35 @@ def test_evaluate_runs_the_validation(keras: Any) -> None:
     results: list[Any] = []
     events: list[str] = []
 
-    class Evaluates(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            results.append((self.model.evaluate(return_dict=True), dict(logs)))
-            results.append(self.model.evaluate())
+    def evaluate(self: Any, epoch: int, logs: Any) -> None:
+        results.append((self.model.evaluate(return_dict=True), dict(logs)))
+        results.append(self.model.evaluate())
 
-        def on_test_begin(self, logs: Any = None) -> None:
-            events.append("test")
-
-    session_loop([Evaluates()], epochs=1)
+    evaluates = callback_of(
+        keras,
+        on_epoch_end=evaluate,
+        on_test_begin=lambda self, logs: events.append("test"),
+    )
+    session_loop([evaluates], epochs=1)
     values, logs = results[0]
     assert values == {k[4:]: v for k, v in logs.items() if k.startswith("val_")}
     assert results[1] == list(values.values())
     assert len(events) == 3
 
 
-def test_summaries_and_eager_code_in_a_callback(keras: Any, tmp_path: Any) -> None:
-    class Writes(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            assert tf.executing_eagerly()
-            self.writer = tf.summary.create_file_writer(str(tmp_path))
-            self.double = tf.function(lambda x: 2 * x)
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            with self.writer.as_default():
-                tf.summary.scalar(
-                    "double",
-                    self.double(tf.constant(logs["loss"])),
-                    step=self.model.optimizer.iterations,
-                )
-
-        def on_train_end(self, logs: Any = None) -> None:
-            self.writer.close()
-
-    session_loop([Writes()], epochs=2, validate=False)
-    (file,) = tmp_path.iterdir()
-    steps = [
-        e.step
-        for e in v1.train.summary_iterator(str(file))
-        if any(v.tag == "double" for v in e.summary.value)
-    ]
-    assert steps == list(range(1, 2 * STEPS + 1))
-
-
 def test_logs_from_every_kind_of_source(keras: Any, keras2: Any) -> None:
     """A tensor, a name, a streaming metric, a Keras metric; `size` weights means."""
     logs_seen: list[Any] = []
-
-    class Logs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            logs_seen.append(dict(logs))
-
+    guest = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: logs_seen.append(dict(logs))
+    )
     with tf.Graph().as_default():
         net = build(0.0)
         absolute = tf.abs(net.x @ net.kernel + net.bias - net.y)
         metric = keras2.metrics.Mean(name="km")
         metric.update_state(absolute)
         hooks = hb.as_hooks(
-            Logs(),
+            guest,
             steps_per_epoch=2,
             epochs=2,
             logs={
@@ -190,40 +143,6 @@ def test_metric_is_found_by_the_name_that_is_monitored(keras: Any) -> None:
     assert list(history.history) == ["loss", "error"]
 
 
-def test_validation_object_that_builds_its_ops(keras: Any) -> None:
-    with tf.Graph().as_default():
-        net = build()
-
-        class Builds(GraphValidation):
-            def begin(self) -> None:
-                self.double = 2 * net.loss
-
-            def run(self, session: Any, report: Any) -> Any:
-                value = session.run(self.double, feeds(net, 0))
-                return {"double": value}
-
-        history = keras.callbacks.History()
-        hooks = hb.as_hooks(
-            history, steps_per_epoch=1, epochs=1, validation=Builds(net)
-        )
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            session.run(net.train_op, feeds(net, 0))
-    assert list(history.history) == ["loss", "val_double"]
-
-
-def test_mean_of_many_is_the_mean_of_one_after_the_other() -> None:
-    from hookbridge.adapters.session_loop.values import RunningMean
-
-    random = np.random.RandomState(0)
-    numbers, sizes = random.randn(1000) * 1e3, random.randint(1, 9, 1000)
-    one, many = RunningMean(), RunningMean()
-    for number, size in zip(numbers, sizes, strict=True):
-        last = one.update(number, size)
-    many.update_all(numbers[:400], sizes[:400])
-    assert many.update_all(numbers[400:], sizes[400:]) == last
-    assert many.state() == one.state()
-
-
 @pytest.mark.parametrize("name", ["acc", "accuracy"])
 def test_direction_of_accuracy(keras: Any, name: str) -> None:
     """`compile` of Keras takes both names for the same metric."""
@@ -239,3 +158,53 @@ def test_metric_whose_class_of_keras_needs_arguments(keras: Any) -> None:
     logs = {"mae": "mae:0", "mean_io_u": "mae:0", "precision_at_recall": "mae:0"}
     loop = session_loop([stop], epochs=3, logs=logs, validate=False)
     assert loop.steps == 3 * STEPS
+
+
+@pytest.mark.parametrize("event", ["on_train_batch_begin", "on_train_batch_end"])
+def test_metrics_reset_in_each_batch(keras: Any, event: str) -> None:
+    seen: list[Any] = []
+    looks = callback_of(
+        keras, on_train_batch_end=lambda _, batch, logs: seen.append([*logs.values()])
+    )
+    resets = callback_of(
+        keras, **{event: lambda self, batch, logs: self.model.reset_metrics()}
+    )
+    loops = [
+        run([looks, resets], validate=False, epochs=2)
+        for run in (functools.partial(fit, keras), session_loop)
+    ]
+    np.testing.assert_allclose(
+        np.sort(seen[6:], 1), np.sort([x[:2] for x in seen[:6]], 1), rtol=2e-5
+    )
+    # As in Keras 3, the logs of an epoch are those of its last batch. Keras 2 reads the
+    # metrics once more: they are 0 if the end of that batch reset them.
+    assert loops[1].history["loss"] == pytest.approx([seen[8][0], seen[11][0]])
+
+
+def test_states_of_recurrent_layers(keras: Any, keras2: Any) -> None:
+    states: list[float] = []
+
+    def reset(self: Any, epoch: int, logs: Any = None) -> None:
+        if epoch == 1:
+            self.model.reset_states()
+
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        model = keras2.Sequential(
+            [keras2.layers.SimpleRNN(1, stateful=True, batch_input_shape=(1, 1, 1))]
+        )
+        loss = tf.reduce_mean(model(tf.ones([1, 1, 1])), name="loss")
+        # The train op does not run the update of the state.
+        train_op = v1.train.GradientDescentOptimizer(0.0).minimize(loss, step)
+        state = model.layers[0].states[0]
+        initializer = state.initializer
+        guest = callback_of(keras, on_epoch_begin=reset)
+        hooks = hb.as_hooks(guest, steps_per_epoch=1, model=model)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            raw = session._tf_sess()
+            session.run(train_op)
+            raw.run(initializer, {initializer.inputs[1]: [[5.0]]})
+            states.append(raw.run(state).item())
+            session.run(train_op)
+            states.append(raw.run(state).item())
+    assert states == [5, 0]

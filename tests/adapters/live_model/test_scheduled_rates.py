@@ -1,4 +1,4 @@
-"""A learning rate under a schedule reads, and is set, as in `fit` of the same Keras."""
+"""A learning rate that is a schedule, or that a hook feeds, beside callbacks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import BATCH, BIAS, FEATURES, KERNEL, STEPS, X, Y, session_loop
+from callback_loops import BATCH, BIAS, FEATURES, KERNEL, STEPS, X, Y, fit, session_loop
+from callback_recorder import EVENTS, noting
 
 import hookbridge as hb
 
 v1 = tf.compat.v1
-Make = Callable[[Any], Any]
 EPOCHS = 3
 
 
@@ -23,79 +23,56 @@ def native(keras: Any, callbacks: list[Any]) -> Any:
     schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
     model.compile(keras.optimizers.SGD(schedule), "mse", jit_compile=False)
     model.set_weights([KERNEL, BIAS])
-    model.fit(
-        X,
-        Y,
-        batch_size=BATCH,
-        shuffle=False,
-        epochs=EPOCHS,
-        callbacks=callbacks,
-        verbose=0,
-    )
+    options = {"shuffle": False, "epochs": EPOCHS, "verbose": 0}
+    model.fit(X, Y, BATCH, callbacks=callbacks, **options)
     return model.get_weights()
 
 
-def decay() -> Any:
-    step = v1.train.get_or_create_global_step()
-    return v1.train.exponential_decay(0.1, step, 1, 0.5)
-
-
 def bridged(callbacks: list[Any]) -> Any:
+    def decay() -> Any:
+        step = v1.train.get_or_create_global_step()
+        return v1.train.exponential_decay(0.1, step, 1, 0.5)
+
     return session_loop(callbacks, rate=decay, epochs=EPOCHS, validate=False).weights
 
 
-def reader(keras: Any) -> Any:
-    class Reads(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
-        """Reads the rate in every event."""
+def reader(keras: Any, seen: list[Any]) -> Any:
+    """Reads the rate in every event."""
 
-        def __init__(self) -> None:
-            super().__init__()
-            self.seen: list[tuple[str, float]] = []
+    def read(self: Any, event: str, *args: Any) -> None:
+        rate = self.model.optimizer.learning_rate
+        seen.append((event, round(float(np.asarray(rate)), 6)))
 
-        def _read(self, event: str) -> None:
-            rate = self.model.optimizer.learning_rate
-            self.seen.append((event, round(float(np.asarray(rate)), 6)))
+    events = [e for e in EVENTS if "_test_" not in e and e != "on_train_begin"]
+    return noting(keras, read, events)
 
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-            self._read("epoch_begin")
 
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            self._read("batch_begin")
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self._read("batch_end")
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            self._read("epoch_end")
-
-        def on_train_end(self, logs: Any = None) -> None:
-            self._read("train_end")
-
-    return Reads()
+def rates_seen(keras: Any) -> list[list[Any]]:
+    """The rates that a reader sees: natively, and in a session."""
+    found: list[list[Any]] = [[], []]
+    native(keras, [reader(keras, found[0])])
+    bridged([reader(keras, found[1])])
+    return found
 
 
 def test_it_is_read_as_in_fit(keras: Any) -> None:
-    of_fit, of_session = reader(keras), reader(keras)
-    native(keras, [of_fit])
-    bridged([of_session])
-    assert len(of_fit.seen) == EPOCHS * (2 * STEPS + 2) + 1
-    assert of_session.seen == of_fit.seen
+    of_fit, of_session = rates_seen(keras)
+    assert len(of_fit) == EPOCHS * (2 * STEPS + 2) + 1
+    assert of_session == of_fit
 
 
 def test_it_is_read_from_a_reference_variable_too(keras2: Any) -> None:
-    of_fit, of_session = reader(keras2), reader(keras2)
-    native(keras2, [of_fit])
     resources = v1.resource_variables_enabled()
     v1.disable_resource_variables()
     try:
-        bridged([of_session])
+        of_fit, of_session = rates_seen(keras2)
     finally:
         if resources:
             v1.enable_resource_variables()
-    assert of_session.seen == of_fit.seen
+    assert of_session == of_fit
 
 
-SETTERS: dict[str, Make] = {
+SETTERS: dict[str, Callable[[Any], Any]] = {
     "scheduler": lambda keras: keras.callbacks.LearningRateScheduler(
         lambda epoch, rate: rate * 0.5
     ),
@@ -107,23 +84,19 @@ SETTERS: dict[str, Make] = {
 
 @pytest.mark.parametrize("name", SETTERS)
 def test_setting_it_has_no_effect_in_keras_2(name: str, keras2: Any) -> None:
-    histories = [keras2.callbacks.History() for _ in range(2)]
-    rates = [reader(keras2) for _ in range(2)]
-    of_fit = native(keras2, [SETTERS[name](keras2), histories[0], rates[0]])
-    of_session = bridged([SETTERS[name](keras2), histories[1], rates[1]])
-    assert rates[1].seen == rates[0].seen
+    histories, weights, rates = [], [], []
+    for run in (lambda guests: native(keras2, guests), bridged):
+        seen: list[Any] = []
+        histories.append(keras2.callbacks.History())
+        # The ready-made callbacks, which `hookbridge train` adds, are of no one Keras.
+        ready = [hb.callbacks.EarlyStopper(lambda _: False)] if run is bridged else []
+        guests = [SETTERS[name](keras2), *ready, histories[-1], reader(keras2, seen)]
+        weights.append(run(guests))
+        rates.append(seen)
+    assert rates[1] == rates[0]
     assert histories[1].history["lr"] == pytest.approx(histories[0].history["lr"])
-    for ours, theirs in zip(of_session, of_fit, strict=True):
+    for theirs, ours in zip(*weights, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
-
-
-def test_a_callback_of_every_keras_changes_nothing(keras2: Any) -> None:
-    """The ready-made callbacks, which `hookbridge train` adds, are of no one Keras."""
-    ready_made = hb.callbacks.EarlyStopper(lambda metrics: False)
-    seen = [reader(keras2) for _ in range(2)]
-    native(keras2, [SETTERS["scheduler"](keras2), seen[0]])
-    bridged([SETTERS["scheduler"](keras2), ready_made, seen[1]])
-    assert seen[1].seen == seen[0].seen
 
 
 @pytest.mark.parametrize("name", SETTERS)
@@ -131,3 +104,75 @@ def test_setting_it_is_refused_in_keras_3(name: str, keras3: Any) -> None:
     for train in (lambda guests: native(keras3, guests), bridged):
         with pytest.raises((TypeError, AttributeError), match="not settable"):
             train([SETTERS[name](keras3)])
+
+
+ONE_KERAS = True
+
+RATES: dict[str, Callable[[], Any]] = {
+    "placeholder": lambda: v1.placeholder_with_default(
+        np.float32(0.1), [], name="learning_rate"
+    ),
+    "constant": lambda: tf.constant(0.1, name="learning_rate"),
+    "copy": lambda: tf.identity(tf.constant(0.1), name="learning_rate"),
+    "cast": lambda: tf.cast(
+        tf.constant(0.1, tf.float64), tf.float32, name="learning_rate"
+    ),
+}
+
+
+class Feeds(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Feeds the learning rate in each step and notes what the step had."""
+
+    def __init__(self, *, by_name: bool = True) -> None:
+        self._by_name = by_name
+        self.seen: list[float] = []
+
+    def before_run(self, run_context: Any) -> Any:
+        key: Any = "learning_rate:0"
+        if not self._by_name:
+            key = run_context.session.graph.get_tensor_by_name(key)
+        return v1.train.SessionRunArgs(key, feed_dict={key: 0.001})
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.seen.append(round(float(np.asarray(run_values.results)), 6))
+
+
+def scheduler(keras: Any) -> Any:
+    return keras.callbacks.LearningRateScheduler(lambda epoch: 0.05)
+
+
+@pytest.mark.parametrize("kind", RATES)
+@pytest.mark.parametrize("first", ["hook", "callback"])
+def test_a_conflict_is_found_as_between_two_hooks(
+    kind: str, first: str, keras: Any
+) -> None:
+    def guests() -> list[Any]:
+        pair = [Feeds(by_name=first == "hook"), scheduler(keras)]
+        return pair if first == "hook" else pair[::-1]
+
+    with pytest.raises(RuntimeError, match="Same tensor is fed by two hooks") as ours:
+        session_loop(guests(), rate=RATES[kind], epochs=1, validate=False)
+    with pytest.raises(RuntimeError) as native:
+        session_loop([Feeds(), Feeds()], rate=RATES[kind], epochs=1, validate=False)
+    assert str(native.value).partition("Conflict")[0] in str(ours.value)
+
+
+def test_a_hook_alone_feeds_it(keras: Any) -> None:
+    hook = Feeds()
+    session_loop([hook], rate=RATES["copy"], epochs=1, validate=False)
+    assert set(hook.seen) == {0.001}
+
+
+def test_a_variable_takes_both_in_either_loop(keras: Any) -> None:
+    """What is assigned and what is fed are no conflict: the step uses what is fed."""
+
+    def variable() -> Any:
+        rate = v1.get_variable("rate", initializer=0.1, trainable=False)
+        return tf.identity(rate, name="learning_rate")
+
+    of_fit, of_session = Feeds(), Feeds()
+    native = fit(keras, hb.as_callbacks([of_fit, scheduler(keras)]), validate=False)
+    ours = session_loop([of_session, scheduler(keras)], rate=variable, validate=False)
+    assert set(of_session.seen) == set(of_fit.seen) == {0.001}
+    for expected, found in zip(native.weights, ours.weights, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)

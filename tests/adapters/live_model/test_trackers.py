@@ -9,35 +9,43 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import KERNEL, STEPS, X, Y, session_loop
+from callback_recorder import callback_of
 from keras_graph import keras_graph_loop
 
 import hookbridge as hb
 from hookbridge import errors
 
-train = tf.compat.v1.train
+ONE_KERAS = True
+
+v1: Any = tf.compat.v1
+train: Any = v1.train
+
+
+def reader(keras: Any, read: Callable[[Any], Any], found: list[Any]) -> Any:
+    """Calls `read(model)` at the end of each epoch."""
+    return callback_of(
+        keras, on_epoch_end=lambda self, epoch, logs: found.append(read(self.model))
+    )
 
 
 def _read(keras: Any, read: Callable[[Any], Any], **options: Any) -> Any:
     """What a callback reads from its model at the end of an epoch."""
     found: list[Any] = []
-
-    class Reader(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            found.append(read(self.model))
-
-    session_loop([Reader()], epochs=1, **options)
+    session_loop([reader(keras, read, found)], epochs=1, **options)
     return found[0]
 
 
 def _in_keras_graph(keras2: Any, read: Callable[[Any], Any]) -> Any:
     found: list[Any] = []
-
-    class Reader(keras2.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            found.append(read(self.model))
-
-    keras_graph_loop(keras2, Reader(), epochs=1)
+    keras_graph_loop(keras2, reader(keras2, read, found), epochs=1)
     return found[0]
+
+
+def describe(model: Any) -> Any:
+    optimizer = model.optimizer
+    assert type(optimizer).__name__ == optimizer.__class__.__name__
+    assert optimizer.name == optimizer.get_config()["name"]
+    return type(optimizer).__name__, optimizer.get_config()
 
 
 @pytest.mark.parametrize(
@@ -63,62 +71,47 @@ def _in_keras_graph(keras2: Any, read: Callable[[Any], Any]) -> Any:
 def test_optimizer_is_that_of_the_graph(
     keras: Any, make: Any, name: str, config: dict[str, Any]
 ) -> None:
-    def read(model: Any) -> Any:
-        optimizer = model.optimizer
-        return (
-            type(optimizer).__name__,
-            optimizer.__class__.__name__,
-            optimizer.name,
-            (optimizer.get_config()),
-        )
-
-    found = _read(keras, read, optimizer=make, rate=0.01)
-    expected = {"learning_rate": 0.01, **config}
-    assert found == (name, name, config["name"], expected)
+    found = _read(keras, describe, optimizer=make, rate=0.01)
+    assert found == (name, {"learning_rate": 0.01, **config})
 
 
 def test_optimizer_of_keras_in_the_graph(keras: Any, keras2: Any) -> None:
     found: list[Any] = []
-
-    class Reader(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            optimizer = self.model.optimizer
-            found.append((type(optimizer).__name__, optimizer.get_config()))
-
-    v1 = tf.compat.v1
     with tf.Graph().as_default():
         step = train.get_or_create_global_step()
         weight = v1.get_variable("w", initializer=KERNEL)
         loss = tf.reduce_sum(weight**2, name="loss")
-        optimizer = keras2.optimizers.legacy.Adam(0.01)
-        update = optimizer.get_updates(loss, [weight])
+        update = keras2.optimizers.legacy.Adam(0.01).get_updates(loss, [weight])
         with tf.control_dependencies(update):
             train_op = step.assign_add(1)
-        hooks = hb.as_hooks(Reader(), steps_per_epoch=1, epochs=1)
+        guest = reader(keras, describe, found)
+        hooks = hb.as_hooks(guest, steps_per_epoch=1, epochs=1)
         with train.MonitoredTrainingSession(hooks=hooks) as session:
             while not session.should_stop():
                 session.run(train_op)
     name, config = found[0]
-    assert name == "Adam"
-    assert config["name"] == "Adam"
+    assert name == config["name"] == "Adam"
     assert (config["learning_rate"], config["beta_1"]) == (0.01, 0.9)
 
 
+class Both:
+    """An optimizer for each variable."""
+
+    def __init__(self, rate: float) -> None:
+        self._wide = train.FtrlOptimizer(rate, name="wide")
+        self._deep = train.AdagradOptimizer(0.5, name="deep")
+
+    def minimize(self, loss: Any, global_step: Any) -> Any:
+        kernel, bias = v1.trainable_variables()
+        first = self._wide.minimize(loss, var_list=[kernel])
+        with tf.control_dependencies([first]):
+            return self._deep.minimize(loss, global_step, [bias])
+
+
 def test_several_optimizers_are_read_by_name(
-    keras: Any, caplog: pytest.LogCaptureFixture
+    keras: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A callback that only logs the learning rate is not stopped."""
-
-    class Both:
-        def __init__(self, rate: float) -> None:
-            self._wide = train.FtrlOptimizer(rate, name="wide")
-            self._deep = train.AdagradOptimizer(0.5, name="deep")
-
-        def minimize(self, loss: Any, global_step: Any) -> Any:
-            kernel, bias = tf.compat.v1.trainable_variables()
-            first = self._wide.minimize(loss, var_list=[kernel])
-            with tf.control_dependencies([first]):
-                return self._deep.minimize(loss, global_step, [bias])
 
     def read(model: Any) -> Any:
         optimizer = model.optimizer
@@ -127,41 +120,19 @@ def test_several_optimizers_are_read_by_name(
         with pytest.raises(errors.LiveModelError, match="2 learning rates"):
             optimizer.lr.assign(0.3)
         one = {o.name: float(o.learning_rate) for o in optimizer.optimizers}
-        return float(optimizer.learning_rate), one, optimizer.get_config()
+        found = float(optimizer.learning_rate), one, optimizer.get_config()
+        model.optimizer.optimizers[0].learning_rate = 0.25
+        now = [o.get_config()["learning_rate"] for o in optimizer.optimizers]
+        return *found, now
 
-    both, each, config = _read(keras, read, optimizer=Both)
+    both, each, config, now = _read(keras, read, optimizer=Both)
     assert np.isnan(both)
     assert each == {"wide": pytest.approx(0.1), "deep": 0.5}
-    assert config["deep"]["learning_rate"] == 0.5
+    assert config["deep"]["learning_rate"] == 0.5 and now == [0.25, 0.5]
     assert "2 learning rates" in caplog.text
-
-    def set_one(model: Any) -> Any:
-        model.optimizer.optimizers[0].learning_rate = 0.25
-        return [o.get_config()["learning_rate"] for o in model.optimizer.optimizers]
-
-    assert _read(keras, set_one, optimizer=Both) == [0.25, 0.5]
-    named = _read(
-        keras,
-        lambda model: model.optimizer.get_config(),
-        optimizer=Both,
-        learning_rate="deep/learning_rate:0",
-    )
+    rate = "deep/learning_rate:0"
+    _, named = _read(keras, describe, optimizer=Both, learning_rate=rate)
     assert (named["name"], named["learning_rate"]) == ("deep", 0.5)
-
-
-def test_tensorboard_with_several_optimizers(keras: Any, tmp_path: Any) -> None:
-    class Both:
-        def __init__(self, rate: float) -> None:
-            self._rate = rate
-
-        def minimize(self, loss: Any, global_step: Any) -> Any:
-            kernel, bias = tf.compat.v1.trainable_variables()
-            first = train.AdamOptimizer(0.5).minimize(loss, var_list=[kernel])
-            with tf.control_dependencies([first]):
-                return train.AdagradOptimizer(self._rate).minimize(
-                    loss, global_step, [bias]
-                )
-
     board = keras.callbacks.TensorBoard(str(tmp_path))
     assert session_loop([board], epochs=2, optimizer=Both).steps == 2 * STEPS
 
@@ -171,9 +142,8 @@ def test_clone_model(keras2: Any) -> None:
         clone = keras2.models.clone_model(model)
         return isinstance(model, keras2.Model), [layer.name for layer in clone.layers]
 
-    is_model, names = _in_keras_graph(keras2, read)
-    assert is_model
-    assert names == ["features", "hidden", "norm", "out"]
+    names = ["features", "hidden", "norm", "out"]
+    assert _in_keras_graph(keras2, read) == (True, names)
 
     def refused(model: Any) -> Any:
         with pytest.raises((errors.LiveModelError, ValueError)) as caught:
@@ -192,15 +162,3 @@ def test_evaluate_with_data(keras2: Any) -> None:
 
     loss, outputs = _in_keras_graph(keras2, read)
     assert loss == pytest.approx(float(np.mean((outputs - Y) ** 2)), rel=1e-5)
-
-
-def test_verbose(keras: Any) -> None:
-    seen: list[Any] = []
-
-    class Reader(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            seen.append(self.params["verbose"])
-
-    session_loop([Reader()], epochs=1)
-    session_loop([Reader()], epochs=1, params={"verbose": 2})
-    assert seen == [0, 2]

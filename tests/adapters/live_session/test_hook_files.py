@@ -1,7 +1,8 @@
-"""Checkpoints, summaries and timelines: what hooks write in `fit` is the same."""
+"""Checkpoints and rates of `fit`: its savers and scaffolds are those of a session."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
+from hook_fetching import X, Y, hook_of, sequential
 
+import hookbridge as hb
 from hookbridge import errors
+from hookbridge.adapters.hook_to_callback import HookToCallback
 
 ONE_KERAS = True
 
@@ -18,75 +22,38 @@ v1: Any = tf.compat.v1
 train: Any = v1.train
 
 
-class RateFeeder(train.SessionRunHook):  # type: ignore[misc]
-    """A common hook: finds `learning_rate:0` and feeds it in each step."""
-
-    def begin(self) -> None:
-        self.rate = v1.get_default_graph().get_tensor_by_name("learning_rate:0")
-        self.steps = 0
-
-    def before_run(self, run_context: Any) -> Any:
-        self.steps += 1
-        rate = 0.3 / self.steps
-        return train.SessionRunArgs(self.rate, feed_dict={self.rate: rate})
-
-
 def test_the_fed_learning_rate_is_the_one_the_step_uses(
     keras: Any, tmp_path: Path
 ) -> None:
-    native, bridged = str(tmp_path / "native"), str(tmp_path / "bridged")
-    hosts.in_session([RateFeeder(), train.CheckpointSaverHook(native, save_steps=1)])
-    model, _ = hosts.in_fit(
-        keras, [RateFeeder(), train.CheckpointSaverHook(bridged, save_steps=1)]
-    )
-    assert_same_checkpoints(native, bridged)
+    """A common hook: finds `learning_rate:0` and feeds it in each step."""
+
+    def begin(self: Any) -> None:
+        self.rate = v1.get_default_graph().get_tensor_by_name("learning_rate:0")
+        self.steps = 0
+
+    def feed(self: Any, context: Any) -> Any:
+        self.steps += 1
+        return train.SessionRunArgs(self.rate, {self.rate: 0.3 / self.steps})
+
+    found = []
+    for name in ("native", "bridged"):
+        saver = train.CheckpointSaverHook(str(tmp_path / name), save_steps=5)
+        hooks = [hook_of(begin=begin, before_run=feed), saver]
+        if name == "native":
+            hosts.in_session(hooks)
+        else:
+            model, _ = hosts.in_fit(keras, hooks)
+        state = tf.train.get_checkpoint_state(str(tmp_path / name))
+        paths = state.all_model_checkpoint_paths
+        found.append({Path(p).name: hosts.read_checkpoint(p) for p in paths})
+    assert list(found[0]) == list(found[1])
+    for path, expected in found[0].items():
+        assert found[1][path].keys() == expected.keys()
+        for key, value in expected.items():
+            np.testing.assert_allclose(found[1][path][key], value, rtol=1e-4, atol=1e-5)
+    assert (tmp_path / "bridged" / "graph.pbtxt").exists()
     rate = float(np.asarray(model.optimizer.learning_rate))
     assert rate == pytest.approx(hosts.RATE)  # fed for a step, not set
-
-
-def assert_same_checkpoints(native: str, bridged: str) -> None:
-    paths = tf.train.get_checkpoint_state(native).all_model_checkpoint_paths
-    ours = tf.train.get_checkpoint_state(bridged).all_model_checkpoint_paths
-    assert [Path(p).name for p in ours] == [Path(p).name for p in paths]
-    for path, our in zip(paths, ours, strict=True):
-        expected, found = hosts.read_checkpoint(path), hosts.read_checkpoint(our)
-        assert found.keys() == expected.keys()
-        for name, value in expected.items():
-            np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5)
-
-
-class Listener(train.CheckpointSaverListener):  # type: ignore[misc]
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, int | None]] = []
-
-    def begin(self) -> None:
-        self.calls.append(("begin", None))
-
-    def before_save(self, session: Any, global_step_value: Any) -> None:
-        self.calls.append(("before_save", int(global_step_value)))
-
-    def after_save(self, session: Any, global_step_value: Any) -> None:
-        self.calls.append(("after_save", int(global_step_value)))
-
-    def end(self, session: Any, global_step_value: Any) -> None:
-        self.calls.append(("end", int(global_step_value)))
-
-
-def test_checkpoint_saver_writes_the_same_checkpoints(
-    keras: Any, tmp_path: Path
-) -> None:
-    native, bridged = str(tmp_path / "native"), str(tmp_path / "bridged")
-    listeners = [Listener(), Listener()]
-    hosts.in_session(
-        [train.CheckpointSaverHook(native, save_steps=5, listeners=listeners[:1])]
-    )
-    hosts.in_fit(
-        keras,
-        [train.CheckpointSaverHook(bridged, save_steps=5, listeners=listeners[1:])],
-    )
-    assert_same_checkpoints(native, bridged)
-    assert listeners[1].calls == listeners[0].calls
-    assert (tmp_path / "bridged" / "graph.pbtxt").exists()
 
 
 def test_a_checkpoint_of_fit_restores_in_a_v1_graph(keras: Any, tmp_path: Path) -> None:
@@ -108,103 +75,11 @@ def test_a_checkpoint_of_fit_restores_in_a_v1_graph(keras: Any, tmp_path: Path) 
     assert restored["global_step"] == hosts.STEPS
 
 
-@pytest.mark.parametrize("save_secs", [0.0001])
-def test_checkpoint_saver_by_seconds(
-    keras: Any, tmp_path: Path, save_secs: float
-) -> None:
-    hosts.in_fit(keras, [train.CheckpointSaverHook(str(tmp_path), save_secs=save_secs)])
+def test_checkpoint_saver_by_seconds(keras: Any, tmp_path: Path) -> None:
+    hosts.in_fit(keras, [train.CheckpointSaverHook(str(tmp_path), save_secs=0.0001)])
     state = tf.train.get_checkpoint_state(str(tmp_path))
     assert state.model_checkpoint_path.endswith(f"-{hosts.STEPS}")
     assert len(state.all_model_checkpoint_paths) == 5  # the Saver keeps five
-
-
-def test_a_users_saver_and_scaffold(keras: Any, tmp_path: Path) -> None:
-    class OwnSaver(train.SessionRunHook):  # type: ignore[misc]
-        def begin(self) -> None:
-            self.saver = train.Saver(v1.trainable_variables(), max_to_keep=2)
-
-        def end(self, session: Any) -> None:
-            self.path = self.saver.save(session, str(tmp_path / "own"))
-
-    own = OwnSaver()
-    scaffold = train.Scaffold()
-    _, _ = hosts.in_fit(
-        keras,
-        [
-            own,
-            train.CheckpointSaverHook(
-                str(tmp_path / "scaffold"), save_steps=6, scaffold=scaffold
-            ),
-        ],
-    )
-    names = {hosts.short(name) for name, _ in tf.train.list_variables(own.path)}
-    assert names == set(hosts.WEIGHTS)
-    assert hosts.read_checkpoint(tf.train.latest_checkpoint(str(tmp_path / "scaffold")))
-    assert scaffold.saver is not None
-
-
-def test_step_counter_writes_the_same_tags_and_steps(
-    keras: Any, tmp_path: Path
-) -> None:
-    for name in ("native", "bridged"):
-        (tmp_path / name).mkdir()
-
-    def hook(name: str) -> Any:
-        return train.StepCounterHook(every_n_steps=5, output_dir=str(tmp_path / name))
-
-    hosts.in_session([hook("native")])
-    hosts.in_fit(keras, [hook("bridged")])
-    native = hosts.read_scalars(tmp_path / "native")
-    bridged = hosts.read_scalars(tmp_path / "bridged")
-    assert [(s, t) for s, t, _ in bridged] == [(s, t) for s, t, _ in native]
-    assert bridged and all(t == "global_step/sec" for _, t, _ in bridged)
-
-
-class Summaries(train.SessionRunHook):  # type: ignore[misc]
-    """Makes a summary of a step tensor in `begin`."""
-
-    def begin(self) -> None:
-        loss = v1.get_default_graph().get_tensor_by_name("loss:0")
-        v1.summary.scalar("twice_the_loss", loss * 2)
-
-
-def test_summary_saver_writes_the_same_summaries(keras: Any, tmp_path: Path) -> None:
-    def hooks(name: str) -> list[Any]:
-        scaffold = train.Scaffold()
-        saver = train.SummarySaverHook(
-            save_steps=4, output_dir=str(tmp_path / name), scaffold=scaffold
-        )
-        return [Summaries(), saver]
-
-    with tf.Graph().as_default():
-        train_op = hosts.build_graph()
-        native = hooks("native")
-        with train.MonitoredTrainingSession(
-            hooks=native, scaffold=native[1]._scaffold, log_step_count_steps=0
-        ) as session:
-            while not session.should_stop():
-                session.run(train_op)
-    hosts.in_fit(keras, hooks("bridged"))
-    native_values = hosts.read_scalars(tmp_path / "native")
-    bridged_values = hosts.read_scalars(tmp_path / "bridged")
-    assert [v[:2] for v in bridged_values] == [v[:2] for v in native_values]
-    np.testing.assert_allclose(
-        [v[2] for v in bridged_values], [v[2] for v in native_values], rtol=1e-4
-    )
-
-
-def test_profiler_hook_writes_timelines_that_open(keras: Any, tmp_path: Path) -> None:
-    import json
-
-    # TensorFlow cannot make its writer while eager execution is on.
-    with tf.Graph().as_default():
-        hook = train.ProfilerHook(save_steps=4, output_dir=str(tmp_path))
-    hosts.in_fit(keras, [hook])
-    timelines = sorted(tmp_path.glob("timeline-*.json"))
-    assert len(timelines) == 3
-    for path in timelines:
-        events = json.loads(path.read_text())["traceEvents"]
-        assert any("MatMul" in str(event) for event in events)
 
 
 @pytest.mark.parametrize("kind", ["checkpoints", "summaries"])
@@ -223,3 +98,202 @@ def test_a_directory_that_cannot_be_written_is_refused_before_the_first_step(
     with pytest.raises(errors.UnwritableError, match=type(hook).__name__):
         hosts.in_fit(keras, [hook], model=model)
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
+
+
+def fit(model: Any, *hooks: Any) -> None:
+    callbacks = hb.as_callbacks([*hooks])
+    model.fit(X, Y, batch_size=16, shuffle=False, verbose=0, callbacks=callbacks)
+
+
+def names_of(graph: Any) -> set[str]:
+    return {op.name for op in graph.get_operations()}
+
+
+def test_it_is_used_by_hand_as_that_of_a_scaffold(keras: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "by-hand")
+
+    def save(self: Any, session: Any, coord: Any) -> None:
+        (self.saver,) = v1.get_collection(v1.GraphKeys.SAVERS)
+        self.graph = session.graph
+        self.saver.save(session, path)
+
+    def restore(self: Any, session: Any) -> None:
+        self.before = names_of(self.graph)
+        self.saver.restore(session, path)
+        self.after = names_of(self.graph)
+
+    model, hook = sequential(keras), hook_of(after_create_session=save, end=restore)
+    weights = model.get_weights()
+    fit(model, hook)
+    for one, other in zip(weights, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    with tf.Graph().as_default() as graph:
+        v1.get_variable("x", [], use_resource=True)
+        native = train.Scaffold().finalize().saver
+        names = names_of(graph)
+    assert hook.saver.saver_def == native.saver_def
+    assert hook.saver.as_saver_def() == native.as_saver_def()
+    assert not any(name.startswith("save/") for name in hook.before)
+    assert {name for name in names if name.startswith("save/")} <= hook.after
+
+
+def own_variable(self: Any) -> None:
+    v1.get_variable("own", initializer=3.0, use_resource=True)
+
+
+def list_variables(self: Any) -> None:
+    self.all = v1.global_variables()
+
+
+def test_checkpoints_are_those_of_the_ops(keras: Any, tmp_path: Path) -> None:
+    """If a hook looks at variables, or makes one, the saver is an ordinary one."""
+    found = []
+    weights = sequential(keras).get_weights()
+    for i, others in enumerate(([], [own_variable], [list_variables])):
+        keras.backend.clear_session()  # layers have the same names each time
+        model = sequential(keras)
+        model.set_weights(weights)
+        saver = train.CheckpointSaverHook(str(tmp_path / str(i)), save_steps=2)
+        fit(model, saver, *(hook_of(begin=begin) for begin in others))
+        assert sorted(p.name for p in (tmp_path / str(i)).glob("model.ckpt*")) == [
+            f"model.ckpt-{step}.{end}"
+            for step in (0, 2)
+            for end in ("data-00000-of-00001", "index", "meta")
+        ]
+        reader = tf.train.load_checkpoint(str(tmp_path / str(i) / "model.ckpt-2"))
+        names = reader.get_variable_to_shape_map()
+        found.append({name: reader.get_tensor(name) for name in names})
+    assert found[1].pop("own") == 3.0
+    for other in found[1:]:
+        assert other.keys() == found[0].keys() >= {"global_step"}
+        for name, value in found[0].items():
+            np.testing.assert_allclose(other[name], value, rtol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("scaffold", [False, True])
+def test_a_saver_of_a_hook_comes_first(
+    keras: Any, tmp_path: Path, scaffold: bool
+) -> None:
+    """The hook makes it in `begin`, in the collection of savers or in a scaffold."""
+
+    class Two(train.CheckpointSaverHook):  # type: ignore[misc]
+        def begin(self) -> None:
+            saver = v1.train.Saver(max_to_keep=1)
+            if scaffold:
+                self._scaffold = train.Scaffold(saver=saver)
+            else:
+                v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
+            super().begin()
+
+    fit(sequential(keras), Two(str(tmp_path), save_steps=1))
+    assert [p.stem for p in tmp_path.glob("*.index")] == ["model.ckpt-2"]
+
+
+def test_a_hook_goes_on_saving_in_its_next_fit(keras: Any, tmp_path: Path) -> None:
+    """It keeps the saver of its first fit."""
+    nodes: list[str] = []
+
+    def note(self: Any, session: Any) -> None:
+        # To list the graph's operations would make those of all variables.
+        nodes[:] = [node.name for node in session.graph.as_graph_def().node]
+
+    naming = hook_of(end=note)
+    model = sequential(keras)
+    hook = train.CheckpointSaverHook(str(tmp_path), save_steps=2)
+    for _ in range(2):
+        fit(model, hook, naming)
+    path = train.latest_checkpoint(str(tmp_path))
+    kernel = np.asarray(model.trainable_weights[0])
+    reader = tf.train.load_checkpoint(path)
+    shapes = reader.get_variable_to_shape_map()
+    saved = [reader.get_tensor(name) for name in shapes if name.endswith("kernel")]
+    assert any(np.array_equal(kernel, other) for other in saved)
+    assert path.endswith("-4") and not any("kernel" in n for n in nodes)
+
+
+class Filling(train.CheckpointSaverHook):  # type: ignore[misc]
+    """The stock hook; fills its scaffold with ops in `begin`, and may fail once."""
+
+    def __init__(
+        self,
+        directory: Path,
+        fill: Callable[[Filling], dict[str, Any]],
+        error: Exception | None = None,
+    ) -> None:
+        self.called: list[str] = []
+        self.fill, self.error = fill, error
+        super().__init__(str(directory), save_steps=4, scaffold=train.Scaffold())
+
+    def begin(self) -> None:
+        initial = self.placeholder = v1.placeholder(tf.float32, [], name="initial")
+        self.variable = v1.get_variable("mine", initializer=initial)
+        self._scaffold.__init__(**self.fill(self))
+        super().begin()
+
+    def init_fn(self, scaffold: Any, session: Any) -> None:
+        assert scaffold is self._scaffold
+        self.called.append(f"init_fn {session.run(self.variable)}")
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self.called.append(f"session {session.run(self.variable)}")
+        super().after_create_session(session, coord)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        super().after_run(run_context, run_values)
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+
+
+def feed(hook: Filling) -> dict[Any, float]:
+    return {hook.placeholder: 2.0}
+
+
+def filled(hook: Filling) -> dict[str, Any]:
+    return {
+        "init_feed_dict": feed(hook),
+        "init_fn": hook.init_fn,
+        "local_init_op": v1.assign_add(hook.variable, 1.0).op,
+        "ready_op": v1.report_uninitialized_variables([hook.variable]),
+    }
+
+
+def fit_scaffold(keras: Any, hook: Filling) -> None:
+    sequential(keras).fit(
+        X, Y, batch_size=8, verbose=0, callbacks=[HookToCallback(hook)]
+    )
+
+
+def in_session(hook: Filling) -> None:
+    with tf.Graph().as_default():
+        move = v1.assign_add(train.get_or_create_global_step(), 1)
+        creator = train.ChiefSessionCreator(hook._scaffold)
+        with train.MonitoredSession(creator, hooks=[hook]) as session:
+            session.run(move)
+
+
+def test_a_scaffold_prepares_the_session(keras: Any, tmp_path: Path) -> None:
+    native, hook = (
+        Filling(tmp_path / "native", filled),
+        Filling(tmp_path / "fit", filled),
+    )
+    in_session(native)
+    fit_scaffold(keras, hook)
+    assert hook.called == native.called == ["init_fn 2.0", "session 3.0"]
+
+
+def test_init_fn_is_not_for_a_recovered_session(keras: Any, tmp_path: Path) -> None:
+    """`init_fn` may load weights, but by then the model has better ones."""
+    lost = tf.errors.AbortedError(None, None, "lost")
+    hook = Filling(tmp_path, filled, lost)
+    fit_scaffold(keras, hook)
+    assert hook.called == ["init_fn 2.0", "session 3.0", "session 3.0"]
+
+
+def test_a_model_that_is_not_ready_is_an_error(keras: Any, tmp_path: Path) -> None:
+    def never(hook: Filling) -> dict[str, Any]:
+        return {"init_feed_dict": feed(hook), "ready_op": tf.constant([b"mine"])}
+
+    for run in (in_session, lambda hook: fit_scaffold(keras, hook)):
+        with pytest.raises(RuntimeError, match=r"(?s)not make model ready.*mine"):
+            run(Filling(tmp_path, never))

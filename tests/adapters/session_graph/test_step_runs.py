@@ -1,201 +1,65 @@
-"""Which runs of a session are steps, and more than one run."""
+"""Which runs of a session are steps, and where the global step is counted."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, X, Y, build, feeds, fit, session_loop
-from callback_recorder import recorder
+from callback_loops import STEPS, build, feeds, session_loop
+from callback_recorder import callback_of, recorder, step_events
+from hook_fetching import hook_of
 
 import hookbridge as hb
 
 ONE_KERAS = True
 
-
-def _loop(keras: Any, body: Any, **options: Any) -> list[Any]:
-    """Events while `body(session, net, extras)` runs; `extras` are no train ops."""
-    log: list[Any] = []
-    options.setdefault("steps_per_epoch", STEPS)
-    with tf.Graph().as_default():
-        net = build()
-        queue = tf.queue.FIFOQueue(5, tf.float32, [])
-        words = tf.lookup.KeyValueTensorInitializer(["a"], [1])
-        tf.lookup.StaticHashTable(words, 0)
-        data = tf.compat.v1.data.make_initializable_iterator(
-            tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
-        )
-        extras = {
-            "data": data.get_next(),
-            "init": data.initializer,
-            "size": queue.size(),
-            "step": tf.compat.v1.train.get_global_step(),
-            "local": tf.compat.v1.local_variables_initializer(),
-            "tables": tf.compat.v1.tables_initializer(),
-        }
-        hooks = hb.as_hooks(recorder(keras, log, "A"), **options)
-        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            body(session, net, extras)
-    return [e[:4:1] for e in log]
+v1: Any = tf.compat.v1
 
 
-def test_runs_that_are_no_steps_fire_nothing(keras: Any) -> None:
-    def body(session: Any, net: Any, extras: Any) -> None:
-        session.run([extras["init"], extras["tables"]])
-        session.run(extras["data"])
-        session.run([extras["size"], extras["step"]])
-        session.run({"a": extras["local"], "b": "global_step:0"})
-        session.run(net.loss, feeds(net, 0))
-        session.run_step_fn(
-            lambda step_context: step_context.session.run(net.train_op, feeds(net, 0))
-        )
-
-    assert [e[0] for e in _loop(keras, body)] == ["on_train_begin", "on_train_end"]
+def raw_step(session: Any, net: Any) -> None:
+    session.run_step_fn(
+        lambda step_context: step_context.session.run(net.train_op, feeds(net, 0))
+    )
 
 
 def test_raw_steps_count_for_epochs_without_events(keras: Any) -> None:
     """Raw steps have no events; events of a later step have that step's number."""
-
-    def body(session: Any, net: Any, extras: Any) -> None:
-        def raw() -> None:
-            session.run_step_fn(
-                lambda step_context: step_context.session.run(
-                    net.train_op, feeds(net, 0)
-                )
-            )
-
-        def step() -> None:
-            session.run([net.train_op, net.loss], feeds(net, 0))
-
-        for run in (raw, step, step, step, raw, step, step, raw, raw, raw, step):
-            run()
-
-    events = [e for e in _loop(keras, body) if "batch" in e[0] or "epoch" in e[0]]
-    assert [(e[0].removeprefix("on_"), e[2]) for e in events] == [
-        ("epoch_begin", 0),
-        ("train_batch_begin", 1),
-        ("train_batch_end", 1),
-        ("train_batch_begin", 2),
-        ("train_batch_end", 2),
-        ("epoch_end", 0),
-        ("epoch_begin", 1),
-        ("train_batch_begin", 0),
-        ("train_batch_end", 0),
-        ("train_batch_begin", 2),
-        ("train_batch_end", 2),
-        ("epoch_end", 1),
-        ("epoch_begin", 2),
-        ("train_batch_begin", 0),
-        ("train_batch_end", 0),
+    log: list[str] = []
+    with tf.Graph().as_default():
+        net = build()
+        hooks = hb.as_hooks(step_events(keras, log), steps_per_epoch=STEPS)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            for kind in "RSSSRSSRRRS":  # a raw step, or a step of the loop
+                if kind == "R":
+                    raw_step(session, net)
+                else:
+                    session.run([net.train_op, net.loss], feeds(net, 0))
+    assert log == [
+        *("begin 1", "end 1 at 2", "begin 2", "end 2 at 3", "epoch end 0 at 3"),
+        *("begin 0", "end 0 at 4", "begin 2", "end 2 at 6", "epoch end 1 at 6"),
         # Raw steps took the rest of the epoch: it ends when the next step begins.
-        ("epoch_end", 2),
-        ("epoch_begin", 3),
-        ("train_batch_begin", 1),
-        ("train_batch_end", 1),
-        ("epoch_end", 3),
+        *("begin 0", "end 0 at 7", "epoch end 2 at 10"),
+        *("begin 1", "end 1 at 11", "epoch end 3 at 11"),
     ]
-
-
-def test_end_of_data_in_mid_epoch_ends_the_epoch(keras: Any) -> None:
-    log: list[Any] = []
-    with tf.Graph().as_default():
-        step = tf.compat.v1.train.get_or_create_global_step()
-        data = tf.compat.v1.data.make_one_shot_iterator(
-            tf.data.Dataset.from_tensor_slices(X).batch(4).repeat(2)
-        )
-        kernel = tf.compat.v1.get_variable("kernel", [2, 1])
-        loss = tf.reduce_mean(tf.square(data.get_next() @ kernel), name="loss")
-        train = tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(
-            loss, global_step=step
-        )
-        hooks = hb.as_hooks(recorder(keras, log, "A"), steps_per_epoch=4)
-        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            while not session.should_stop():
-                session.run(train)
-    assert [(e[0], e[2]) for e in log if "epoch" in e[0]] == [
-        ("on_epoch_begin", 0),
-        ("on_epoch_end", 0),
-        ("on_epoch_begin", 1),
-        ("on_epoch_end", 1),
-    ]
-    # As in `fit`, the step that met the end of the data began and did not end.
-    assert [e[0] for e in log][-3:] == [
-        "on_train_batch_begin",
-        "on_epoch_end",
-        "on_train_end",
-    ]
-
-
-def test_reinitialised_iterator_begins_the_next_epoch(keras: Any) -> None:
-    log: list[Any] = []
-    with tf.Graph().as_default():
-        step = tf.compat.v1.train.get_or_create_global_step()
-        data = tf.compat.v1.data.make_initializable_iterator(
-            tf.data.Dataset.from_tensor_slices(X).batch(4)
-        )
-        kernel = tf.compat.v1.get_variable("kernel", [2, 1])
-        loss = tf.reduce_mean(tf.square(data.get_next() @ kernel), name="loss")
-        train = tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(
-            loss, global_step=step
-        )
-        hooks = hb.as_hooks(recorder(keras, log, "A"), steps_per_epoch=100)
-        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            for _ in range(2):
-                session.run(data.initializer)
-                with pytest.raises(tf.errors.OutOfRangeError):
-                    while True:
-                        session.run(train)
-    assert [(e[0], e[2], e[3]) for e in log if "epoch" in e[0]] == [
-        ("on_epoch_begin", 0, 0),
-        ("on_epoch_end", 0, 3),
-        ("on_epoch_begin", 1, 3),
-        ("on_epoch_end", 1, 6),
-    ]
-
-
-def test_resumed_run_begins_at_its_epoch_and_batch(keras: Any, tmp_path: Any) -> None:
-    log: list[Any] = []
-    options: dict[str, Any] = {"session_options": {"checkpoint_dir": str(tmp_path)}}
-    session_loop([recorder(keras, [], "A")], max_steps=4, **options)
-    session_loop([recorder(keras, log, "A")], validate=False, epochs=3, **options)
-    assert [(e[0], e[2], e[3]) for e in log][:4] == [
-        ("on_train_begin", None, 4),
-        ("on_epoch_begin", 1, 4),
-        ("on_train_batch_begin", 1, 4),
-        ("on_train_batch_end", 1, 5),
-    ]
-    assert log[-1][3] == 9
-
-
-def test_finished_run_takes_no_further_step(keras: Any, tmp_path: Any) -> None:
-    options: dict[str, Any] = {"session_options": {"checkpoint_dir": str(tmp_path)}}
-    session_loop([recorder(keras, [], "A")], epochs=2, **options)
-    log: list[Any] = []
-    run = session_loop([recorder(keras, log, "A")], epochs=2, **options)
-    assert [e[0] for e in log] == ["on_train_begin", "on_train_end"]
-    assert run.steps == 2 * STEPS
 
 
 def test_recovery_does_not_begin_the_training_again(keras: Any, tmp_path: Any) -> None:
     log: list[Any] = []
+    runs: list[None] = []
 
-    class Abort(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-        runs = 0
-
-        def before_run(self, run_context: Any) -> None:
-            self.runs += 1
-            if self.runs == 3:
-                raise tf.errors.AbortedError(None, None, "lost a server")
+    def abort(self: Any, context: Any) -> None:
+        runs.append(None)
+        if len(runs) == 3:
+            raise tf.errors.AbortedError(None, None, "lost a server")
 
     session_loop(
         [recorder(keras, log, "A")],
         validate=False,
         epochs=2,
         session_options={"checkpoint_dir": str(tmp_path), "save_checkpoint_steps": 1},
-        wrap=lambda hooks: [*hooks, Abort()],
+        wrap=lambda hooks: [*hooks, hook_of(before_run=abort)],
     )
     counts = Counter(e[0] for e in log)
     assert counts["on_train_begin"] == counts["on_train_end"] == 1
@@ -204,33 +68,153 @@ def test_recovery_does_not_begin_the_training_again(keras: Any, tmp_path: Any) -
     assert counts["on_train_batch_end"] == 2 * STEPS
 
 
-def test_same_hooks_serve_one_session_after_the_other(keras: Any) -> None:
-    log: list[Any] = []
-    callbacks: Sequence[Any] = [recorder(keras, log, "A"), recorder(keras, log, "B")]
-    hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS, epochs=1)
-    runs = []
-    for _ in range(2):
+TRACE = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+
+
+def ends(log: list[str]) -> str:
+    return ", ".join(event for event in log if not event.startswith("begin"))
+
+
+def train_op() -> Any:
+    loss = tf.square(v1.get_variable("w", initializer=1.0), name="loss")
+    return v1.train.GradientDescentOptimizer(0.1).minimize(
+        loss, v1.train.get_or_create_global_step()
+    )
+
+
+def nodes_of_a_step(session: Any, train: Any) -> list[str]:
+    """The ops of the graph that a step runs for the callbacks."""
+    metadata = v1.RunMetadata()
+    session.run(train, options=TRACE, run_metadata=metadata)
+    names = [n.node_name for d in metadata.step_stats.dev_stats for n in d.node_stats]
+    assert names
+    return [n for n in names if n.startswith("hookbridge/")]
+
+
+@pytest.mark.parametrize("increment", ["constant", "computed"])
+def test_step_is_read_only_where_the_graph_does_not_tell(
+    keras: Any, increment: str
+) -> None:
+    epochs: list[int] = []
+    guest = callback_of(
+        keras, on_epoch_end=lambda self, epoch, logs: epochs.append(epoch)
+    )
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        loss = tf.square(v1.get_variable("w", initializer=1.0), name="loss")
+        count = v1.placeholder_with_default(tf.constant(1, tf.int64), [])
+        update = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with tf.control_dependencies([update]):
+            train = v1.assign_add(step, 1 if increment == "constant" else count).op
+        hooks = hb.as_hooks(guest, steps_per_epoch=2)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            session.run(train)
+            extra = nodes_of_a_step(session, train)
+            session.run(train)
+    assert bool(extra) == (increment == "computed")
+    assert epochs == [0, 1]
+
+
+@pytest.mark.parametrize("made", ["after", "late", "before"])
+def test_steps_taken_through_a_callable(keras: Any, made: str) -> None:
+    """A callable made before the callbacks: its step shows at the end of the epoch."""
+    log: list[str] = []
+
+    def create(self: Any, session: Any, coord: Any) -> None:
+        if made != "late":
+            self.step = session.make_callable(train)
+
+    def run(self: Any, context: Any, values: Any) -> None:
+        self.runs = getattr(self, "runs", 0) + 1
+        if self.runs == 2 and made == "late":
+            self.step = context.session.make_callable(train)
+        if self.runs == 3:
+            self.step()
+
+    with tf.Graph().as_default():
+        train = train_op()
+        hooks = hb.as_hooks(step_events(keras, log), steps_per_epoch=5)
+        other = hook_of(after_create_session=create, after_run=run)
+        hooks = [other, *hooks] if made == "before" else [*hooks, other]
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            for _ in range(9):
+                session.run(train)
+            assert session.run(v1.train.get_global_step()) == 10
+    epochs = [event for event in log if event.startswith("epoch")]
+    # Made before, the loop's first five steps were six: the epoch ended a step late.
+    first = 6 if made == "before" else 5
+    assert epochs == [f"epoch end 0 at {first}", "epoch end 1 at 10"]
+
+
+def test_other_sessions_on_a_server_move_the_step(keras: Any) -> None:
+    """As other workers of a cluster do: each step must read the global step."""
+    log: list[str] = []
+    server = tf.distribute.Server.create_local_server()
+    with tf.Graph().as_default():
+        train = train_op()
+        hooks = hb.as_hooks(step_events(keras, log), steps_per_epoch=3)
+        with (
+            v1.train.MonitoredTrainingSession(server.target, hooks=hooks) as session,
+            v1.Session(server.target) as worker,
+        ):
+            for each in (session, worker, session, worker, session):
+                each.run(train)
+            assert worker.run(v1.train.get_global_step()) == 5
+    assert ends(log) == (
+        "end 0 at 1, end 2 at 3, epoch end 0 at 3, end 1 at 5, epoch end 1 at 5"
+    )
+
+
+def script(session: Any, net: Any) -> None:
+    """Steps of several kinds, runs that are no steps, a failure, a step set back."""
+    step = v1.train.get_global_step()
+    lists = [net.train_op, net.loss]
+    for n in range(4):
+        session.run(lists, feeds(net, n))
+        session.run(net.loss, feeds(net, n))  # no step
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(net.train_op)  # nothing is fed: as if the data had ended
+    for n in range(7):
+        session.run([net.train_op, net.loss] if n % 3 else net.train_op, feeds(net, n))
+        session.run(step)
+    raw = feeds(net, 0)
+    session.run_step_fn(
+        lambda step_context: step_context.session.run(net.train_op, raw)
+    )
+    for n in range(3):
+        session.run((net.train_op,), feeds(net, n))
+    # As when a hook restores an earlier checkpoint into the session.
+    session.run_step_fn(lambda step_context: step.load(3, step_context.session))
+    for n in range(9):
+        session.run(net.train_op, feeds(net, n))
+
+
+def test_epochs_are_the_same_whether_anybody_wants_batches(keras: Any) -> None:
+    def note(self: Any, epoch: int, logs: Any) -> None:
+        step = int(self.model.optimizer.iterations.numpy())
+        told[-1].append((other.runs, epoch, step, *logs.values()))
+
+    def step_in_step(self: Any, context: Any, values: Any) -> None:
+        self.runs += 1
+        if self.runs == 3:  # before the callbacks handle that step
+            context.session.run(net.train_op, feeds(net, 0))
+
+    told: list[list[Any]] = []
+    seen: list[str] = []
+    for others in ([], [step_events(keras, seen)]):
+        told.append([])
+        epochs = callback_of(keras, on_epoch_begin=note, on_epoch_end=note)
+        other = hook_of(after_run=step_in_step)
+        other.runs = 0
         with tf.Graph().as_default():
             net = build()
-            with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-                while not session.should_stop():
-                    session.run(net.train_op, feeds(net, 0))
-        runs.append(list(log))
-        log.clear()
-    assert runs[0] == runs[1]
-    assert [hook.callback for hook in hooks] == list(callbacks)
-
-
-@pytest.mark.slow
-def test_same_callback_serves_fit_before_and_after(keras: Any) -> None:
-    log: list[Any] = []
-    callback = recorder(keras, log, "A")
-    runs = []
-    for native in (True, False, True, False):
-        if native:
-            fit(keras, [callback])
-        else:
-            session_loop([callback])
-        runs.append(list(log))
-        log.clear()
-    assert runs[0] == runs[1] == runs[2] == runs[3]
+            hooks = hb.as_hooks([other, epochs, *others], steps_per_epoch=3)
+            with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+                script(session, net)
+    assert len(told[0]) >= 12 and seen
+    for alone, beside in zip(*told, strict=True):
+        assert alone[:3] == beside[:3]
+        assert alone[3:] == pytest.approx(beside[3:], rel=1e-6)
+    numbers = [event.split()[1] for event in seen if event.startswith("end")]
+    begun = [event.split()[1] for event in seen if event.startswith("begin")]
+    assert set(numbers) == {"0", "1", "2"} and len(begun) == len(numbers) + 1

@@ -1,25 +1,28 @@
-"""What a callback reads from its model, and the order of its set-up, as in `fit`."""
+"""Events, and what a callback reads from its model in them, as in `fit`."""
 
 from __future__ import annotations
 
+import functools
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import tensorflow as tf
 from callback_loops import STEPS, fit, session_loop
-from callback_recorder import noting
+from callback_recorder import EVENTS, callback_of, noting, recorder
+from hook_fetching import hook_of
 
 import hookbridge as hb
 
 v1 = tf.compat.v1
-EVENTS = ("on_train_batch_end", "on_epoch_end", "on_train_end")
+ENDS = ("on_train_batch_end", "on_epoch_end", "on_train_end")
 
 
 def stops_after(steps: int) -> Any:
     return v1.train.StopAtStepHook(num_steps=steps)
 
 
-def flags(keras: Any, seen: list[tuple[str, bool]], events: Any = EVENTS) -> Any:
+def flags(keras: Any, seen: list[tuple[str, bool]], events: Any = ENDS) -> Any:
     """A callback that notes `model.stop_training` in some events."""
 
     def note(callback: Any, event: str, *args: Any) -> None:
@@ -30,7 +33,7 @@ def flags(keras: Any, seen: list[tuple[str, bool]], events: Any = EVENTS) -> Any
 
 @pytest.mark.parametrize(
     ("steps", "events"),
-    [(1, EVENTS), (STEPS, EVENTS[1:]), (STEPS + 1, EVENTS), (STEPS + 1, EVENTS[1:])],
+    [(1, ENDS), (STEPS, ENDS[1:]), (STEPS + 1, ENDS), (STEPS + 1, ENDS[1:])],
 )
 def test_a_stop_of_a_hook_is_read_by_later_callbacks(
     steps: int, events: tuple[str, ...], keras: Any
@@ -47,7 +50,7 @@ def test_a_stop_of_a_hook_is_read_by_later_callbacks(
 
 def test_a_stop_of_a_later_hook_is_read_when_the_run_ends(keras: Any) -> None:
     seen: list[Any] = []
-    session_loop([flags(keras, seen, EVENTS[1:]), stops_after(STEPS + 1)])
+    session_loop([flags(keras, seen, ENDS[1:]), stops_after(STEPS + 1)])
     assert seen == [
         ("on_epoch_end", False),
         ("on_epoch_end", True),
@@ -58,9 +61,8 @@ def test_a_stop_of_a_later_hook_is_read_when_the_run_ends(keras: Any) -> None:
 def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) -> None:
     """A hook is called within the step, before or after it in the list as well."""
 
-    class Raises(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
-        def after_run(self, run_context: Any, run_values: Any) -> None:
-            raise KeyError("of a hook")
+    def fail(self: Any, context: Any, values: Any) -> None:
+        raise KeyError("of a hook")
 
     def guests(seen: list[Any]) -> list[Any]:
         def note(callback: Any, event: str, *args: Any) -> None:
@@ -68,7 +70,7 @@ def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) 
 
         events = ("on_train_batch_begin", "on_train_batch_end", "on_train_end")
         first, last = (noting(keras, note, events) for _ in "ab")
-        return [first, Raises(), last]
+        return [first, hook_of(after_run=fail), last]
 
     of_fit: list[Any] = []
     of_session: list[Any] = []
@@ -80,21 +82,13 @@ def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) 
     assert of_session == of_fit == begun
 
 
-def test_the_end_of_the_epochs_is_no_stop(keras: Any) -> None:
-    of_fit: list[Any] = []
-    of_session: list[Any] = []
-    fit(keras, [flags(keras, of_fit)], epochs=2)
-    session_loop([flags(keras, of_session)], epochs=2)
-    assert of_session == of_fit
-    assert not any(flag for _, flag in of_fit)
-
-
 def test_all_get_the_model_before_any_gets_parameters(keras: Any) -> None:
     def guests(seen: list[Any]) -> list[Any]:
         def note(callback: Any, event: str, *args: Any) -> None:
             if event != "on_train_begin":
                 getattr(super(type(callback), callback), event)(*args)
-            seen.append((name_of[id(callback)], event))
+            weights = callback.model.get_weights() if event == "set_params" else ()
+            seen.append((name_of[id(callback)], event, [w.shape for w in weights]))
 
         events = ("set_model", "set_params", "on_train_begin")
         made = [noting(keras, note, events) for _ in "ab"]
@@ -105,20 +99,10 @@ def test_all_get_the_model_before_any_gets_parameters(keras: Any) -> None:
     of_session: list[Any] = []
     fit(keras, guests(of_fit), epochs=1)
     session_loop(guests(of_session), epochs=1)
-    assert [event for _, event in of_fit[:4]] == ["set_model"] * 2 + ["set_params"] * 2
+    assert [event for _, event, _ in of_fit[:4]] == ["set_model"] * 2 + [
+        "set_params"
+    ] * 2
     assert of_session == of_fit
-
-
-def test_weights_are_there_when_parameters_are_set(keras: Any) -> None:
-    class Reads(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
-        def set_params(self, params: Any) -> None:
-            super().set_params(params)
-            shapes.append([w.shape for w in self.model.get_weights()])
-
-    shapes: list[Any] = []
-    fit(keras, [Reads()], epochs=1)
-    session_loop([Reads()], epochs=1)
-    assert shapes[0] == shapes[1]
 
 
 METRICS = ("mse", "mae", "acc", "cosine_similarity", "mape", "auc")
@@ -148,3 +132,65 @@ def test_keras_3_finds_the_mode_of_a_validation_metric(keras3: Any) -> None:
             session.run(train_op)
     for ours, theirs in zip(of_session, of_fit, strict=True):
         assert ours.monitor_op is theirs.monitor_op is not None
+
+
+ONE_KERAS = True
+
+
+@pytest.mark.parametrize("event", [e for e in EVENTS if "_test_" in e])
+@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
+def test_stops_and_errors_in_a_validation(
+    keras: Any, event: str, error: type[BaseException] | None
+) -> None:
+    logs: list[list[Any]] = []
+    for run in (functools.partial(fit, keras), session_loop):
+        log: list[Any] = []
+        acts = {"raise_in": event, "error": error} if error else {"stop_in": event}
+        guests = [recorder(keras, log, name) for name in "AB"]
+        guests.insert(1, recorder(keras, log, "X", **acts))  # type: ignore[arg-type]
+        outcome = pytest.raises(error) if error else nullcontext()
+        with outcome:
+            run(guests, epochs=2)
+        logs.append(log)
+    assert logs[0] == logs[1]
+    assert 0 < len(logs[0]) < 2 * 3 * (1 + 2 + 2 * STEPS + 6)
+
+
+def test_batch_aliases_are_called(keras: Any) -> None:
+    seen: list[Any] = []
+    old = callback_of(
+        keras,
+        on_batch_begin=lambda self, batch, logs: seen.append(("begin", batch)),
+        on_batch_end=lambda self, batch, logs: seen.append(
+            ("end", batch, sorted(logs))
+        ),
+    )
+    session_loop([old], epochs=1, validate=False)
+    assert seen == [
+        x for b in range(STEPS) for x in (("begin", b), ("end", b, ["loss", "mae"]))
+    ]
+
+
+def test_params(keras: Any) -> None:
+    callback = keras.callbacks.Callback()
+    session_loop([callback], epochs=2, params={"batch_size": 4})
+    expected = {"verbose": 0, "epochs": 2, "steps": STEPS, "batch_size": 4}
+    assert callback.params == expected
+
+
+def test_end_of_an_evaluation_without_data(keras: Any) -> None:
+    """An entry without a value is left out, as in Keras 3; Keras 2 raises an error."""
+    ends: list[Any] = []
+    bar = keras.callbacks.ProgbarLogger()  # calculates with what is in `logs`
+    end = keras.callbacks.LambdaCallback()
+    end.on_test_end = ends.append
+    v1 = tf.compat.v1
+    with tf.Graph().as_default():
+        loss = tf.identity(0.5, name="loss")
+        collections = [v1.GraphKeys.LOCAL_VARIABLES, v1.GraphKeys.EVAL_STEP]
+        v1.get_variable("eval_step", initializer=0, collections=collections)
+        v1.metrics.mean(loss, name="own_mean")
+        guests = [bar, end] if hasattr(keras, "ops") else [end]
+        with v1.train.MonitoredSession(hooks=hb.as_hooks(guests)):
+            pass
+    assert ends == [{"own_mean": 0.0}]

@@ -2,90 +2,124 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import begin, build, feeds, session_loop
+from callback_loops import STEPS, begin, build, feeds, session_loop
+from callback_recorder import callback_of
 
 import hookbridge as hb
 from hookbridge import errors
 
 ONE_KERAS = True
 
-
-def test_epochs_missing(keras: Any) -> None:
-    with pytest.raises(
-        errors.EpochsUndefinedError,
-        match=r"`CSVLogger` acts by epoch.*steps_per_epoch=",
-    ):
-        hb.as_hooks(keras.callbacks.CSVLogger("x.csv"))
-    with pytest.raises(errors.EpochsUndefinedError, match="without `steps_per_epoch`"):
-        hb.as_hooks(keras.callbacks.Callback(), epochs=3)
+v1: Any = tf.compat.v1
 
 
-def test_epochs_missing_for_a_callback_of_evaluation_too(
-    keras: Any, tmp_path: Path
-) -> None:
-    hooks = hb.as_hooks(keras.callbacks.TensorBoard(str(tmp_path)))  # for evaluate
+class Validation:
+    """Makes a loss only."""
+
+    metric_names = ("loss",)
+
+    def run(self, session: Any, report: Any) -> dict[str, float]:
+        return {"loss": 1.0}
+
+
+def stopping(keras: Any, monitor: str) -> Any:
+    return keras.callbacks.EarlyStopping(monitor, mode="max")
+
+
+def of_another_graph(make: Callable[[], Any]) -> Any:
     with tf.Graph().as_default():
-        build()
-        with pytest.raises(errors.EpochsUndefinedError, match="`TensorBoard`"):
-            hooks[0].begin()
+        return make()
+
+
+# Error, its text, and how a guest, with options, meets it in `begin` or before.
+REFUSED: dict[str, tuple[type[Exception], str, Callable[[Any], Any]]] = {
+    "epochs missing": (
+        errors.EpochsUndefinedError,
+        r"`CSVLogger` acts by epoch.*steps_per_epoch=",
+        lambda k: hb.as_hooks(k.callbacks.CSVLogger("x.csv")),
+    ),
+    "epochs of unknown length": (
+        errors.EpochsUndefinedError,
+        "without `steps_per_epoch`",
+        lambda k: hb.as_hooks(k.callbacks.Callback(), epochs=3),
+    ),
+    # It is for evaluations too, so that only a training can refuse it.
+    "epochs of a callback of evaluations": (
+        errors.EpochsUndefinedError,
+        "`TensorBoard`",
+        lambda k: begin(k.callbacks.TensorBoard("logs"), steps_per_epoch=None),
+    ),
+    "unknown tensor": (
+        errors.UnknownTensorError,
+        r'logs\[\'acc\'\] names the tensor "maee:0".*"mae:0"',
+        lambda k: begin(k.callbacks.History(), logs={"acc": "maee:0"}),
+    ),
+    "log of another graph": (
+        errors.InvalidArgumentError,
+        r"logs\['a'\]",
+        lambda k: begin(
+            k.callbacks.History(),
+            logs={"a": of_another_graph(lambda: tf.constant(1.0))},
+        ),
+    ),
+    "whole model of a bare graph": (
+        errors.RefusedError,
+        r"`ModelCheckpoint`.*`save_weights_only=True`",
+        lambda k: begin(k.callbacks.ModelCheckpoint("m.keras")),
+    ),
+    "no model": (
+        errors.InvalidArgumentError,
+        "`model` is 'net'",
+        lambda k: begin(k.callbacks.History(), model="net"),
+    ),
+    "unknown monitor": (
+        errors.UnknownMetricError,
+        r'`EarlyStopping` monitors "acuracy".*It produces: loss, accuracy '
+        r'\(nearest: "accuracy"\).*logs=',
+        lambda k: begin(stopping(k, "acuracy"), logs={"accuracy": "mae:0"}),
+    ),
+    "monitor without validation": (
+        errors.UnknownMetricError,
+        r'monitors "val_loss".*validation=',
+        lambda k: begin(k.callbacks.ReduceLROnPlateau()),
+    ),
+    "monitor that the validation does not make": (
+        errors.UnknownMetricError,
+        "It produces: loss, val_loss",
+        lambda k: begin(stopping(k, "val_acc"), validation=Validation()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(keras: Any, name: str) -> None:
+    error, text, run = REFUSED[name]
+    with pytest.raises(error, match=text):
+        run(keras)
 
 
 def test_batch_level_callbacks_need_no_epochs(keras: Any) -> None:
-    with tf.Graph().as_default():
-        net = build()
-        hooks = hb.as_hooks(keras.callbacks.TerminateOnNaN())
-        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            session.run(net.train_op, feeds(net, 0))
+    begin(keras.callbacks.TerminateOnNaN(), steps_per_epoch=None)
 
 
-def test_unknown_tensor_name(keras: Any) -> None:
-    with pytest.raises(
-        errors.UnknownTensorError,
-        match=r'logs\[\'acc\'\] names the tensor "maee:0".*"mae:0"',
-    ):
-        begin(keras.callbacks.History(), logs={"acc": "maee:0"})
-
-
-def test_log_of_another_graph(keras: Any) -> None:
-    with tf.Graph().as_default():
-        stranger = tf.constant(1.0)
-    with pytest.raises(errors.InvalidArgumentError, match=r"logs\['a'\]"):
-        begin(keras.callbacks.History(), logs={"a": stranger})
-
-
-def test_whole_model_of_a_bare_graph(keras: Any, tmp_path: Path) -> None:
-    with pytest.raises(
-        errors.RefusedError, match=r"`ModelCheckpoint`.*`save_weights_only=True`"
-    ):
-        hb.as_hooks(
-            keras.callbacks.ModelCheckpoint(str(tmp_path / "m.keras")),
-            steps_per_epoch=2,
-        )
-
-
-def test_keras3_model(keras: Any, keras3: Any) -> None:
-    model = keras3.Sequential([keras3.layers.Input((2,)), keras3.layers.Dense(1)])
-    for given in (model, lambda: model):
-        with pytest.raises(errors.RefusedError, match=r"Keras 3 model.*`tf_keras`"):
-            begin(keras.callbacks.History(), model=given)
-
-
-def test_model_that_is_none(keras: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="`model` is 'net'"):
-        begin(keras.callbacks.History(), model="net")
-
-
-def test_model_of_another_graph(keras: Any, keras2: Any) -> None:
-    with tf.Graph().as_default():
-        model = keras2.Sequential([keras2.layers.Dense(1, input_shape=(2,))])
+def test_models_that_are_not_of_this_graph(keras: Any, keras2: Any) -> None:
+    model = of_another_graph(
+        lambda: keras2.Sequential([keras2.layers.Dense(1, input_shape=(2,))])
+    )
     with pytest.raises(errors.InvalidArgumentError, match="not in the graph"):
         begin(keras.callbacks.History(), model=model)
+    if keras is not keras2:
+        model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+        for given in (model, lambda: model):
+            with pytest.raises(errors.RefusedError, match=r"Keras 3 model.*`tf_keras`"):
+                begin(keras.callbacks.History(), model=given)
 
 
 @pytest.mark.parametrize("place", ["/proc/no/such", "FILE/below"])
@@ -101,55 +135,54 @@ def test_unwritable(keras: Any, tmp_path: Path, place: str) -> None:
     ):
         with pytest.raises(errors.UnwritableError, match=type(callback).__name__):
             hb.as_hooks(callback, steps_per_epoch=2)
+    can_be = tmp_path / "folder"
+    can_be.mkdir()
+    guests = [c.TensorBoard(str(can_be / "a" / "b")), c.CSVLogger(str(can_be / "csv"))]
+    hb.as_hooks(guests, steps_per_epoch=2)
+    assert list(can_be.iterdir()) == []  # a check leaves nothing behind
 
 
-def test_paths_that_can_be_written_leave_nothing_behind(
-    keras: Any, tmp_path: Path
-) -> None:
-    hb.as_hooks(
-        [
-            keras.callbacks.TensorBoard(str(tmp_path / "a" / "b")),
-            keras.callbacks.CSVLogger(str(tmp_path / "log.csv")),
-        ],
-        steps_per_epoch=2,
-    )
-    assert list(tmp_path.iterdir()) == []
+def unknown_update() -> None:
+    variable = v1.get_variable("v", [])
+    step = v1.train.get_or_create_global_step()
+    tf.group(variable.assign_sub(0.1 * variable), step.assign_add(1), name="train")
 
 
-def test_learning_rate_that_is_not_there(keras: Any) -> None:
+def constant_that_cannot_be_fed() -> None:
+    build()
+    rate = v1.get_default_graph().get_tensor_by_name("GradientDescent/learning_rate:0")
+    tf.get_static_value(rate)  # forbids feeding it
+
+
+def two_optimizers() -> None:
+    v1.train.AdamOptimizer(0.5).minimize(build().loss)
+
+
+def only_the_loop_knows() -> None:
+    build(v1.placeholder(tf.float32, [], name="rate"))
+
+
+@pytest.mark.parametrize(
+    ("graph", "text"),
+    [
+        (unknown_update, r"learning_rate=<tensor"),
+        (constant_that_cannot_be_fed, "placeholder_with_default"),
+        (two_optimizers, "GradientDescent/learning_rate"),
+        (only_the_loop_knows, "placeholder_with_default"),
+    ],
+)
+def test_learning_rate_that_cannot_be_set(keras: Any, graph: Any, text: str) -> None:
     scheduler = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)
     with tf.Graph().as_default():
-        v = tf.compat.v1.get_variable("v", [])
-        step = tf.compat.v1.train.get_or_create_global_step()
-        tf.group(v.assign_sub(0.1 * v), step.assign_add(1), name="train")
+        graph()
         (hook,) = hb.as_hooks(scheduler, steps_per_epoch=2)
-        with pytest.raises(errors.RefusedError, match=r"learning_rate=<tensor"):
+        with pytest.raises(errors.RefusedError, match=text):
             hook.begin()
-
-
-def test_constant_learning_rate_that_cannot_be_fed(keras: Any) -> None:
-    scheduler = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)
-    with tf.Graph().as_default() as graph:
-        build()
-        rate = graph.get_tensor_by_name("GradientDescent/learning_rate:0")
-        tf.get_static_value(rate)  # forbids feeding it
-        (hook,) = hb.as_hooks(scheduler, steps_per_epoch=2)
-        with pytest.raises(errors.RefusedError, match="placeholder_with_default"):
+        if graph is two_optimizers:
+            (hook,) = hb.as_hooks(
+                scheduler, steps_per_epoch=2, learning_rate="Adam/learning_rate"
+            )
             hook.begin()
-
-
-def test_two_optimizers_with_rates_of_their_own(keras: Any) -> None:
-    scheduler = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)
-    with tf.Graph().as_default():
-        net = build()
-        tf.compat.v1.train.AdamOptimizer(0.5).minimize(net.loss)
-        (hook,) = hb.as_hooks(scheduler, steps_per_epoch=2)
-        with pytest.raises(errors.RefusedError, match="GradientDescent/learning_rate"):
-            hook.begin()
-        (hook,) = hb.as_hooks(
-            scheduler, steps_per_epoch=2, learning_rate="Adam/learning_rate"
-        )
-        hook.begin()
 
 
 @pytest.mark.parametrize(
@@ -167,6 +200,7 @@ def test_two_optimizers_with_rates_of_their_own(keras: Any) -> None:
         ("params", 3),
         ("validation", 5),
         ("validation", ("a", "b")),
+        ("missing_metric", "ignore"),
     ],
 )
 def test_bad_arguments(keras: Any, name: str, value: Any) -> None:
@@ -175,54 +209,82 @@ def test_bad_arguments(keras: Any, name: str, value: Any) -> None:
         hb.as_hooks(keras.callbacks.History(), **options)
 
 
-def test_refused_callbacks_of_keras_3(keras: Any) -> None:
-    if not keras.__version__.startswith("3"):
-        assert not hasattr(keras.callbacks, "SwapEMAWeights")
-        return
-    with pytest.raises(errors.RefusedError, match=r"`SwapEMAWeights`.*ExponentialMov"):
-        hb.as_hooks(keras.callbacks.SwapEMAWeights(), steps_per_epoch=2)
-
-
-def test_refused_callbacks_of_keras_2(keras: Any) -> None:
-    kind = getattr(
-        getattr(keras.callbacks, "experimental", None), "UpdateEmbeddingCallback", None
-    )
-    if kind is None:
-        assert keras.__version__.startswith(("2.15", "3"))
-        return
-    callback = kind.__new__(kind)
-    with pytest.raises(errors.RefusedError, match="`UpdateEmbeddingCallback`"):
-        hb.as_hooks(callback, steps_per_epoch=2)
-
-
 def test_model_says_what_it_offers(keras: Any) -> None:
     seen: list[str] = []
 
-    class Asks(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            for name in ("loss_tracker", "compile", "save", "predict"):
-                with pytest.raises(AttributeError) as caught:
-                    value = getattr(self.model, name)
-                    value("path")
-                assert isinstance(caught.value, errors.LiveModelError)
-                seen.append(str(caught.value))
-            with pytest.raises(AttributeError, match="hookbridge"):
-                _ = self.model.optimizer.momentum
-            with pytest.raises(AttributeError, match="validation="):
-                self.model.evaluate()
-            assert not hasattr(self.model, "inner_model")
+    def ask(self: Any, logs: Any = None) -> None:
+        for name in ("loss_tracker", "compile", "save", "predict"):
+            with pytest.raises(AttributeError) as caught:
+                getattr(self.model, name)("path")
+            assert isinstance(caught.value, errors.LiveModelError)
+            seen.append(str(caught.value))
+        with pytest.raises(AttributeError, match="hookbridge"):
+            _ = self.model.optimizer.momentum
+        with pytest.raises(AttributeError, match="validation="):
+            self.model.evaluate()
+        assert not hasattr(self.model, "inner_model")
+        with pytest.raises(errors.InvalidArgumentError, match="expected 2: dense"):
+            self.model.set_weights([np.zeros((2, 1))])
+        with pytest.raises(errors.InvalidArgumentError, match=r"expected \(2, 1\)"):
+            self.model.set_weights([np.zeros((3, 1)), np.zeros(1)])
+        layer = self.model.layers[0]
+        assert layer.count_params() == 3 and layer.non_trainable_weights == []
+        with pytest.raises(errors.LiveModelError, match="model=<"):
+            _ = layer.kernel
+        with pytest.raises(errors.LiveModelError, match="optimizer"):
+            self.model.optimizer = keras.optimizers.SGD(0.1)
+        self.model.mine = 3
+        assert self.model.mine == 3
 
-    session_loop([Asks()], validate=False, epochs=1)
+    session_loop([callback_of(keras, on_train_begin=ask)], validate=False, epochs=1)
     assert len(seen) == 4
     assert all("hookbridge" in text and "model=" in text for text in seen)
 
 
-def test_set_weights_of_a_wrong_shape(keras: Any) -> None:
-    class Sets(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_begin(self, logs: Any = None) -> None:
-            with pytest.raises(errors.InvalidArgumentError, match="expected 2: dense"):
-                self.model.set_weights([np.zeros((2, 1))])
-            with pytest.raises(errors.InvalidArgumentError, match=r"expected \(2, 1\)"):
-                self.model.set_weights([np.zeros((3, 1)), np.zeros(1)])
+@pytest.mark.parametrize("missing", ["refuse", "warn"])
+def test_monitor_of_a_function_that_validates(
+    keras: Any, missing: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is known after the first validation."""
+    with tf.Graph().as_default():
+        net = build()
+        hooks = hb.as_hooks(
+            stopping(keras, "val_acc"),
+            steps_per_epoch=1,
+            epochs=3,
+            validation=lambda: {"loss": 1.0},
+            missing_metric=missing,
+        )
 
-    session_loop([Sets()], validate=False, epochs=1)
+        def run() -> None:
+            with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+                while not session.should_stop():
+                    session.run(net.train_op, feeds(net, 0))
+
+        if missing == "warn":
+            run()
+            assert 'monitors "val_acc"' in caplog.text
+        else:
+            with pytest.raises(errors.UnknownMetricError, match="val_loss"):
+                run()
+
+
+def test_missing_metric_with_a_warning(
+    keras: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in Keras, training goes on to its end."""
+    stop = stopping(keras, "acuracy")
+    with pytest.raises(errors.UnknownMetricError, match='missing_metric="warn"'):
+        session_loop([stop], epochs=2)
+    assert session_loop([stop], epochs=2, missing_metric="warn").steps == 2 * STEPS
+    assert 'monitors "acuracy", which this loop does not produce' in caplog.text
+
+
+def test_monitor_of_what_an_earlier_callback_adds(keras: Any) -> None:
+    adds = callback_of(
+        keras, on_epoch_end=lambda self, epoch, logs: logs.update(extra=1.0)
+    )
+    stop = keras.callbacks.EarlyStopping("extra", mode="min", patience=1)
+    assert session_loop([adds, stop], epochs=9).steps == 2 * STEPS
+    with pytest.raises(errors.UnknownMetricError):
+        begin([stop, adds])

@@ -1,26 +1,75 @@
-"""The options of stock callbacks do in a session loop what they do in `Model.fit`."""
+"""The options of stock callbacks do in a session what they do in `Model.fit`."""
 
 from __future__ import annotations
 
+import http.server
 import inspect
 import json
+import threading
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import Loop, assert_same, fit, session_loop
-from callback_recorder import EVENTS
-from event_files import events
-from monitor_server import monitor_server
+from callback_loops import STEPS, Loop, X, assert_same, fit, session_loop
 
 import hookbridge as hb
 from hookbridge import errors
 
+ONE_KERAS = True
+
 v1 = tf.compat.v1
-server = pytest.fixture(monitor_server, name="server")
+
+
+def events(folder: Path) -> dict[str, list[tuple[int, Any]]]:
+    """`{tag: [(step, value)]}` of all event files under a folder."""
+    found: dict[str, list[tuple[int, Any]]] = {}
+    for file in sorted(folder.rglob("events.out.tfevents.*")):
+        prefix = file.parent.relative_to(folder)
+        for event in tf.compat.v1.train.summary_iterator(str(file)):
+            if event.HasField("graph_def"):
+                found.setdefault(f"{prefix}:graph", []).append((0, None))
+            for value in event.summary.value:
+                number = None
+                if value.HasField("tensor"):
+                    array = tf.make_ndarray(value.tensor)
+                    number = (
+                        float(array)
+                        if array.shape == () and (array.dtype.kind == "f")
+                        else None
+                    )
+                key = f"{prefix}:{value.tag}"
+                found.setdefault(key, []).append((event.step, number))
+    return found
+
+
+@pytest.fixture(name="server")
+def monitor_server() -> Iterator[tuple[str, list[Any]]]:
+    """Yields a local HTTP server's URL, and path, headers and body of each POST."""
+    posted: list[Any] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            posted.append((self.path, dict(self.headers), body.decode()))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *arguments: Any) -> None:
+            del arguments
+
+    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=httpd.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{httpd.server_port}", posted
+    httpd.shutdown()
+    thread.join()
+    httpd.server_close()
+
+
 Run = Callable[..., Loop]
 
 
@@ -33,20 +82,6 @@ def runs(keras: Any) -> dict[str, Run]:
     return {"fit": native, "session": session_loop}
 
 
-@pytest.mark.slow
-def test_csv_logger_appends(keras: Any, tmp_path: Path) -> None:
-    found = {}
-    for name, run in runs(keras).items():
-        path = str(tmp_path / name)
-        for _ in range(2):
-            run([keras.callbacks.CSVLogger(path, separator=";", append=True)], epochs=2)
-        found[name] = [x.split(";") for x in Path(path).read_text().splitlines()]
-    assert found["session"][0] == found["fit"][0]
-    assert len(found["session"]) == 5
-    for ours, theirs in zip(found["session"][1:], found["fit"][1:], strict=True):
-        assert list(map(float, ours)) == pytest.approx(list(map(float, theirs)), 2e-5)
-
-
 def test_terminate_on_nan_raises(keras: Any) -> None:
     kind = keras.callbacks.TerminateOnNaN
     if "raise_error" not in inspect.signature(kind).parameters:
@@ -54,24 +89,6 @@ def test_terminate_on_nan_raises(keras: Any) -> None:
         return
     with pytest.raises(RuntimeError, match="NaN or Inf loss encountered at batch"):
         session_loop([kind(raise_error=True)], rate=1e30)
-
-
-def test_lambda_callback_of_every_event(keras: Any) -> None:
-    seen: dict[str, list[Any]] = {}
-    for name, run in runs(keras).items():
-        log = seen[name] = []
-
-        def note(event: str, log: list[Any] = log) -> Any:
-            return lambda *a, **k: log.append(
-                (event, [sorted(x) if isinstance(x, dict) else x for x in a], list(k))
-            )
-
-        given = {event: note(event) for event in EVENTS}
-        run([keras.callbacks.LambdaCallback(**given)], epochs=2)
-    assert [e[0] for e in seen["session"]] == [e[0] for e in seen["fit"]]
-    assert {e[0] for e in seen["session"]} == set(EVENTS)
-    if keras.__version__.startswith("2"):
-        assert seen["session"] == seen["fit"]
 
 
 def test_progress_bar_counts_samples_and_prints_lines(
@@ -100,7 +117,7 @@ def test_progress_bar_shows_the_numbers_of_the_history(
 @pytest.mark.slow
 def test_tensorboard_options(keras: Any, tmp_path: Path) -> None:
     """Images of weights, steps per second, embeddings; each as often as in `fit`."""
-    found = {}
+    found, scalars = {}, {}
     for name, run in runs(keras).items():
         # With `write_graph=False` Keras expects the folder to exist.
         (tmp_path / name).mkdir()
@@ -121,12 +138,22 @@ def test_tensorboard_options(keras: Any, tmp_path: Path) -> None:
             if "keras" not in tag and "graph" not in tag
         }
         files = [p.name for p in (tmp_path / name).rglob("keras_embedding*")]
+        scalars[name] = {
+            tag: points
+            for tag, points in events(tmp_path / name).items()
+            if any(word in tag for word in ("epoch_", "evaluation_", "batch_"))
+            and "steps_per_second" not in tag
+        }
         found[name] = tags, sorted(f.split(".weights")[0] for f in files)
     ours, theirs = found["session"], found["fit"]
     for part in ("image", "histogram", "steps_per_second"):
         assert any(part in tag for tag in ours[0]), part
     assert ours == theirs
     assert ours[1]
+    assert scalars["session"].keys() == scalars["fit"].keys()
+    for tag, points in scalars["fit"].items():
+        drawn = scalars["session"][tag]
+        np.testing.assert_allclose(drawn, points, rtol=2e-5, err_msg=tag)
 
 
 def test_tensorboard_embeddings_of_a_keras_graph(
@@ -196,3 +223,82 @@ def test_stock_callbacks_serve_fit_before_and_after(keras: Any, tmp_path: Path) 
     assert len(found[0].history["loss"]) < 30
     for other in found[1:]:
         assert_same(other, found[0])
+
+
+def test_tensorboard_writes_the_sessions_graph(keras: Any, tmp_path: Path) -> None:
+    # Keras 2 writes the graph in `on_train_batch_end`. Only options such as this one
+    # make it call that, in `fit` too.
+    session_loop(
+        [keras.callbacks.TensorBoard(str(tmp_path), write_steps_per_second=True)]
+    )
+    assert any(t.endswith(":graph") for t in events(tmp_path))
+
+
+def test_tensorboard_profiles_a_range(keras: Any, tmp_path: Path) -> None:
+    session_loop([keras.callbacks.TensorBoard(str(tmp_path), profile_batch=(2, 4))])
+    assert list(tmp_path.rglob("*.xplane.pb"))
+
+
+def test_tensorboard_made_inside_the_graph(
+    keras2: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It profiles too: the second batch unless another is named, as in `fit`."""
+    told: list[str] = []
+    monkeypatch.setattr(tf.get_logger(), "warning", lambda m, *args: told.append(m))
+    with tf.Graph().as_default():
+        callback = keras2.callbacks.TensorBoard(
+            str(tmp_path), histogram_freq=1, write_grads=True, embeddings_data=X
+        )
+    session_loop([callback])
+    assert any("`write_grads` will be ignored" in t for t in told)
+    assert any("`embeddings_data` is not supported" in t for t in told)
+    assert "train:epoch_loss" in events(tmp_path)
+    assert list(tmp_path.rglob("*.xplane.pb"))
+
+
+def test_a_subclass_of_tensorboard_made_inside_the_graph(
+    keras2: Any, tmp_path: Path
+) -> None:
+    class Own(keras2.callbacks.TensorBoard):  # type: ignore[misc, name-defined]
+        def __init__(self, folder: Path, name: str) -> None:
+            options = {"write_graph": False, "profile_batch": 0}
+            super().__init__(str(folder), histogram_freq=1, **options)
+            self.name = name
+            self.losses: list[float] = []
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.losses.append(logs["loss"])
+            super().on_epoch_end(epoch, {**logs, self.name: epoch})
+
+    with tf.Graph().as_default():
+        inside = Own(tmp_path / "inside", "mine")
+    session_loop([inside])
+    outside = Own(tmp_path / "outside", "mine")
+    session_loop([outside])
+    assert inside.losses == outside.losses and len(inside.losses)
+    found, expected = events(tmp_path / "inside"), events(tmp_path / "outside")
+    assert "train:epoch_mine" in found and set(found) == set(expected)
+
+
+def test_tensorboard_without_its_package_says_so(
+    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib.util
+
+    callback = keras.callbacks.TensorBoard(str(tmp_path))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(errors.MissingExtraError, match=r"hookbridge\[tensorboard\]"):
+        hb.as_hooks(callback, steps_per_epoch=2)
+
+
+def test_tensorboard_writes_the_rate_of_a_schedule(keras: Any, tmp_path: Path) -> None:
+    """Keras 2 writes it for a `LearningRateSchedule` only, Keras 3 always."""
+    train = tf.compat.v1.train
+
+    def rate() -> Any:
+        step = train.get_or_create_global_step()
+        return train.exponential_decay(0.1, step, STEPS, 0.5)
+
+    session_loop([keras.callbacks.TensorBoard(str(tmp_path))], rate=rate, epochs=3)
+    points = events(tmp_path)["train:epoch_learning_rate"]
+    assert [p[1] for p in points] == pytest.approx([0.05, 0.025, 0.0125])

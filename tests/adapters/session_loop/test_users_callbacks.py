@@ -1,25 +1,24 @@
-"""What users' callbacks ask of a session, in each of the hosts."""
+"""Callbacks in each of their hosts: stock ones, and what users' ask of a session."""
 
 from __future__ import annotations
 
-import importlib
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import BATCH, STEPS, VAL_X, VAL_Y, X, Y, build, feeds, session_loop
+from callback_hosts import Value, in_estimator, losses
+from callback_loops import STEPS, VAL_X, VAL_Y, Loop, assert_same, fit, session_loop
+from callback_recorder import callback_of
+from hook_fetching import hook_of
 from keras_graph import keras_graph_loop
-
-import hookbridge as hb
-from hookbridge import errors
 
 ONE_KERAS = True
 
-
-estimators = importlib.import_module("hookbridge.estimator")
 v1 = tf.compat.v1
 
 
@@ -27,104 +26,41 @@ def test_backend_functions_work_on_weights(keras2: Any) -> None:
     backend = keras2.backend
     seen: list[Any] = []
 
-    class Zeroes(keras2.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            kernel = self.model.get_layer("out").kernel
-            seen.append(backend.get_value(kernel))
-            backend.set_value(kernel, 0 * seen[0])
-            seen.append(self.model.get_layer("out").get_weights()[0])
+    def zero(self: Any, epoch: int, logs: Any) -> None:
+        kernel = self.model.get_layer("out").kernel
+        seen.append(backend.get_value(kernel))
+        backend.set_value(kernel, 0 * seen[0])
+        seen.append(self.model.get_layer("out").get_weights()[0])
 
-    weights, _ = keras_graph_loop(keras2, Zeroes(), epochs=1)
+    callback = callback_of(keras2, on_epoch_end=zero)
+    weights, _ = keras_graph_loop(keras2, callback, epochs=1)
     assert np.any(seen[0])
     assert not np.any(seen[1])
     assert not np.any(weights[-2])
 
 
-def test_validation_by_a_function_has_events(keras: Any) -> None:
-    log: list[Any] = []
-
-    class Tests(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_test_begin(self, logs: Any = None) -> None:
-            log.append("begin")
-
-        def on_test_end(self, logs: Any = None) -> None:
-            log.append(logs)
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            log.append(logs["val_loss"])
-
-    with tf.Graph().as_default():
-        net = build()
-        hooks = hb.as_hooks(
-            Tests(), steps_per_epoch=1, validation=lambda: {"loss": np.float32(1.5)}
-        )
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            session.run(net.train_op, feeds(net, 0))
-    assert log == ["begin", {"loss": 1.5}, 1.5]
-    assert type(log[2]) is float
-
-
 def test_strategy_and_counters(keras: Any) -> None:
     seen: list[Any] = []
 
-    class Looks(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            model = self.model
-            counters = [model._train_counter, model._test_counter]
-            assert model.distribute_strategy.num_replicas_in_sync == 1
-            assert model.distribute_strategy.extended.should_checkpoint
-            assert model.metrics_names == ["loss", "mae"]
-            seen.append([int(c.numpy()) for c in counters])
+    def look(self: Any, epoch: int, logs: Any) -> None:
+        model = self.model
+        counters = [model._train_counter, model._test_counter]
+        assert model.distribute_strategy.num_replicas_in_sync == 1
+        assert model.distribute_strategy.extended.should_checkpoint
+        assert model.metrics_names == ["loss", "mae"]
+        seen.append([int(c.numpy()) for c in counters])
 
-    session_loop([Looks()], epochs=2)
+    session_loop([callback_of(keras, on_epoch_end=look)], epochs=2)
     # As Keras does: the batches of the whole training, and of the last validation.
     assert seen == [[STEPS, 2], [2 * STEPS, 2]]
-
-
-# --- Estimator.train ------------------------------------------------------------------
-
-
-def data() -> Any:
-    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH).repeat()
-
-
-def _loss(features: Any, labels: Any) -> Any:
-    with v1.variable_scope("dense"):
-        kernel = v1.get_variable("kernel", initializer=np.ones((2, 1), "float32"))
-    return tf.reduce_mean(tf.square(features @ kernel - labels), name="loss")
-
-
-def _model_fn(features: Any, labels: Any, mode: str) -> Any:
-    loss = _loss(features, labels)
-    optimizer = v1.train.GradientDescentOptimizer(0.1)
-    train_op = optimizer.minimize(loss, v1.train.get_global_step())
-    return estimators.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-
-def _estimator(
-    callbacks: list[Any],
-    folder: Path,
-    max_steps: int | None = None,
-    validation: Any = None,
-    extra: Any = (),
-) -> None:
-    config = estimators.RunConfig(
-        str(folder), save_checkpoints_steps=2, save_summary_steps=None
-    )
-    hooks = hb.as_hooks(
-        callbacks, steps_per_epoch=STEPS, epochs=6, validation=validation
-    )
-    estimators.Estimator(_model_fn, config=config).train(
-        data, hooks=[*hooks, *extra], max_steps=max_steps
-    )
 
 
 def test_state_survives_a_restart(keras: Any, tmp_path: Path) -> None:
     def stop() -> Any:
         return keras.callbacks.EarlyStopping("loss", min_delta=100.0, patience=4)
 
-    _estimator([stop()], tmp_path, max_steps=2 * STEPS + 1)
-    _estimator([stop()], tmp_path)
+    in_estimator([stop()], tmp_path, epochs=6, max_steps=2 * STEPS + 1)
+    in_estimator([stop()], tmp_path, epochs=6)
     latest = tf.train.latest_checkpoint(str(tmp_path))
     # With its restored count it stops after five epochs; counting anew, never.
     assert tf.train.load_variable(latest, "global_step") == 5 * STEPS
@@ -135,32 +71,22 @@ def test_callback_that_raises(keras: Any, tmp_path: Path) -> None:
     """The session is closed, the checkpoint is whole, no thread is left."""
     sessions: list[Any] = []
 
-    class Raises(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            if batch == 2:
-                raise ZeroDivisionError("mine")
+    def fail(self: Any, batch: int, logs: Any) -> None:
+        if batch == 2:
+            raise ZeroDivisionError("mine")
 
-    class Keep(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-        def after_create_session(self, session: Any, coord: Any) -> None:
-            sessions.append(session)
-
+    fails = callback_of(keras, on_train_batch_end=fail)
+    keep = hook_of(after_create_session=lambda self, s, coord: sessions.append(s))
     v1.summary.FileWriterCache.clear()
     before = set(threading.enumerate())
     with pytest.raises(ZeroDivisionError, match="mine"):
-        _estimator([Raises()], tmp_path, extra=[Keep()])
+        in_estimator([fails], tmp_path, epochs=6, extra=[keep])
     with pytest.raises(RuntimeError, match="closed"):
         sessions[0].run(sessions[0].graph.get_operations()[0])
     latest = tf.train.latest_checkpoint(str(tmp_path))
-    assert tf.train.load_variable(latest, "global_step") == 2
+    assert tf.train.load_variable(latest, "global_step") == 3
     v1.summary.FileWriterCache.clear()
     assert set(threading.enumerate()) <= before
-
-
-def test_unknown_monitor_in_an_estimator(keras: Any, tmp_path: Path) -> None:
-    stop = keras.callbacks.EarlyStopping("lost", mode="min")
-    with pytest.raises(errors.UnknownMetricError, match="It produces: loss"):
-        _estimator([stop], tmp_path)
-    assert not list(tmp_path.glob("model.ckpt*"))
 
 
 def test_estimator_validates_on_the_live_variables(keras: Any, tmp_path: Path) -> None:
@@ -171,7 +97,7 @@ def test_estimator_validates_on_the_live_variables(keras: Any, tmp_path: Path) -
 
         def begin(self) -> None:
             with v1.variable_scope("", reuse=True), v1.name_scope("val"):
-                self.loss = _loss(VAL_X, VAL_Y)
+                self.loss, _ = losses(VAL_X, VAL_Y)
 
         def run(self, session: Any, report: Any) -> dict[str, float]:
             report.batch_begin(0)
@@ -181,15 +107,72 @@ def test_estimator_validates_on_the_live_variables(keras: Any, tmp_path: Path) -
 
     log: list[Any] = []
 
-    class Tests(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-            log.append(logs["loss"])
+    def check(self: Any, epoch: int, logs: Any) -> None:
+        kernel, bias = self.model.get_weights()
+        expected = float(np.mean((VAL_X @ kernel + bias - VAL_Y) ** 2))
+        assert logs["val_loss"] == pytest.approx(expected, rel=1e-5)
 
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            (kernel,) = self.model.get_weights()
-            expected = float(np.mean((VAL_X @ kernel - VAL_Y) ** 2))
-            assert logs["val_loss"] == pytest.approx(expected, rel=1e-5)
-
-    _estimator([Tests()], tmp_path, validation=InMemory())
+    tests = callback_of(
+        keras,
+        on_test_batch_end=lambda self, batch, logs: log.append(logs["loss"]),
+        on_epoch_end=check,
+    )
+    in_estimator([tests], tmp_path, epochs=6, validation=InMemory())
     assert len(log) == 6
     assert len(set(log)) == 6
+
+
+EPOCHS = 40
+
+
+def val_data() -> Any:
+    return tf.data.Dataset.from_tensor_slices((VAL_X, VAL_Y)).batch(4)
+
+
+def guests(keras: Any, folder: Path) -> list[Any]:
+    """Callbacks that set the rate or the weights, that stop, and that write files."""
+    c = keras.callbacks
+    return [
+        c.LearningRateScheduler(lambda epoch, lr: lr * 0.9),
+        c.ReduceLROnPlateau("val_loss", patience=1, min_delta=0.05, factor=0.5),
+        c.EarlyStopping("val_loss", patience=3, restore_best_weights=True),
+        c.CSVLogger(str(folder / "log.csv")),
+        c.ModelCheckpoint(
+            str(folder / "w{epoch:02d}-{val_mae:.3f}.weights.h5"),
+            monitor="val_mae",
+            save_best_only=True,
+            save_weights_only=True,
+        ),
+        c.TensorBoard(str(folder / "tb"), write_graph=False),
+        c.TerminateOnNaN(),
+    ]
+
+
+HOSTS: dict[str, Callable[..., Value]] = {
+    "Estimator": in_estimator,
+    "Estimator of a Keras model": partial(in_estimator, uses_keras=True),
+}
+
+
+@pytest.mark.slow
+def test_same_as_in_fit(keras: Any, tmp_path: Path) -> None:
+    places = {name: tmp_path / name for name in ("fit", "session", *HOSTS)}
+    for place in places.values():
+        place.mkdir()
+    expected = fit(keras, guests(keras, places["fit"]), epochs=EPOCHS)
+    assert len(expected.history["loss"]) < EPOCHS
+    found = {"session": session_loop(guests(keras, places["session"]), epochs=EPOCHS)}
+    for name, host in HOSTS.items():
+        history = keras.callbacks.History()
+        callbacks = [*guests(keras, places[name]), history]
+        model_dir = places[name] / "model"
+        value = host(callbacks, model_dir, epochs=EPOCHS, val_data=val_data)
+        weights = [value("dense/kernel"), value("dense/bias")]
+        found[name] = Loop(history.history, weights, int(value("global_step")))
+    for name, loop in found.items():
+        assert_same(loop, expected)
+        for pattern in ("*.h5", "log.csv"):
+            files = [
+                sorted(p.name for p in places[n].glob(pattern)) for n in ("fit", name)
+            ]
+            assert files[0] == files[1] != [], name

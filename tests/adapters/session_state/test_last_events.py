@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tensorflow as tf
+from callback_recorder import noting
+from hook_fetching import hook_of
 from state_runs import document
 
 import hookbridge as hb
@@ -19,36 +22,30 @@ STEPS = 4
 EVENTS = ("on_train_batch_end", "on_epoch_end", "on_train_end", "on_test_batch_end")
 
 
-def counting(keras: Any) -> Any:
-    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.events: list[str] = []
+def counting(keras: Any, key: str) -> Any:
+    """Counts its events, and stops after two epochs."""
 
-    def noted(name: str) -> Any:
-        def method(self: Any, *args: Any, **kwargs: Any) -> None:
-            self.events.append(name)
-            if name == "on_epoch_end" and len(self.events) > STEPS * 2:
-                self.model.stop_training = True
+    def note(self: Any, name: str, *args: Any) -> None:
+        self.events.append(name)
+        if name == "on_epoch_end" and len(self.events) > STEPS * 2:
+            self.model.stop_training = True
 
-        return method
-
-    for name in EVENTS:
-        setattr(Counts, name, noted(name))
-    return Counts()
+    guest = noting(keras, note, EVENTS)
+    guest.events, guest.state_key = [], key
+    return guest
 
 
-class Fails(v1.train.SessionRunHook):  # type: ignore[misc]
+def failing(method: str, at: int) -> Any:
     """Raises in one of its methods at a step."""
+    runs = itertools.count(1)
 
-    def __init__(self, method: str, at: int) -> None:
-        self._at, self._runs = at, 0
-        setattr(self, method, self._fail)
-
-    def _fail(self, *args: Any) -> None:
-        self._runs += 1
-        if self._runs == self._at:
+    def fail(self: Any, *args: Any) -> None:
+        if next(runs) == at:
             raise RuntimeError("a hook's own")
+
+    hook = hook_of()
+    setattr(type(hook), method, fail)
+    return hook
 
 
 def train(folder: Path, guests: list[Any], *more: Any, **options: Any) -> None:
@@ -74,97 +71,86 @@ def train(folder: Path, guests: list[Any], *more: Any, **options: Any) -> None:
                 session.run(train_op)
 
 
-def newest(folder: Path) -> tuple[int, list[str]]:
-    """The step of the newest checkpoint, and the events in its state."""
+def check_newest(folder: Path, step: int, *guests: Any) -> None:
+    """Checks the newest checkpoint: its state has all events of the guests."""
     prefix = tf.train.latest_checkpoint(str(folder))
-    (entry,) = document(Path(f"{prefix}.hookbridge.json"))["callbacks"]
-    return int(prefix.rpartition("-")[2]), entry["state"]["events"]
+    entries = document(Path(f"{prefix}.hookbridge.json"))["callbacks"]
+    found = {each["key"]: each["state"]["events"] for each in entries}
+    assert prefix.endswith(f"-{step}")
+    assert found == {guest.state_key: guest.events for guest in guests}
 
 
-@pytest.mark.parametrize("place", ["before", "after"])
+def counts(guest: Any) -> list[int]:
+    return [guest.events.count(name) for name in EVENTS]
+
+
 @pytest.mark.parametrize("ending", ["epochs", "stop"])
-def test_a_clean_end(keras: Any, tmp_path: Path, place: str, ending: str) -> None:
-    counts = counting(keras)
-    guests = ["saver", counts] if place == "before" else [counts, "saver"]
-    train(tmp_path, guests, epochs=2 if ending == "epochs" else 9)
-    step, events = newest(tmp_path)
-    assert step == 2 * STEPS and events == counts.events
-    assert [events.count(name) for name in EVENTS] == [2 * STEPS, 2, 1, 0]
+def test_a_clean_end(keras: Any, tmp_path: Path, ending: str) -> None:
+    one, two = counting(keras, "one"), counting(keras, "two")
+    train(tmp_path, [one, "saver", two], epochs=2 if ending == "epochs" else 9)
+    check_newest(tmp_path, 2 * STEPS, one, two)
+    assert counts(one) == counts(two) == [2 * STEPS, 2, 1, 0]
+
+
+@pytest.mark.parametrize("method", ["after_run", "before_run"])
+def test_an_error_of_another_guest(keras: Any, tmp_path: Path, method: str) -> None:
+    one, two = counting(keras, "one"), counting(keras, "two")
+    fails = failing(method, STEPS + (method == "before_run"))
+    with pytest.raises(RuntimeError, match="a hook's own"):
+        train(tmp_path, [one, "saver", two, fails])
+    check_newest(tmp_path, STEPS, one, two)
+    assert counts(one) == counts(two) == [STEPS, 1, 0, 0]
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
-@pytest.mark.parametrize("method", ["after_run", "before_run"])
-def test_an_error_of_another_guest(
-    keras: Any, tmp_path: Path, place: str, method: str
-) -> None:
-    counts = counting(keras)
-    guests = ["saver", counts] if place == "before" else [counts, "saver"]
-    fails = Fails(method, STEPS + (method == "before_run"))
+def test_an_error_between_two_groups(keras: Any, tmp_path: Path, place: str) -> None:
+    one, two = counting(keras, "one"), counting(keras, "two")
+    guests = ["saver", one] if place == "before" else [one, "saver"]
+    behind = hb.as_hooks([two], steps_per_epoch=STEPS)
     with pytest.raises(RuntimeError, match="a hook's own"):
-        train(tmp_path, [*guests, fails])
-    step, events = newest(tmp_path)
-    assert step == STEPS and events == counts.events
-    assert [events.count(name) for name in EVENTS] == [STEPS, 1, 0, 0]
+        train(tmp_path, guests, failing("after_run", STEPS), *behind)
+    check_newest(tmp_path, STEPS, one, two)
+    assert [counts(each)[0] for each in (one, two)] == [STEPS, STEPS - 1]
 
 
-def evaluate(counts: Any) -> None:
+def evaluate(guest: Any) -> None:
     with tf.Graph().as_default() as graph:
         v1.train.get_or_create_global_step()
         runs = v1.get_variable("runs", initializer=0, trainable=False)
         graph.add_to_collection(v1.GraphKeys.EVAL_STEP, runs)
         eval_op = v1.assign_add(runs, 1)
         creator = v1.train.ChiefSessionCreator()
-        with v1.train.MonitoredSession(creator, hb.as_hooks([counts])) as session:
+        with v1.train.MonitoredSession(creator, hb.as_hooks([guest])) as session:
             session.run(eval_op)
 
 
-@pytest.mark.parametrize("place", ["before", "after"])
-def test_an_error_between_two_groups(keras: Any, tmp_path: Path, place: str) -> None:
-    first, second = counting(keras), counting(keras)
-    first.state_key, second.state_key = "first", "second"
-    guests = ["saver", first] if place == "before" else [first, "saver"]
-    behind = hb.as_hooks([second], steps_per_epoch=STEPS)
-    with pytest.raises(RuntimeError, match="a hook's own"):
-        train(tmp_path, guests, Fails("after_run", STEPS), *behind)
-    prefix = tf.train.latest_checkpoint(str(tmp_path))
-    entries = document(Path(f"{prefix}.hookbridge.json"))["callbacks"]
-    found = {each["key"]: each["state"]["events"] for each in entries}
-    assert found == {"first": first.events, "second": second.events}
-    counts = [each.events.count("on_train_batch_end") for each in (first, second)]
-    assert counts == [STEPS, STEPS - 1]
-
-
-@pytest.mark.parametrize("place", ["before", "after"])
-def test_evaluations_beside_a_training(keras: Any, tmp_path: Path, place: str) -> None:
-    counts = counting(keras)
+def test_evaluations_beside_a_training(keras: Any, tmp_path: Path) -> None:
+    guest = counting(keras, "one")
 
     class Evaluates(v1.train.CheckpointSaverListener):  # type: ignore[misc]
         def end(self, session: Any, global_step_value: int) -> None:
-            evaluate(counts)
+            evaluate(guest)
 
     saver = v1.train.CheckpointSaverHook(
         str(tmp_path), save_steps=2, listeners=[Evaluates()]
     )
-    guests = [saver, counts] if place == "before" else [counts, saver]
-    train(tmp_path, guests, epochs=2)
-    evaluate(counts)
-    step, events = newest(tmp_path)
-    assert step == 2 * STEPS and events == counts.events
-    assert [events.count(name) for name in EVENTS] == [2 * STEPS, 2, 1, 2]
+    train(tmp_path, [saver, guest], epochs=2)
+    evaluate(guest)
+    check_newest(tmp_path, 2 * STEPS, guest)
+    assert counts(guest) == [2 * STEPS, 2, 1, 2]
 
 
 def test_an_evaluation_after_a_run_that_was_cut_short(
     keras: Any, tmp_path: Path
 ) -> None:
     """The end of the cut epoch is none of an uninterrupted job; the evaluation is."""
-    counts = counting(keras)
+    guest = counting(keras, "one")
     last = STEPS + 2
     stop = v1.train.StopAtStepHook(last_step=last)
-    train(tmp_path, ["saver", counts, stop], epochs=3)
-    assert newest(tmp_path)[1] == counts.events[: last + 1]
+    train(tmp_path, ["saver", guest, stop], epochs=3)
+    kept = guest.events[: last + 1]
     for _ in range(2):
-        evaluate(counts)
+        evaluate(guest)
         gc.collect()
-    step, events = newest(tmp_path)
-    assert step == last
-    assert events == [*counts.events[: last + 1], *["on_test_batch_end"] * 2]
+    guest.events = [*kept, *["on_test_batch_end"] * 2]
+    check_newest(tmp_path, last, guest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import counting
+from callback_recorder import callback_of, noting
+from hook_fetching import hook_of
 from state_runs import patient
 
 import hookbridge as hb
@@ -84,27 +87,23 @@ def run(
             pass
 
 
-class Abort(v1.train.SessionRunHook):  # type: ignore[misc]
+def abort(at: int) -> Any:
     """Loses the session in one run of the train op."""
+    runs = itertools.count(1)
 
-    def __init__(self, at: int) -> None:
-        self._left = at
-
-    def before_run(self, run_context: Any) -> None:
-        self._left -= 1
-        if self._left == 0:
+    def before_run(self: Any, context: Any) -> None:
+        if next(runs) == at:
             raise tf.errors.AbortedError(None, None, "lost a server")
+
+    return hook_of(before_run=before_run)
 
 
 def numbers(keras: Any, seen: list[Any]) -> Any:
-    class Numbers(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-            seen.append(("epoch", epoch))
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            seen.append(batch)
-
-    return Numbers()
+    return callback_of(
+        keras,
+        on_epoch_begin=lambda _, epoch, logs: seen.append(("epoch", epoch)),
+        on_train_batch_end=lambda _, batch, logs: seen.append(batch),
+    )
 
 
 # --- the end of the data -----------------------------------------------------------
@@ -161,12 +160,10 @@ def test_epoch_without_data_leaves_the_learning_rate(
     """The data is as long as an epoch: its end is met when the next epoch has begun."""
     seen: list[float] = []
 
-    class Reads(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            seen.append(float(np.asarray(self.model.optimizer.learning_rate)))
+    def read(self: Any, *_: Any) -> None:
+        seen.append(float(np.asarray(self.model.optimizer.learning_rate)))
 
-        def on_train_end(self, logs: Any = None) -> None:
-            seen.append(float(np.asarray(self.model.optimizer.learning_rate)))
+    reads = noting(keras, read, ("on_train_batch_end", "on_train_end"))
 
     def rate() -> Any:
         if kind == "fed":
@@ -177,7 +174,7 @@ def test_epoch_without_data_leaves_the_learning_rate(
         schedule = keras.callbacks.LearningRateScheduler(
             lambda epoch, now: now * 0.5 if epoch else now
         )
-        run([schedule, Reads()], tmp_path, per_epoch=2, data=2, rate=rate)
+        run([schedule, reads], tmp_path, per_epoch=2, data=2, rate=rate)
     expected = [0.1, 0.1, 0.1, 0.05, 0.05, 0.05, 0.025, 0.025, 0.025]
     assert seen == pytest.approx(expected)
 
@@ -212,7 +209,7 @@ def test_no_epoch_is_left_after_a_restart(keras: Any, tmp_path: Path) -> None:
 
 def test_recovery_in_mid_epoch_takes_back_the_means(keras: Any, tmp_path: Path) -> None:
     histories = []
-    for hooks in ([], [Abort(6)]):
+    for hooks in ([], [abort(6)]):
         history = keras.callbacks.History()
         folder = tmp_path / str(len(hooks))
         run([history], folder, per_epoch=6, epochs=2, save_every=3, hooks=hooks)
@@ -227,7 +224,7 @@ def test_recovery_leaves_the_state_of_the_checkpoint(
     """The saver's hook saves once more before the callbacks know the new session."""
 
     counts = counting(keras)
-    run([counts], tmp_path, per_epoch=9, steps=5, save_every=3, hooks=[Abort(5)])
+    run([counts], tmp_path, per_epoch=9, steps=5, save_every=3, hooks=[abort(5)])
     (path,) = tmp_path.glob("model.ckpt-3.hookbridge.json")
     document = json.loads(path.read_text())
     assert document["step"] == document["callbacks"][0]["state"]["batches"] == 3
@@ -262,35 +259,3 @@ def test_streaming_metric_goes_on_in_mid_epoch(keras: Any, tmp_path: Path) -> No
     history = keras.callbacks.History()
     run([history], tmp_path, per_epoch=4, epochs=2)
     assert history.history["loss"] == history.history["mean"] == [1.5, 5.5]
-
-
-def test_best_weights_of_bfloat16(keras: Any, tmp_path: Path) -> None:
-    for steps in (2, 10):
-        stopping = keras.callbacks.EarlyStopping(
-            "loss", patience=3, restore_best_weights=True
-        )
-        final = half_precision(stopping, tmp_path, steps)
-    # The first step of the first run had the least loss.
-    assert final == 2.0
-
-
-def half_precision(stopping: Any, folder: Path, steps: int) -> float:
-    """Each step adds 1 to the only weight, which starts at 1."""
-    with tf.Graph().as_default():
-        counter = v1.train.get_or_create_global_step()
-        one = tf.constant(1, tf.bfloat16)
-        weight = v1.get_variable("weight", initializer=one)
-        loss = tf.cast(weight * weight, tf.float32, name="loss")
-        with tf.control_dependencies([loss]):
-            grown = weight.assign_add(one)
-        with tf.control_dependencies([grown]):
-            train_op = counter.assign_add(1).op
-        with v1.train.MonitoredTrainingSession(
-            hooks=hb.as_hooks(stopping, steps_per_epoch=1, epochs=20),
-            checkpoint_dir=str(folder),
-        ) as session:
-            while not session.should_stop() and steps:
-                session.run(train_op)
-                steps -= 1
-    path = tf.train.latest_checkpoint(str(folder))
-    return float(tf.train.load_variable(path, "weight"))

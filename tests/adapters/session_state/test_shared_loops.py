@@ -36,14 +36,10 @@ MIDDLE = fits("other count saver reduce stopping")
 SESSION, REVERSED = sessions(ALL), sessions(" ".join(NAMES[::-1]))
 TWO = sessions("stopping count", "reduce other")
 SWAPPED = sessions("other reduce count", "stopping")
-
 SEQUENCES: dict[str, list[Part]] = {
     "saver moved to the front": [LAST, FIRST],
     "saver moved to the end": [FIRST, LAST],
-    "saver in the middle": [LAST, MIDDLE, FIRST],
     "there and back": [SESSION, FIRST, REVERSED],
-    "back and there": [MIDDLE, SESSION, LAST],
-    "groups merged": [TWO, SESSION],
     "groups split and swapped": [SESSION, TWO, SWAPPED],
     "everything": [TWO, MIDDLE, SWAPPED, LAST, REVERSED],
 }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, build, counting, feeds, interrupted, session_loop
+from callback_loops import STEPS, build, feeds, session_loop
+from callback_recorder import callback_of
+from hook_fetching import hook_of
 
 import hookbridge as hb
 
@@ -17,62 +20,30 @@ ONE_KERAS = True
 v1 = tf.compat.v1
 
 
-def rate_variable() -> Any:
-    return v1.get_variable("lr", initializer=0.1, trainable=False)
-
-
-@pytest.mark.slow
-def test_learning_rate_that_is_a_variable_survives(keras: Any, tmp_path: Path) -> None:
-    """The rate is reduced at the end of a step; that step's checkpoint has it."""
-
-    def make(k: Any) -> list[Any]:
-        return [
-            k.callbacks.ReduceLROnPlateau(
-                "loss", min_delta=100.0, patience=2, factor=0.5
-            )
-        ]
-
-    options: dict[str, Any] = {"epochs": 8, "rate": rate_variable, "validate": False}
-    whole = session_loop(make(keras), **options)
-    # The rate falls at the end of the third epoch.
-    again = interrupted(keras, make, tmp_path, 3 * STEPS, **options)
-    key = "lr" if "lr" in whole.history else "learning_rate"
-    assert len(set(whole.history[key])) > 2
-    # A History keeps its epochs too.
-    assert again.history[key] == pytest.approx(whole.history[key])
-    for ours, theirs in zip(again.weights, whole.weights, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
-
-
 @pytest.mark.parametrize("ending", ["stopped", "epochs", "cut_short", "data"])
 def test_weights_set_at_the_end(keras: Any, tmp_path: Path, ending: str) -> None:
     """The last checkpoint has them, unless the run is cut short to be continued."""
 
-    class Sets(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            self.model.stop_training = ending == "stopped" and epoch == 1
+    def stop(self: Any, epoch: int, logs: Any) -> None:
+        self.model.stop_training = ending == "stopped" and epoch == 1
 
-        def on_train_end(self, logs: Any = None) -> None:
-            self.model.set_weights([0 * w for w in self.model.get_weights()])
+    def set_weights(self: Any, logs: Any) -> None:
+        self.model.set_weights([0 * w for w in self.model.get_weights()])
 
-    class Data(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-        """Ends the data after two epochs."""
+    runs = itertools.count()
 
-        runs = 0
-
-        def before_run(self, run_context: Any) -> None:
-            self.runs += 1
-            # The loop's first run only reads the step.
-            if ending == "data" and self.runs > 1 + 2 * STEPS:
-                raise tf.errors.OutOfRangeError(None, None, "no more")
+    def end_data(self: Any, context: Any) -> None:
+        """Ends the data after two epochs; the loop's first run only reads the step."""
+        if next(runs) == 1 + 2 * STEPS and ending == "data":
+            raise tf.errors.OutOfRangeError(None, None, "no more")
 
     session_loop(
-        [Sets()],
+        [callback_of(keras, on_epoch_end=stop, on_train_end=set_weights)],
         validate=False,
         epochs=2 if ending == "epochs" else 5,
         max_steps=2 * STEPS if ending == "cut_short" else 100,
         session_options={"checkpoint_dir": str(tmp_path), "save_checkpoint_steps": 1},
-        wrap=lambda hooks: [*hooks, Data()],
+        wrap=lambda hooks: [*hooks, hook_of(before_run=end_data)],
     )
     latest = tf.train.latest_checkpoint(str(tmp_path))
     assert latest.endswith(f"-{2 * STEPS}")
@@ -107,34 +78,3 @@ def test_saver_that_cannot_be_followed_is_reported(
         found.append((bool(said("Keys.SAVERS")), states))
     # The initial checkpoint has a state too.
     assert found == [(False, 2), (True, 0)]
-
-
-@pytest.mark.slow
-def test_state_of_two_groups(keras: Any, tmp_path: Path) -> None:
-    """Two calls of `as_hooks`, as for `train(hooks=)` and `training_hooks`."""
-
-    class Doubles(type(counting(keras))):  # type: ignore[misc]
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.batches += 2
-
-        def on_train_end(self, logs: Any = None) -> None:
-            self.model.set_weights([0 * w for w in self.model.get_weights()])
-
-    def run(max_steps: int) -> tuple[int, int]:
-        one, two = counting(keras), Doubles()
-        session_loop(
-            [one],
-            epochs=3,
-            validate=False,
-            max_steps=max_steps,
-            session_options={"checkpoint_dir": str(tmp_path)},
-            wrap=lambda hooks: [*hooks, *hb.as_hooks(two, steps_per_epoch=STEPS)],
-        )
-        return one.batches, two.batches
-
-    assert run(4) == (4, 8)
-    assert run(100) == (3 * STEPS, 6 * STEPS)
-    latest = tf.train.latest_checkpoint(str(tmp_path))
-    assert latest.endswith(f"-{3 * STEPS}")
-    assert not np.any(tf.train.load_variable(latest, "dense/kernel"))
-    assert len(list(tmp_path.glob("*-9.hookbridge*.json"))) == 1

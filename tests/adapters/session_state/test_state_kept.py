@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from callback_loops import STEPS, counting, session_loop
+from callback_recorder import callback_of
 from state_runs import Killed, document, options, patient
 
 ONE_KERAS = True
@@ -44,28 +45,25 @@ def test_epoch_that_others_have_ended_is_ended_after_a_restart(
     state["callbacks"][0]["state"]["wait"] = 5
     path.write_text(json.dumps(state))
     seen: list[Any] = []
-
-    class Ends(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-            seen.append(("begin", epoch))
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            seen.append(("end", epoch, logs["loss"]))
-
+    ends = callback_of(
+        keras,
+        on_epoch_begin=lambda _, epoch, logs: seen.append(("begin", epoch)),
+        on_epoch_end=lambda _, epoch, logs: seen.append(("end", epoch, logs["loss"])),
+    )
     stopping = patient(keras)
-    session_loop([stopping, Ends()], max_steps=1, **options(tmp_path))
+    session_loop([stopping, ends], max_steps=1, **options(tmp_path))
     assert seen[:3] == [("begin", 1), ("end", 1, 4.0), ("begin", 2)]
     assert stopping.wait == 7  # 5, the ended epoch, and the one that this run began
 
 
 def test_killed_in_the_events_after_a_checkpoint(keras: Any, tmp_path: Path) -> None:
-    class Kills(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            if epoch == 2:
-                raise Killed
+    def kill(self: Any, epoch: int, logs: Any) -> None:
+        if epoch == 2:
+            raise Killed
 
     with pytest.raises(Killed):
-        session_loop([Kills(), patient(keras)], **options(tmp_path))
+        guests = [callback_of(keras, on_epoch_end=kill), patient(keras)]
+        session_loop(guests, **options(tmp_path))
     latest = tf.train.latest_checkpoint(str(tmp_path))
     assert latest.endswith(f"-{3 * STEPS}")
     stopping, whole = patient(keras), patient(keras)

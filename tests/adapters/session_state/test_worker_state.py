@@ -11,6 +11,8 @@ from unittest import mock
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_recorder import callback_of
+from hook_fetching import hook_of
 from state_runs import Holds, document, patient, state_of
 
 import hookbridge as hb
@@ -32,10 +34,10 @@ def worker_run(
     """A worker's part of a job; returns the learning rate of each epoch."""
     rates: list[float] = []
 
-    class Reads(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-            rates.append(float(np.asarray(self.model.optimizer.learning_rate)))
+    def read(self: Any, epoch: int, logs: Any) -> None:
+        rates.append(float(np.asarray(self.model.optimizer.learning_rate)))
 
+    reads = callback_of(keras, on_epoch_begin=read)
     reduce = keras.callbacks.ReduceLROnPlateau(
         "loss", min_delta=1e6, patience=1, factor=0.5, min_lr=0.0
     )
@@ -44,7 +46,7 @@ def worker_run(
         weight = v1.get_variable("weight", initializer=1.0)
         loss = tf.identity(weight * weight, name="loss")
         train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, counter)
-        hooks = hb.as_hooks([reduce, stopping, Reads()], steps_per_epoch=2)
+        hooks = hb.as_hooks([reduce, stopping, reads], steps_per_epoch=2)
         with worker_session(str(folder), counter, step, hooks) as session:
             for number in range(runs):
                 session.run(train_op)
@@ -112,9 +114,8 @@ def test_worker_without_a_state_of_its_own_takes_the_chiefs(
     mine = worker.state
     mine.save(str(tmp_path / "model.ckpt-1"), 1)
     (tmp_path / "model.ckpt-1.index").touch()
-    chief.callback.kept = np.full(3, 5.0)
-    chief.state.save(str(tmp_path / "model.ckpt-2"), 2)
     prefix = str(tmp_path / "model.ckpt-2")
+    chief.save(prefix, 2, 5.0)
     assert not mine.exists(prefix)
     assert worker.restore(prefix, of_task="")
     np.testing.assert_array_equal(worker.callback.kept, np.full(3, 5.0))
@@ -131,11 +132,11 @@ def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
     """It has a new name if a worker made a step while the last one was being saved."""
     found: list[list[str]] = []
 
-    class Looks(v1.train.SessionRunHook):  # type: ignore[misc]
-        """Called after the saver's hook and before the callbacks."""
+    def look(self: Any, session: Any, coord: Any) -> None:
+        found.append(sorted(p.name for p in tmp_path.glob("*.hookbridge*")))
 
-        def after_create_session(self, session: Any, coord: Any) -> None:
-            found.append(sorted(p.name for p in tmp_path.glob("*.hookbridge*")))
+    # Called after the saver's hook and before the callbacks.
+    looks = hook_of(after_create_session=look)
 
     def job(last_step: int) -> None:
         with tf.Graph().as_default():
@@ -144,7 +145,7 @@ def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
             last = v1.train.StopAtStepHook(last_step=last_step)
             holds = Holds(keras).callback
             holds.kept = np.full(3, float(last_step))
-            hooks = [Looks(), last, *hb.as_hooks([holds], steps_per_epoch=5)]
+            hooks = [looks, last, *hb.as_hooks([holds], steps_per_epoch=5)]
             with v1.train.MonitoredTrainingSession(
                 checkpoint_dir=str(tmp_path),
                 hooks=hooks,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from state_runs import state_of
+from state_runs import restored, state_of
 
 from hookbridge import errors
 from hookbridge.adapters.state import identity
@@ -35,18 +35,10 @@ A, B = Made("A"), Made("B")
 LOSS, ACC = Made("E", "loss"), Made("E", "acc")
 KEYED = Made("A", key="one")
 
+# What `test_any_change_of_a_list_of_different_callbacks` leaves out.
 # Saved list -> present list -> for each present callback the place of its state.
 ROWS: dict[str, tuple[list[Made], list[Made], list[int | None]]] = {
-    "the same": ([A, B], [A, B], [0, 1]),
-    "added behind": ([A], [A, B], [0, None]),
-    "added in front": ([A], [B, A], [None, 0]),
-    "removed": ([A, B], [B], [1]),
-    "reordered": ([A, B, LOSS], [LOSS, A, B], [2, 0, 1]),
     "another class": ([A], [B], [None]),
-    "two of a class, reordered": ([LOSS, ACC], [ACC, LOSS], [1, 0]),
-    "two of a class, first removed": ([LOSS, ACC], [ACC], [1]),
-    "two of a class, one added in front": ([ACC], [LOSS, ACC], [None, 0]),
-    "numbers tell apart": ([A, Made(size=2)], [Made(size=2), A], [1, 0]),
     "a number was tuned": ([A], [Made(size=2)], [0]),
     "tuned and reordered": (
         [LOSS, ACC],
@@ -215,8 +207,5 @@ def test_new_configuration_is_kept(keras: Any, tmp_path: Path) -> None:
     state.save(prefix, 3)
     for path, expected in (("/old", "/oldx"), ("/new", "/new")):
         again = Moves(path)
-        state = state_of(again)
-        found = state.read(prefix)
-        assert found is not None
-        state.parts[0].restore(found)
+        assert restored(again, prefix)
         assert (again.path, again.count) == (expected, 1)

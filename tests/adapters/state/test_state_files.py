@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from state_runs import Holds, Killed, state_of
+from callback_recorder import callback_of
+from state_runs import Holds, Killed, restored, state_of
 
 from hookbridge.adapters.state import attributes, codec, document, storage
 
@@ -22,8 +23,7 @@ def test_killed_between_arrays_and_json(
 ) -> None:
     prefix = str(tmp_path / "model.ckpt-3")
     one = Holds(keras)
-    one.callback.kept = np.full(3, 1.0)
-    one.state.save(prefix, 3)
+    one.save(prefix, 3, 1.0)
     write = storage.write
 
     def killed(path: str, data: bytes) -> None:
@@ -31,17 +31,15 @@ def test_killed_between_arrays_and_json(
             raise Killed
         write(path, data)
 
-    one.callback.kept = np.full(3, 2.0)
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(storage, "write", killed)
-        one.state.save(prefix, 3)
+        one.save(prefix, 3, 2.0)
     two = Holds(keras)
     assert two.restore(prefix)
     np.testing.assert_array_equal(two.callback.kept, np.full(3, 1.0))
-    one.state.save(prefix, 3)
-    three = Holds(keras)
-    three.restore(prefix)
-    np.testing.assert_array_equal(three.callback.kept, np.full(3, 2.0))
+    one.save(prefix, 3, 2.0)
+    assert two.restore(prefix)
+    np.testing.assert_array_equal(two.callback.kept, np.full(3, 2.0))
     assert len(list(tmp_path.glob("*.npz"))) == 1  # old arrays are deleted
 
 
@@ -49,9 +47,7 @@ def test_arrays_of_another_state_are_refused(
     keras: Any, tmp_path: Path, said: Any
 ) -> None:
     prefix = str(tmp_path / "model.ckpt-3")
-    one = Holds(keras)
-    one.callback.kept = np.full(3, 1.0)
-    one.state.save(prefix, 3)
+    Holds(keras).save(prefix, 3, 1.0)
     (path,) = tmp_path.glob("*.npz")
     path.write_bytes(codec.to_bytes({"a0": np.full(3, 9.0)}))
     two = Holds(keras)
@@ -63,16 +59,9 @@ def test_arrays_of_another_state_are_refused(
 def test_files_of_version_1_are_read(keras: Any, tmp_path: Path) -> None:
     prefix = str(tmp_path / "model.ckpt-3")
     state = {"kept": {"__array__": "a0"}}
-    (tmp_path / "model.ckpt-3.hookbridge.json").write_text(
-        json.dumps(
-            {
-                "version": 1,
-                "step": 3,
-                "callbacks": [{"class": "Holder", "state": state}],
-                "loop": None,
-            }
-        )
-    )
+    old = {"version": 1, "step": 3, "callbacks": [{"class": "Holder", "state": state}]}
+    path = tmp_path / "model.ckpt-3.hookbridge.json"
+    path.write_text(json.dumps({**old, "loop": None}))
     np.savez(tmp_path / "model.ckpt-3.hookbridge.npz", a0=np.full(3, 4.0))
     one = Holds(keras)
     assert one.restore(prefix)
@@ -95,16 +84,13 @@ def test_clean_up_takes_names_exactly(keras: Any, tmp_path: Path) -> None:
 
 
 def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
-    class Runs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.cmd, self.path, self.phase, self.count = "ls", None, "warm", 0
+    def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
+        self.count += 1
+        self.phase = "decay"
+        self.found = 3  # does not exist before
 
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            self.count += 1
-            self.phase = "decay"
-            self.found = 3  # does not exist before
-
+    callback = callback_of(keras, on_epoch_end=on_epoch_end)
+    vars(callback).update(cmd="ls", path=None, phase="warm", count=0)
     crafted = {
         "cmd": "rm -r /",
         "path": "/etc/passwd",
@@ -119,16 +105,12 @@ def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
         "found": 3,
     }
     path = tmp_path / "model.ckpt-3.hookbridge.json"
-    entries = [{"class": "Runs", "state": crafted}]
+    entries = [{"class": "Functions", "state": crafted}]
     path.write_text(
         json.dumps({"version": 2, "step": 3, "callbacks": entries, "loop": None})
     )
-    callback = Runs()
     before = dict(vars(callback))
-    state = state_of(callback)
-    found = state.read(str(tmp_path / "model.ckpt-3"))
-    assert found is not None
-    state.parts[0].restore(found)
+    assert restored(callback, str(tmp_path / "model.ckpt-3"))
     changed = {k: v for k, v in vars(callback).items() if before.get(k) != v}
     assert changed == {"phase": "decay", "count": 4, "found": 3}
     # Only attributes that would be stored are restored.
@@ -167,9 +149,7 @@ def test_only_regular_files_are_read(
 ) -> None:
     """To open a FIFO waits for a writer; `/dev/zero` never ends."""
     prefix = str(tmp_path / "model.ckpt-3")
-    one = Holds(keras)
-    one.callback.kept = np.full(3, 1.0)
-    one.state.save(prefix, 3)
+    Holds(keras).save(prefix, 3, 1.0)
     path = Path(f"{prefix}.hookbridge.json")
     if kind == "arrays":
         (path,) = tmp_path.glob("*.npz")
@@ -198,25 +178,18 @@ def test_a_huge_list_is_not_even_parsed(
 def test_state_that_is_too_large_is_left_out_by_name(
     keras: Any, tmp_path: Path, said: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Talks(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.words: list[str] = []
-            self.numbers: list[int] = []
-            self.count = 0
-
     monkeypatch.setattr(document, "MOST_JSON_BYTES", 2000)
-    prefix, one, two = str(tmp_path / "model.ckpt-3"), Talks(), Talks()
+    prefix = str(tmp_path / "model.ckpt-3")
+    one, two = callback_of(keras), callback_of(keras)
+    for each in (one, two):
+        vars(each).update(words=[], numbers=[], count=0)
     state = state_of(one)
     one.words, one.numbers, one.count = ["word"] * 900, list(range(5000)), 7
     state.save(prefix, 3)
-    state = state_of(two)
-    found = state.read(prefix)
-    assert found is not None
-    state.parts[0].restore(found)
+    assert restored(two, prefix)
     assert (two.words, two.count) == ([], 7)
     assert two.numbers == one.numbers  # many numbers are an array
-    assert said("`Talks.words` has")
+    assert said("`Functions.words` has")
 
 
 @pytest.mark.parametrize("version", [1, 2])
