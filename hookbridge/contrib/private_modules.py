@@ -131,7 +131,15 @@ def _of_tensorflow(dotted: str) -> Any:
         for name, living in OTHERS.items()
         if name.rpartition(".")[0] == dotted
     }
+    if dotted == f"{PYTHON}.util.tf_export":
+        own["estimator_export"] = _estimator_export
     return _Private(dotted, (real, *public, v1), own)
+
+
+def _estimator_export() -> Any:
+    """The decorator of Estimator's own code, which left TensorFlow with it."""
+    place = f"{MOVED[f'{PYTHON}.estimator']}.estimator_export"
+    return importlib.import_module(place).estimator_export
 
 
 def keras2() -> str:

@@ -131,6 +131,8 @@ def test_a_private_module_that_estimator_needs_is_there() -> None:
     found = private_modules.find("tensorflow.python.distribute.estimator_training")
     assert callable(found.train_and_evaluate)
     assert private_modules.find("tensorflow.python.util.nest").is_sequence([1])
+    exports = private_modules.find("tensorflow.python.util.tf_export")
+    assert callable(exports.estimator_export("estimator.Mine"))
 
 
 @pytest.fixture(scope="module")
