@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.compat import LAST_WITH_KERAS2, tf_version
-from hookbridge.estimator import stand_ins
+from hookbridge.estimator import revive, stand_ins
 from hookbridge.migrate.fates import OTHERS, PUBLIC
 from hookbridge.patching import assign
 
@@ -132,12 +132,13 @@ def _of_tensorflow(dotted: str) -> Any:
         if name.rpartition(".")[0] == dotted
     }
     if dotted == f"{PYTHON}.util.tf_export":
-        own["estimator_export"] = _estimator_export
+        own["estimator_export"] = functools.partial(_estimator_export)
     return _Private(dotted, (real, *public, v1), own)
 
 
 def _estimator_export() -> Any:
     """The decorator of Estimator's own code, which left TensorFlow with it."""
+    revive.namespaces()
     place = f"{MOVED[f'{PYTHON}.estimator']}.estimator_export"
     return importlib.import_module(place).estimator_export
 
