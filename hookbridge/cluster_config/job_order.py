@@ -13,6 +13,15 @@ PORT = 2222
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 # Of a service's name, which has the task behind it, such as `-evaluator-0`.
 _LONGEST_NAME = 63 - len("-evaluator-0-0")
+# GPUs of the types for which AI Platform had names of its own; no node has these names.
+_PLATFORM_GPUS = {
+    **dict.fromkeys(("standard", "large_model", "complex_model_s"), 0),
+    **dict.fromkeys(("complex_model_m", "complex_model_l"), 0),
+    **dict.fromkeys(("standard_gpu", "standard_p100", "standard_v100"), 1),
+    "large_model_v100": 1,
+    **{f"complex_model_m_{gpu}": 4 for gpu in ("gpu", "p100", "v100")},
+    **{f"complex_model_l_{gpu}": 8 for gpu in ("gpu", "v100")},
+}
 
 
 class Replicas(NamedTuple):
@@ -21,6 +30,16 @@ class Replicas(NamedTuple):
     job: str
     number: int
     machine: str
+
+    @property
+    def gpus(self) -> int:
+        """The GPUs that the name of the machine type promises to each task."""
+        return _PLATFORM_GPUS.get(self.machine, 0)
+
+    @property
+    def node_type(self) -> str:
+        """The machine type as nodes in the cloud call it, or ""."""
+        return "" if self.machine in _PLATFORM_GPUS else self.machine
 
 
 @dataclass(frozen=True)

@@ -135,8 +135,10 @@ def _pod(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
         "terminationGracePeriodSeconds": int(order.grace_secs),
         "containers": [container],
     }
-    if replicas.machine:
-        pod["nodeSelector"] = {_MACHINE_LABEL: replicas.machine}
+    if replicas.node_type:
+        pod["nodeSelector"] = {_MACHINE_LABEL: replicas.node_type}
+    if replicas.gpus:
+        container["resources"] = {"limits": {"nvidia.com/gpu": replicas.gpus}}
     if order.volume:
         claim, _, folder = order.volume.partition(":")
         container["volumeMounts"] = [{"name": _MODEL_VOLUME, "mountPath": folder}]

@@ -14,7 +14,7 @@ _SCRIPT = """\
 #SBATCH --ntasks={tasks}
 #SBATCH --ntasks-per-node=1
 #SBATCH --distribution=block
-#SBATCH --requeue
+{gpus}#SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --signal=TERM@{grace_secs}
 # Each process gets a node, TF_CONFIG, and SIGTERM before the time is over.
@@ -49,7 +49,9 @@ def script(order: JobOrder) -> str:
         places += [{"type": each.job, "index": i} for i in range(each.number)]
         if each.job != "evaluator":
             cluster[each.job] = [str(rank) for rank in ranks]
+    gpus = max(each.gpus for each in order.replicas)
     return _SCRIPT.format(
+        gpus=f"#SBATCH --gpus-per-node={gpus}\n" if gpus else "",
         name=order.name,
         tasks=len(places),
         grace_secs=int(order.grace_secs),

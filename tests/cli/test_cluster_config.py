@@ -20,7 +20,7 @@ from hookbridge.cluster import ClusterConfig
 CUSTOM = """
 trainingInput:
   scaleTier: CUSTOM
-  masterType: n1-standard-4
+  masterType: complex_model_m_gpu
   workerType: n1-standard-8
   parameterServerType: n1-highmem-4
   workerCount: 3
@@ -30,12 +30,20 @@ trainingInput:
 COMMAND = ["python", "train.py", "--job-dir=gs://bucket/job"]
 
 
-def replicas(number: int, machine: str) -> dict[str, Any]:
-    pod = {
-        "terminationGracePeriodSeconds": 60,
-        "containers": [{"name": "tensorflow", "image": "me/job:1", "command": COMMAND}],
-        "nodeSelector": {"node.kubernetes.io/instance-type": machine},
+def replicas(number: int, machine: str = "", gpus: int = 0) -> dict[str, Any]:
+    container: dict[str, Any] = {
+        "name": "tensorflow",
+        "image": "me/job:1",
+        "command": COMMAND,
     }
+    pod: dict[str, Any] = {
+        "terminationGracePeriodSeconds": 60,
+        "containers": [container],
+    }
+    if gpus:
+        container["resources"] = {"limits": {"nvidia.com/gpu": gpus}}
+    if machine:
+        pod["nodeSelector"] = {"node.kubernetes.io/instance-type": machine}
     return {"replicas": number, "restartPolicy": "ExitCode", "template": {"spec": pod}}
 
 
@@ -47,7 +55,7 @@ EXPECTED = {
         "runPolicy": {"cleanPodPolicy": "Running"},
         "successPolicy": "",
         "tfReplicaSpecs": {
-            "Chief": replicas(1, "n1-standard-4"),
+            "Chief": replicas(1, gpus=4),
             "Worker": replicas(3, "n1-standard-8"),
             "PS": replicas(2, "n1-highmem-4"),
         },
@@ -67,6 +75,8 @@ def test_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert yaml.safe_load(text) == EXPECTED
     assert "&" not in text  # plain YAML, without references
+    assert main(["cluster", f"--config={path}", "--to=slurm", "--", *COMMAND]) == 0
+    assert "#SBATCH --gpus-per-node=4\n" in capsys.readouterr().out
 
 
 def test_a_local_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
