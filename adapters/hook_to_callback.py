@@ -130,6 +130,8 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
     def on_test_begin(self, logs: Any = None) -> None:
         """Keras begins `evaluate`, or validation in `fit`."""
         self._begin("test")
+        if self._states is not None:
+            self._states.on_test_begin()
 
     def on_predict_begin(self, logs: Any = None) -> None:
         """Keras begins `predict`."""

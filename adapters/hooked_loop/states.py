@@ -66,22 +66,36 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def on_train_begin(self, model: Any) -> None:
         """Called in the hook's place, from Keras's `CallbackList`."""
-        found = compat.running_locals("callback_list")
-        if found is None:
+        everyone = self._list_of_all()
+        if everyone is None:
             return  # somebody calls the hook's callback alone
-        everyone = found["self"]
         self._saved, self._part, self._state = None, None, CallbackState()
         self._folder = os.path.abspath(os.fspath(self._hook._checkpoint_dir))
         _NEWEST[self._folder] = self
         items = [unwrapped(each) for each in everyone.callbacks]
         self._model, self._guests = model, [i for i in items if _GUESTS.get(i)]
-        if not any(isinstance(i, _Last) and i.states is self for i in items):
-            everyone.callbacks.append(_Last(self))
         # An error drops the list; nobody calls its members then.
         self._at_error = weakref.finalize(everyone, self._failed)
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
         assign(self._hook, _listeners=[*self._hook._listeners, self])
+
+    def on_test_begin(self) -> None:
+        """Called in the hook's place, in an evaluation."""
+        self._list_of_all()
+
+    def _list_of_all(self) -> Any:
+        """The `CallbackList` that calls the hook's callback, with `_Last` in it."""
+        names = compat.running_locals("callback_list")
+        if names is None:
+            return None
+        everyone = names["self"]
+        if not any(
+            isinstance(each, _Last) and each.states is self
+            for each in map(unwrapped, everyone.callbacks)
+        ):
+            everyone.callbacks.append(_Last(self))
+        return everyone
 
     def all_have_begun(self) -> None:
         """Those callbacks with a state go on with it."""
@@ -124,8 +138,9 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def before_step(self) -> None:
         """The callbacks have had all events of the last step."""
-        self.rewrite()
-        self._saved = None
+        if not self._is_over:
+            self.rewrite()
+            self._saved = None
 
     def before_save(self, session: Any, global_step_value: Any) -> None:
         step = int(global_step_value)
@@ -151,6 +166,17 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def all_have_ended(self) -> None:
         self.rewrite()
         self._at_error.detach()
+
+    def all_have_evaluated(self) -> None:
+        """An `evaluate` after the `fit`: the checkpoint of its end gets the events."""
+        is_newest = self._is_over and _NEWEST.get(self._folder) is self
+        if is_newest and self._saved and iterations_of(self._model) == self._saved[1]:
+            self.rewrite()
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether a `fit` has ended, and what runs is an evaluation after it."""
+        return self._at_error is not None and not self._at_error.alive
 
     def leave(self) -> None:
         """Takes this listener off the hook."""
@@ -182,6 +208,9 @@ class _Last(AnyFlavour):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self.states.rewrite()
+
+    def on_test_end(self, logs: Any = None) -> None:
+        self.states.all_have_evaluated()
 
     def on_train_end(self, logs: Any = None) -> None:
         self.states.all_have_ended()

@@ -93,11 +93,12 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
     },
     "callback_list": tuple(
         PrivateFrame(
-            f"{keras}.src.callbacks:CallbackList.on_train_begin",
+            f"{keras}.src.callbacks:CallbackList.{event}",
             ("self",),
             "all callbacks of a loop, to save and restore their states",
         )
         for keras in ("keras", "tf_keras")
+        for event in ("on_train_begin", "on_test_begin")
     ),
     "keras3_step": (
         PrivateFrame(

@@ -117,6 +117,28 @@ def test_a_fit_that_ends_at_a_checkpoint_has_all_its_events(
     assert found["one"].get("ends", 0) == found["two"].get("ends", 0) == one.ends
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_evaluation_after_a_fit_is_in_the_state_of_its_end(
+    keras: Any, place: int, tmp_path: Path
+) -> None:
+    def note(self: Any, logs: Any = None) -> None:
+        self.tests += 1
+
+    def train_with(evaluations: int) -> int:
+        model, count = built(keras, tmp_path), callback_of(keras, on_test_end=note)
+        count.tests = 0
+        guests = [count]
+        guests.insert(place, saver(tmp_path, STEPS))
+        callbacks = hb.as_callbacks(guests)
+        fit(model, callbacks)
+        for _ in range(evaluations):
+            model.evaluate(X, Y, verbose=0, callbacks=callbacks)
+        return int(count.tests)
+
+    assert train_with(evaluations=2) == 2
+    assert train_with(evaluations=0) == 2
+
+
 @pytest.mark.parametrize("order", [0, 2])
 def test_all_lists_of_a_fit_have_one_state_with_their_last_events(
     keras: Any, order: int, tmp_path: Path
