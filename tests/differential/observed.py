@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import logging
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,21 @@ def _close(ours: Any, native: Any) -> bool:
         atol=1e-6,
         equal_nan=True,
     )
+
+
+def compared(
+    seen: Callable[..., Any], codes: list[str], keras: Any, options: Mapping[str, Any]
+) -> list[str]:
+    """What both loops show differently, a line for each difference."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        native = seen(codes, folder / "native", keras, natively=True, **options)
+        ours = seen(codes, folder / "ours", keras, natively=False, **options)
+    for observation in (native, ours):
+        for part in ("native", "ours"):
+            error = observation["error"].replace(f"{name}/{part}", "FOLDER")
+            observation["error"] = error
+    return differences(ours, native)
 
 
 def program(

@@ -5,16 +5,14 @@ A failure is printed as a short program. `fuzz.py` runs the same for longer.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import guest_code
 import hypothesis
 import pytest
 from hypothesis import strategies as st
-from observed import callbacks_seen, differences, hooks_seen, program
+from observed import callbacks_seen, compared, hooks_seen, program
 
 Options = dict[str, Any]
 
@@ -48,30 +46,16 @@ def difference(
       run: the guests as expressions, and the options of the run.
     """
     codes, options = run
-    found = _compared(seen, codes, keras, options)
+    found = compared(seen, codes, keras, options)
     if not found:
         return ""
     for code in list(codes):
         fewer = [other for other in codes if other is not code]
-        without = _compared(seen, fewer, keras, options)
+        without = compared(seen, fewer, keras, options)
         if without:
             codes, found = fewer, without
     shown = "\n".join(f"# {line}" for line in found[:5])
     return f"{program(seen, codes, keras.__name__, options)}\n{shown}"
-
-
-def _compared(
-    seen: Callable[..., Any], codes: list[str], keras: Any, options: Mapping[str, Any]
-) -> list[str]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        native = seen(codes, folder / "native", keras, natively=True, **options)
-        ours = seen(codes, folder / "ours", keras, natively=False, **options)
-    for observation in (native, ours):
-        for part in ("native", "ours"):
-            error = observation["error"].replace(f"{name}/{part}", "FOLDER")
-            observation["error"] = error
-    return differences(ours, native)
 
 
 @pytest.mark.slow
