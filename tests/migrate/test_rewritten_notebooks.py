@@ -145,9 +145,9 @@ def test_a_notebook_without_cells_of_code_has_nothing_to_do(tmp_path: Path) -> N
         assert not doctor.diagnose([path], "2.21").found
 
 
-def test_cells_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+def test_cells_that_cannot_be_distinguished_are_refused(tmp_path: Path) -> None:
     path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE))
     held = rewritten(path).source.notebook
     assert held is not None
-    with pytest.raises(ValueError, match="told apart"):
+    with pytest.raises(ValueError, match="cannot be distinguished"):
         held.with_code("# cell 1\nx = 1\n")
