@@ -128,15 +128,15 @@ def _as_hook(guest: Guest, group: CallbackGroup, steps: on_steps.Steps | None) -
 
 def _converted(items: Any, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:
     """What `make` makes of each guest; what was made before stays as it is."""
-    made: list[Any] = []
+    wrappers: list[Any] = []
     for item in kinds.flatten(items):
         if not isinstance(item, Wrapper) or item.acts_as != kind:
             guest = record_of(item)
             guest.check_kind()
             item = make(guest)
         watchers.tell_wrapped(item)
-        made.append(item)
-    return made
+        wrappers.append(item)
+    return wrappers
 
 
 def _ends(hook: Any, last_step: int) -> bool:

@@ -167,7 +167,7 @@ def callbacks(model_dir: str) -> list[Any]:
     """Callbacks, for both loops."""
     stock = tf.keras.callbacks
     best = os.path.join(model_dir, "best.weights.h5")
-    found = [
+    result = [
         stock.ReduceLROnPlateau("val_loss", factor=0.3, patience=2),
         stock.EarlyStopping(
             "val_loss", min_delta=0.002, patience=4, restore_best_weights=True
@@ -180,5 +180,5 @@ def callbacks(model_dir: str) -> list[Any]:
     ]
     if importlib.util.find_spec("tensorboard") is not None:
         folder = os.path.join(model_dir, "tensorboard")
-        found.append(stock.TensorBoard(folder, write_graph=False))
-    return found
+        result.append(stock.TensorBoard(folder, write_graph=False))
+    return result

@@ -40,13 +40,13 @@ def entry_of(
 ) -> str | None:
     """The checkpoint entry for a variable, or None."""
     name = variable.name
-    if lookup is not None and (given := lookup(name)) is not None:
-        if given not in shapes:
+    if lookup is not None and (choice := lookup(name)) is not None:
+        if choice not in shapes:
             raise errors.InvalidArgumentError(
-                f"`names` maps `{name}` to `{given}`, which the checkpoint does not "
+                f"`names` maps `{name}` to `{choice}`, which the checkpoint does not "
                 f"have. It has: {', '.join(sorted(shapes))}."
             )
-        return given
+        return choice
     candidates = [name, f"{model.name}/{name}"]
     if name.endswith(("/iterations", "/iteration", "/iter")):
         candidates.append("global_step")
@@ -55,13 +55,13 @@ def entry_of(
         weight, suffix = slot
         mapped = (lookup(weight) if lookup is not None else None) or weight
         candidates.append(f"{mapped}/{suffix}")
-    found = next((c for c in candidates if c in shapes), None)
+    result = next((c for c in candidates if c in shapes), None)
     scope = getattr(getattr(model, "optimizer", None), "name", "")
-    if found is None and name.startswith(f"{scope}/"):
+    if result is None and name.startswith(f"{scope}/"):
         bare = _unnumbered(model, name)
         same = [entry for entry in shapes if _unnumbered(model, entry) == bare]
-        found = same[0] if len(same) == 1 else None
-    return found
+        result = same[0] if len(same) == 1 else None
+    return result
 
 
 def _unnumbered(model: Any, name: str) -> str:

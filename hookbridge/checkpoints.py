@@ -113,11 +113,11 @@ def restore(
     lookup = _lookup(names, [v.name for v in variables])
     weights = {id(live_variables.tf_variable(w)) for w in model.weights}
     plan: list[tuple[ModelVariable, str]] = []
-    kept, mismatched = [], {}
+    unchanged, mismatched = [], {}
     for variable in variables:
         entry = entry_of(model, variable, shapes, lookup, variables)
         if entry is None:
-            kept.append(variable.name)
+            unchanged.append(variable.name)
             continue
         shape = live_variables.components(variable.eager)[0].shape.as_list()
         if list(shapes[entry]) != shape:
@@ -126,11 +126,11 @@ def restore(
             )
             continue
         plan.append((variable, entry))
-    unfit = {*kept, *mismatched}
+    unfit = {*unchanged, *mismatched}
     lost = [v.name for v in variables if id(v.eager) in weights and v.name in unfit]
     report = RestoreReport(
         restored={v.name: entry for v, entry in plan},
-        kept=tuple(kept),
+        kept=tuple(unchanged),
         unused=tuple(sorted(set(shapes) - {e for _, e in plan} - set(_DERIVED))),
         mismatched=mismatched,
     )

@@ -27,8 +27,8 @@ def fill_names(model: Any, mode: Mode, names: StepNames) -> None:
     for metric in metrics:
         names.add_short(metric, tf.float32, any_shape)
     if mode is PREDICT:
-        found = output_names(model) or [f"{OUTPUT}1"]
-        names.loop_keys.update({name: f"{OUTPUTS}{name}" for name in found})
+        outputs = output_names(model) or [f"{OUTPUT}1"]
+        names.loop_keys.update({name: f"{OUTPUTS}{name}" for name in outputs})
         dtype = getattr(model, "compute_dtype", None) or "float32"
         for key in names.loop_keys.values():
             names.add_short(key, tf.as_dtype(dtype), any_shape)
@@ -49,8 +49,8 @@ def names_for(model: Any) -> StepNames:
 def layers_of(model: Any) -> list[Any]:
     """The layers of a model at every depth, without the model itself."""
     flatten = getattr(model, "_flatten_layers", None)
-    found = flatten() if callable(flatten) else getattr(model, "layers", ())
-    return [layer for layer in found if layer is not model]
+    layers = flatten() if callable(flatten) else getattr(model, "layers", ())
+    return [layer for layer in layers if layer is not model]
 
 
 def output_names(model: Any) -> list[str]:
@@ -72,9 +72,9 @@ def _compiled_metrics(model: Any) -> list[str]:
     config: dict[str, Any] = getattr(model, "get_compile_config", dict)() or {}
     outputs = output_names(model)
     if len(outputs) < 2:
-        given = (config.get("metrics"), config.get("weighted_metrics"))
-        return [name for metrics in given for name in _metric_names(metrics)]
-    found = [f"{output}_loss" for output in outputs]
+        arguments = (config.get("metrics"), config.get("weighted_metrics"))
+        return [name for metrics in arguments for name in _metric_names(metrics)]
+    names = [f"{output}_loss" for output in outputs]
     for key in ("metrics", "weighted_metrics"):
         metrics = config.get(key) or ()
         if isinstance(metrics, Mapping):
@@ -83,8 +83,8 @@ def _compiled_metrics(model: Any) -> list[str]:
             pairs = list(zip(outputs, metrics, strict=True))
         else:  # Keras 2 gives every output all of them
             pairs = [(output, metrics) for output in outputs]
-        found += [f"{o}_{name}" for o, m in pairs for name in _metric_names(m)]
-    return found
+        names += [f"{o}_{name}" for o, m in pairs for name in _metric_names(m)]
+    return names
 
 
 def _metric_names(metrics: Any) -> list[str]:

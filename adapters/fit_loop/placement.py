@@ -76,8 +76,8 @@ class Placement:
 
     def step_aside(self) -> None:
         """Leaves the model to a loop inside this one."""
-        kept = getattr(self.step, "kept", None)
-        self._own = getattr(self.step, "own", kept)
+        function = getattr(self.step, "kept", None)
+        self._own = getattr(self.step, "own", function)
         if self.mode is not None:
             setattr(self._model, self.mode.function, self._own)
         self._methods.remove()
@@ -97,5 +97,5 @@ class Placement:
         self._methods.remove()
         if self.mode is not None:
             # Keras drops this function when the step changes, as in `compile`.
-            kept = getattr(self.step, "kept", None)
-            setattr(self._model, self.mode.function, kept)
+            function = getattr(self.step, "kept", None)
+            setattr(self._model, self.mode.function, function)

@@ -92,16 +92,16 @@ class Spies:
         if callable(apply):  # Keras 3, whose `apply_gradients` calls it too
 
             def spy_apply(gradients: Any, trainable_variables: Any = None) -> Any:
-                gradients, given = list(gradients), trainable_variables
-                if given is None:
+                gradients, wanted = list(gradients), trainable_variables
+                if wanted is None:
                     inner = getattr(optimizer, "inner_optimizer", optimizer)
-                    known = list(getattr(inner, "_trainable_variables", ()))
+                    variables = list(getattr(inner, "_trainable_variables", ()))
                 else:
-                    known = given = list(given)
-                pairs = list(zip(gradients, known, strict=False))
+                    variables = wanted = list(wanted)
+                pairs = list(zip(gradients, variables, strict=False))
                 self._note_gradients(pairs, optimizer)
                 with self._scheduled(optimizer):
-                    return apply(gradients, given)
+                    return apply(gradients, wanted)
 
             stack.enter_context(patching.patched(optimizer, apply=spy_apply))
             return

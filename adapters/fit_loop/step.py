@@ -85,8 +85,8 @@ class StepFunction:
         )
         tap.owner = self._owner
         tap.counter = self._counter
-        made = tapped_function(self._owner, self._mode, self._make, tap, is_filed)
-        return TappedFunction(self._model, made, tap)
+        function = tapped_function(self._owner, self._mode, self._make, tap, is_filed)
+        return TappedFunction(self._model, function, tap)
 
     def _returning(self, keys: frozenset[str]) -> TappedFunction:
         """A Keras function whose step returns at least the tensors of `keys`."""

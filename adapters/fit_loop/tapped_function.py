@@ -40,8 +40,8 @@ def tapped_function(
         if hasattr(owner, name)
     }
     with patching.patched(owner, **{mode.step: tap}):
-        made = make(force=True)
-    function = getattr(owner, mode.function) if made is None else made
+        result = make(force=True)
+    function = getattr(owner, mode.function) if result is None else result
     for name, value in () if is_filed else filed.items():
         setattr(owner, name, value)
     return function
@@ -77,8 +77,8 @@ class TappedFunction:
         output_names, direct = eager_step.output_names(self._model), self._direct
 
         def call(args: Any, feeds: Any) -> Any:
-            outputs, taken = direct(*args)
-            values = values_of(tapped, outputs, taken, output_names)
+            outputs, tensors = direct(*args)
+            values = values_of(tapped, outputs, tensors, output_names)
             return outputs, [values[name] for name in names], values
 
         return call
@@ -116,12 +116,12 @@ class TappedFunction:
 
         def merged(args: Any, feeds: Any) -> Any:
             tap.feed({key: feeds[index] for key, index in fed.tensors.items()})
-            known = program.build_before(feeds)
+            early = program.build_before(feeds)
             with rate_applied(fed, feeds):
                 result = inner(*args)
-            outputs, taken = split(result.get_value() if is_optional else result)
-            values = values_of(tapped, outputs, taken, output_names)
-            fetched = program.build_after(known, {n: values[n] for n in step_tensors})
+            outputs, tensors = split(result.get_value() if is_optional else result)
+            values = values_of(tapped, outputs, tensors, output_names)
+            fetched = program.build_after(early, {n: values[n] for n in step_tensors})
             return outputs, fetched, values
 
         if program.feeds:
@@ -145,12 +145,12 @@ class TappedFunction:
 
         def call(args: Any, feeds: Any) -> Any:
             feeds = list(feeds)
-            known = around.before(feeds)
+            early = around.before(feeds)
             with tap.tracing(), rate_applied(fed, feeds):
                 result = function(*args)
-            outputs, taken = split(result)
-            values = values_of(tapped, outputs, taken, output_names)
-            return outputs, around.after(known, values), values
+            outputs, tensors = split(result)
+            values = values_of(tapped, outputs, tensors, output_names)
+            return outputs, around.after(early, values), values
 
         return call
 

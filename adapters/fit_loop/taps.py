@@ -119,8 +119,8 @@ class StepTap:
     def _keys_of_hints(self) -> tuple[str, ...]:
         if self._names.is_eager:
             return ()
-        found = map(self._names.find, self._hints)
-        keys = {item.key for item in found if item is not None}
+        items = map(self._names.find, self._hints)
+        keys = {item.key for item in items if item is not None}
         # Keras joins the outputs of all replicas, and returns them anyway.
         return tuple(sorted(key for key in keys if not key.startswith(OUTPUTS)))
 
@@ -138,8 +138,8 @@ class StepTap:
         if (scale := self._spies.scale_of(key)) is not None:
             value *= tf.cast(scale, value.dtype)
         for op in tensor.consumers():
-            for index, taken in enumerate(op.inputs):
-                if taken is tensor:
+            for index, source in enumerate(op.inputs):
+                if source is tensor:
                     op._update_input(index, value)
 
     def _catalogue(self, short: Mapping[str, Any], loop_keys: dict[str, str]) -> None:
@@ -180,17 +180,17 @@ class StepTap:
 def values_of(
     tapped: Mapping[str, str],
     outputs: Any,
-    taken: Mapping[str, Any],
+    tensors: Mapping[str, Any],
     names: Sequence[str],
 ) -> dict[str, Any]:
     """`{placeholder: value}` of the tapped tensors of one step."""
-    found = dict(taken)
-    if any(key not in found for key in tapped.values()):
+    values = dict(tensors)
+    if any(key not in values for key in tapped.values()):
         for name, value in named_outputs(outputs, names).items():
-            found[f"{OUTPUTS}{name}"] = value
-            found.setdefault(name, value)
+            values[f"{OUTPUTS}{name}"] = value
+            values.setdefault(name, value)
     try:
-        return {name: found[key] for name, key in tapped.items()}
+        return {name: values[key] for name, key in tapped.items()}
     except KeyError as e:
         raise errors.LiveSessionError(
             f"A hook fetches `{e.args[0]}`, which the step has computed where nobody "

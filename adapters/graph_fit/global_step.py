@@ -51,14 +51,14 @@ class GraphCollections:
             *v1.global_variables(),
             *self._graph.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS),
         ]
-        known = _SAVERS.get(self._graph)
-        if known is None or known[0] != list(map(id, saved)):
+        entry = _SAVERS.get(self._graph)
+        if entry is None or entry[0] != list(map(id, saved)):
             key = list(map(id, saved))
             if not any(v.op.name == "global_step" for v in saved):
                 saved.append(_saved_step(step))
-            saver = v1.train.Saver(saved, sharded=True, allow_empty=True)
-            known = _SAVERS[self._graph] = (key, saver)
-        self._graph.add_to_collection(v1.GraphKeys.SAVERS, known[1])
+            new = v1.train.Saver(saved, sharded=True, allow_empty=True)
+            entry = _SAVERS[self._graph] = (key, new)
+        self._graph.add_to_collection(v1.GraphKeys.SAVERS, entry[1])
 
     def leave(self) -> None:
         """Puts the collections back as they were before the run."""
@@ -95,17 +95,17 @@ def step_of(model: Any, session: Any) -> Any:
     # A model that was never trained has none. Then the step is the graph's own global
     # step, or a new variable in no collection.
     optimizer = getattr(model, "optimizer", None)
-    made = getattr(optimizer, "_iterations", None)
-    if made is None and not hasattr(type(optimizer), "iterations"):
-        made = getattr(optimizer, "iterations", None)
-    if made is None:
-        made = v1.train.get_global_step(session.graph)
-    if made is None:
-        made = _UNTRAINED_STEPS.get(session.graph)
-    if made is None:
-        made = v1.Variable(
+    step = getattr(optimizer, "_iterations", None)
+    if step is None and not hasattr(type(optimizer), "iterations"):
+        step = getattr(optimizer, "iterations", None)
+    if step is None:
+        step = v1.train.get_global_step(session.graph)
+    if step is None:
+        step = _UNTRAINED_STEPS.get(session.graph)
+    if step is None:
+        step = v1.Variable(
             np.int64(0), trainable=False, collections=[], name="hookbridge/step"
         )
-        _UNTRAINED_STEPS[session.graph] = made
-        session.run(made.initializer)
-    return made
+        _UNTRAINED_STEPS[session.graph] = step
+        session.run(step.initializer)
+    return step

@@ -41,8 +41,8 @@ class HookVariables:
         ):
             yield
         for key, values in self._collections().items():
-            known = {id(v) for v in before.get(key, ())}
-            self._added[key] = [v for v in values if id(v) not in known]
+            ids = {id(v) for v in before.get(key, ())}
+            self._added[key] = [v for v in values if id(v) not in ids]
 
     def _collections(self) -> dict[str, list[Any]]:
         graph = self._graph
@@ -56,9 +56,9 @@ class HookVariables:
                 self._graph.add_to_collection(key, variable)
             self._again.append(variable)
         else:
-            known = {id(v) for v in [*v1.global_variables(), *v1.local_variables()]}
+            ids = {id(v) for v in [*v1.global_variables(), *v1.local_variables()]}
             variable = getter(name, *args, **kwargs)
-            if id(variable) in known:
+            if id(variable) in ids:
                 return variable
         self._made[name] = variable
         return variable
@@ -72,8 +72,8 @@ class HookVariables:
             if not getattr(v, "_keras_initialized", False)
         ]
         if variables:
-            known = session.run([v1.is_variable_initialized(v) for v in variables])
-            pairs = zip(variables, known, strict=True)
+            states = session.run([v1.is_variable_initialized(v) for v in variables])
+            pairs = zip(variables, states, strict=True)
             new = [variable for variable, is_known in pairs if not is_known]
             session.run([v.initializer for v in (*new, *self._again)])
         for key in (v1.GraphKeys.RESOURCES, v1.GraphKeys.LOCAL_RESOURCES):
@@ -90,5 +90,5 @@ class HookVariables:
             keys = [k for k, new in of_keys if any(each is variable for each in new)]
             earlier[name] = (variable, keys)
         for key, added in self._added.items():
-            values, gone = self._graph.get_collection_ref(key), set(map(id, added))
-            values[:] = [v for v in values if id(v) not in gone]
+            values, ids = self._graph.get_collection_ref(key), set(map(id, added))
+            values[:] = [v for v in values if id(v) not in ids]

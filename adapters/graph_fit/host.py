@@ -187,11 +187,11 @@ def _end_with_this_batch() -> None:
     if aggregator.use_steps:
         assign(aggregator, steps=names["step"] + 1, num_samples=None)
         return
-    seen = names["batch_end"]
-    assign(aggregator, num_samples=seen)
+    samples = names["batch_end"]
+    assign(aggregator, num_samples=samples)
     for part in aggregator.results or ():
         if hasattr(part, "num_samples"):  # predictions of one output
-            assign(part, num_samples=seen, results=part.results[:seen])
+            assign(part, num_samples=samples, results=part.results[:samples])
 
 
 def _run_scaffold(session: Any, scaffold: Any) -> None:

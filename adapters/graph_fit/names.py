@@ -36,7 +36,7 @@ class GraphNames:
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
         try:
-            found = self._lookup(obj, allow_tensor, allow_operation)
+            element = self._lookup(obj, allow_tensor, allow_operation)
         except KeyError as e:
             if not isinstance(obj, str):
                 raise
@@ -49,13 +49,13 @@ class GraphNames:
                     raise names.unknown(e, obj, "the graph", self._aliases) from e
                 tensor = self._lookup(item.key)
             return tensor if ":" in obj else tensor.op
-        return self._value(found) if isinstance(obj, str) else found
+        return self._value(element) if isinstance(obj, str) else element
 
-    def _value(self, found: Any) -> Any:
+    def _value(self, element: Any) -> Any:
         """For the handle of a variable, its value; anything else as it is."""
-        if not isinstance(found, tf.Tensor) or found.dtype != tf.resource:
-            return found
-        if self._values is None or found.name not in self._values:
+        if not isinstance(element, tf.Tensor) or element.dtype != tf.resource:
+            return element
+        if self._values is None or element.name not in self._values:
             variables = [
                 *tf.compat.v1.global_variables(),
                 *tf.compat.v1.local_variables(),
@@ -66,4 +66,4 @@ class GraphNames:
                 for v in variables
                 if hasattr(v, "handle")
             }
-        return self._values.get(found.name, found)
+        return self._values.get(element.name, element)

@@ -33,7 +33,7 @@ def reads(variable: Any) -> list[Any]:
 
 def gradients(model: Any) -> dict[str, Any]:
     """`{"gradients/<variable>": tensor}` of the dense gradients of the weights."""
-    found = {}
+    tensors = {}
     for variable in model.trainable_weights:
         for op in _uses(variable):
             if not op.type.startswith("ResourceApply"):
@@ -41,8 +41,8 @@ def gradients(model: Any) -> dict[str, Any]:
             name = variable.op.name.removeprefix(f"{model.name}/")
             for arg, tensor in zip(op.op_def.input_arg, op.inputs, strict=True):
                 if arg.name in ("grad", "delta"):
-                    found[f"gradients/{name}"] = tensor
-    return found
+                    tensors[f"gradients/{name}"] = tensor
+    return tensors
 
 
 def _uses(variable: Any) -> list[Any]:

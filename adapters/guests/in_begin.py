@@ -25,15 +25,15 @@ class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def make(self) -> Any:
         """The hook for the run that begins, made on the default graph."""
-        made = self._make()
-        if not kinds.is_hook(made):
+        hook = self._make()
+        if not kinds.is_hook(hook):
             raise errors.NotAGuestError(
-                f"`hb.in_begin({_name(self._make)})` has made {shown(made)} of type "
-                f"`{type(made).__name__}`; expected one "
+                f"`hb.in_begin({_name(self._make)})` has made {shown(hook)} of type "
+                f"`{type(hook).__name__}`; expected one "
                 "`tf.compat.v1.train.SessionRunHook`, new in each call."
             )
-        self._made, self._is_new = made, True
-        return made
+        self._made, self._is_new = hook, True
+        return hook
 
     def begin(self) -> None:
         if not self._is_new:
@@ -54,13 +54,13 @@ class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._made.end(session)
 
     def __getattr__(self, name: str) -> Any:
-        made = vars(self).get("_made")
-        if made is None:
+        hook = vars(self).get("_made")
+        if hook is None:
             raise AttributeError(
                 f"`{name}`: `hb.in_begin({_name(self._make)})` makes its hook when a "
                 "run begins."
             )
-        return getattr(made, name)
+        return getattr(hook, name)
 
     def __repr__(self) -> str:
         return f"hb.in_begin({_name(self._make)})"

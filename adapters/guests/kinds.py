@@ -140,18 +140,18 @@ def _complaint(item: Any) -> str:
 
 def hooks_only(hooks: Any) -> list[Any]:
     """Hooks for a session as a list; None counts as no hook."""
-    found = [] if hooks is None else hooks
-    if not isinstance(found, Iterable):
+    items = [] if hooks is None else hooks
+    if not isinstance(items, Iterable):
         raise errors.NotAGuestError(
             f"Received hooks={shown(hooks)}; expected a list of `SessionRunHook`s."
         )
-    found = list(found)
-    for place, hook in enumerate(found):
+    items = list(items)
+    for place, hook in enumerate(items):
         if not is_hook(hook):
             way_out = "Make hooks of it by `hb.as_hooks`." if is_callback(hook) else ""
             complaint = f"{_complaint(hook)} It is at [{place}] of `hooks`. {way_out}"
             raise errors.NotAGuestError(complaint.rstrip())
-    return found
+    return items
 
 
 def name_of(guest: Any) -> str:

@@ -98,13 +98,13 @@ def _reachable(callback: Any) -> Iterator[tuple[str, Any, bool]]:
     # The checkpoints of Keras's callbacks hold their own counters.
     is_users = not kinds.stock_name(callback)
     todo: list[tuple[str, Any, int, bool]] = [("", callback, 0, False)]
-    seen: set[int] = set()
+    visited: set[int] = set()
     for place, item, depth, is_saved in todo:
         ours = type(item).__module__.partition(".")[0] == "hookbridge"
         # Nothing is read from a live model, not even its class: that would clone it.
-        if id(item) in seen or (ours and depth) or isinstance(item, type):
+        if id(item) in visited or (ours and depth) or isinstance(item, type):
             continue
-        seen.add(id(item))
+        visited.add(id(item))
         if isinstance(item, tf.Variable):
             yield place, item, is_saved
         elif depth < _DEPTH and len(todo) < _MOST:

@@ -96,9 +96,9 @@ def given_role(guest: Any) -> Role | None:
 
 
 def check_role(role: Any) -> Role:
-    for known in ROLES:
-        if role == known:
-            return known
+    for each in ROLES:
+        if role == each:
+            return each
     raise errors.InvalidArgumentError(
         f"`role` is {shown(role)}; expected one of {', '.join(map(repr, ROLES))}."
     )

@@ -65,8 +65,8 @@ class LaterStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 def scaffold_of(hooks: Sequence[Any]) -> Any:
     """The scaffold of the first hook that has one, or None."""
-    given = (getattr(hook, "_scaffold", None) for hook in hooks)
-    return next((s for s in given if isinstance(s, tf.compat.v1.train.Scaffold)), None)
+    items = (getattr(hook, "_scaffold", None) for hook in hooks)
+    return next((s for s in items if isinstance(s, tf.compat.v1.train.Scaffold)), None)
 
 
 def not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:

@@ -136,10 +136,10 @@ def _graph_of(item: Any) -> Any:
 
 def _fetched_parts(item: Any) -> list[Any]:
     """What `Session.run(item)` would look for in its graph."""
-    seen = _Seen()
-    with seen.as_default(), contextlib.suppress(TypeError):
+    recorder = _Seen()
+    with recorder.as_default(), contextlib.suppress(TypeError):
         compat.private("FetchMapper").for_fetch(item)
-    return seen.elements
+    return recorder.elements
 
 
 class _Seen(tf.Graph):  # type: ignore[misc]

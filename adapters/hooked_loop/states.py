@@ -102,18 +102,18 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         if self._guests:
             self._part = self._state.add(self._guests, self._loop)
             prefix = self._checkpoint()
-            found = None if prefix is None else self._state.read(prefix, _rates_of)
+            saved = None if prefix is None else self._state.read(prefix, _rates_of)
             self._part.begin()
-            if found is not None:
-                self._part.restore(found)
-            self._begin_rate(found)
+            if saved is not None:
+                self._part.restore(saved)
+            self._begin_rate(saved)
 
-    def _begin_rate(self, found: Saved | None) -> None:
+    def _begin_rate(self, saved: Saved | None) -> None:
         """Goes on with the rate that a callback set, in whichever loop."""
         rate = learning_rate_variable(getattr(self._model, "optimizer", None))
         self._rate = rate if tf.executing_eagerly() else None
         if self._rate is not None:
-            loops = found.loops if found is not None else ()
+            loops = saved.loops if saved is not None else ()
             rates = {rate for each in loops for rate in each}
             self._rate_unset = None if rates else _value_of(self._rate)
             if len(rates) == 1:

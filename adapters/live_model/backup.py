@@ -39,9 +39,9 @@ def part_of(path: str) -> str:
 def variables(graph: Any, weights: Sequence[Any]) -> list[Any]:
     """The variables of a checkpoint that are neither weights nor the global step."""
     # The step follows from the epoch at which the callback resumes.
-    known = {id(v) for v in weights}
-    known.add(id(tf.compat.v1.train.get_global_step(graph)))
-    return [v for v in session_variables.saved_variables(graph) if id(v) not in known]
+    others = {id(v) for v in weights}
+    others.add(id(tf.compat.v1.train.get_global_step(graph)))
+    return [v for v in session_variables.saved_variables(graph) if id(v) not in others]
 
 
 def complete(path: str, values: Mapping[str, Any]) -> None:
@@ -58,12 +58,12 @@ def load(path: str, wanted: Sequence[str]) -> dict[str, Any]:
     """What `complete` added; warns if some of `wanted` are not there."""
     with h5py.File(path, "r") as file:
         entries = file[_GROUP].values() if _GROUP in file else ()
-        found = {str(e.attrs["name"]): np.asarray(e) for e in entries}
-    missing = [name for name in wanted if name not in found]
+        arrays = {str(e.attrs["name"]): np.asarray(e) for e in entries}
+    missing = [name for name in wanted if name not in arrays]
     if missing:
         logging.warning(
             "hookbridge: the backup %s has no values for %s, which begin anew.",
             path,
             ", ".join(missing),
         )
-    return {name: found[name] for name in wanted if name in found}
+    return {name: arrays[name] for name in wanted if name in arrays}

@@ -94,8 +94,8 @@ class Clone:
 
     def attribute(self, name: str) -> Any:
         """An attribute of the clone for a callback."""
-        found = getattr(self.model, name)
-        if callable(found):
+        value = getattr(self.model, name)
+        if callable(value):
             # It may be a compiled function, whose use of weights is not seen.
             self._weights.mirrors.of_methods(self._weights.all)
         else:

@@ -57,15 +57,15 @@ class LiveCounters:
             return [types.SimpleNamespace(name=name) for name in names]
         import keras
 
-        found = []
+        metrics = []
         with compat.private("eager_mode")():
             for name in names:
                 try:
-                    found.append(keras.metrics.get(_KERAS_NAMES.get(name, name)))
+                    metrics.append(keras.metrics.get(_KERAS_NAMES.get(name, name)))
                 except (ValueError, TypeError):
                     continue  # no metric of Keras, or a class that needs arguments
-                found[-1].name = name
+                metrics[-1].name = name
             metrics_list = compat.private("MetricsList")(
-                [m for m in found if hasattr(m, "_direction")]
+                [m for m in metrics if hasattr(m, "_direction")]
             )
         return [metrics_list]

@@ -43,11 +43,11 @@ class ModelFiles:
         TF1 checkpoint. An option that would have no effect on a bare graph is refused.
         """
         path = str(filepath)
-        given = _given(save_format=save_format, options=options, **others)
+        keywords = _given(save_format=save_format, options=options, **others)
         if path not in self._backups:
-            self._write(filepath, overwrite, **given)
+            self._write(filepath, overwrite, **keywords)
             return
-        self._write(backup.part_of(path), True, **given)
+        self._write(backup.part_of(path), True, **keywords)
         beside = backup.variables(self._graph, self._weights.all)
         names = [v.op.name for v in beside]
         values = dict(zip(names, self._weights.read(beside), strict=True))
@@ -55,15 +55,15 @@ class ModelFiles:
         values.update({name: rate.read() for name, rate in rates.items()})
         backup.complete(path, values)
 
-    def _write(self, filepath: Any, overwrite: bool, **given: Any) -> None:
+    def _write(self, filepath: Any, overwrite: bool, **rest: Any) -> None:
         live = self._weights
         if self._clone:
             with live.file_call(loads=False):
-                self._clone.model.save_weights(filepath, overwrite=overwrite, **given)
+                self._clone.model.save_weights(filepath, overwrite=overwrite, **rest)
             return
         path = str(filepath)
-        h5 = weight_files.as_h5(path, given.pop("save_format", None))
-        weight_files.check_options("save_weights", given.pop("options", None), given)
+        h5 = weight_files.as_h5(path, rest.pop("save_format", None))
+        weight_files.check_options("save_weights", rest.pop("options", None), rest)
         weight_files.save(path, live.entries(), overwrite, h5=h5)
 
     def load_weights(
@@ -84,16 +84,16 @@ class ModelFiles:
         if str(filepath) in self._backups:
             self._load_rest(str(filepath))
         if self._clone:
-            given = _given(by_name=by_name or None, options=options, **others)
+            keywords = _given(by_name=by_name or None, options=options, **others)
             with live.file_call(loads=True):
                 return self._clone.model.load_weights(
-                    filepath, skip_mismatch=skip_mismatch, **given
+                    filepath, skip_mismatch=skip_mismatch, **keywords
                 )
         weight_files.check_options("load_weights", options, others)
         lenient = bool(by_name or skip_mismatch)
         entries = saved.entries_of(live.all)
-        found = weight_files.load(str(filepath), entries, lenient=lenient)
-        pairs = [(v, found[e]) for e, v in entries.items() if e in found]
+        arrays = weight_files.load(str(filepath), entries, lenient=lenient)
+        pairs = [(v, arrays[e]) for e, v in entries.items() if e in arrays]
         if skip_mismatch:
             pairs = [(v, x) for v, x in pairs if v.shape.is_compatible_with(x.shape)]
         live.write([v for v, _ in pairs], [x for _, x in pairs])
@@ -103,12 +103,12 @@ class ModelFiles:
         others = backup.variables(self._graph, self._weights.all)
         rates = self._rates.unsaved()
         names = [v.op.name for v in others]
-        found = backup.load(path, [*names, *rates])
-        kept = [(v, found[n]) for n, v in zip(names, others, strict=True) if n in found]
-        variables.write(self._weights.session(), kept)
+        data = backup.load(path, [*names, *rates])
+        pairs = [(v, data[n]) for n, v in zip(names, others, strict=True) if n in data]
+        variables.write(self._weights.session(), pairs)
         for name, rate in rates.items():
-            if name in found:
-                rate.set(found[name])
+            if name in data:
+                rate.set(data[name])
 
     def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
         """Writes the whole model with the session's weights."""

@@ -69,12 +69,12 @@ class Mirrors:
 
     def of(self, variables: Sequence[Any]) -> list[Any]:
         """Mirrors of several graph variables; their next use reads the session."""
-        found = self._mirrors(variables)
-        self._handed_out.update((id(m), m) for m in found)
-        self._make_stale(found)
+        mirrors = self._mirrors(variables)
+        self._handed_out.update((id(m), m) for m in mirrors)
+        self._make_stale(mirrors)
         if self._captured_by_clone:
-            self._pull([m for m in found if id(m) in self._captured_by_clone])
-        return [m.eager for m in found]
+            self._pull([m for m in mirrors if id(m) in self._captured_by_clone])
+        return [m.eager for m in mirrors]
 
     def of_methods(self, variables: Sequence[Any]) -> None:
         """Fills the mirrors that methods of the clone use, now and in each event."""
@@ -84,9 +84,9 @@ class Mirrors:
 
     def fill(self, variables: Sequence[Any]) -> None:
         """Brings the session's present values into the mirrors of `variables`."""
-        found = self._mirrors(variables)
-        self._make_stale(found)
-        self._pull(found)
+        mirrors = self._mirrors(variables)
+        self._make_stale(mirrors)
+        self._pull(mirrors)
 
     def _mirrors(self, variables: Sequence[Any]) -> list[Mirror]:
         provide, self._provide = self._provide, None
@@ -172,9 +172,9 @@ class Mirrors:
     def saving(self, variables: Sequence[Any]) -> Iterator[None]:
         """Around a save by Keras, which reads each weight as an array once."""
         # The arrays go from the session into the file; the mirrors stay as they are.
-        found = self._mirrors(variables)
-        self._make_stale(found)
-        self._read_with = {id(m): group for group in _groups(found) for m in group}
+        mirrors = self._mirrors(variables)
+        self._make_stale(mirrors)
+        self._read_with = {id(m): group for group in _groups(mirrors) for m in group}
         try:
             with self.own_call():
                 yield

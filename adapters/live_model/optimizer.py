@@ -25,8 +25,8 @@ def live_optimizer(
     single = facts[0] if len(facts) == 1 else Optimizer()
     kind = _named(LiveOptimizer, single.class_name)
     poses_as = _posed(single.class_name, flavours) if len(facts) == 1 else None
-    found: LiveOptimizer = kind(rates, facts, step, poses_as)
-    return found
+    optimizer: LiveOptimizer = kind(rates, facts, step, poses_as)
+    return optimizer
 
 
 class LiveOptimizer:
@@ -63,8 +63,8 @@ class LiveOptimizer:
         self._is_made = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        known = "_is_made" not in self.__dict__ or name in self.__dict__
-        if not known and name not in ("learning_rate", "lr"):
+        is_own = "_is_made" not in self.__dict__ or name in self.__dict__
+        if not is_own and name not in ("learning_rate", "lr"):
             raise errors.LiveModelError(
                 f"`model.optimizer.{name}` was set, but this callback runs in a "
                 "session loop under hookbridge, where `learning_rate` (`lr`) is all "
@@ -170,8 +170,8 @@ class LiveOptimizer:
         for live in self.live_rates.each:
             config["learning_rate"] = _shortest(live.read())
         for fact in self._facts:
-            for name, found in fact.hyperparameters.items():
-                config[name] = _shortest(self.live_rates.read(found))
+            for name, source in fact.hyperparameters.items():
+                config[name] = _shortest(self.live_rates.read(source))
         return config
 
     def __getattr__(self, name: str) -> Any:

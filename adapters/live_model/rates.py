@@ -19,22 +19,22 @@ class LiveRates:
 
     def __init__(
         self,
-        found: Sequence[LearningRate],
+        rates: Sequence[LearningRate],
         session: Callable[[], Any],
         step: Callable[[], int] | None = None,
     ) -> None:
         self._session = session
         self.touched: set[LiveRate] = set()  # those used since the last `push`
-        self.each = [LiveRate(rate, session, self.touched, step) for rate in found]
+        self.each = [LiveRate(rate, session, self.touched, step) for rate in rates]
         self.feeds = OverriddenRates()  # shared by all rates of a session
         self._share()
         self._events = 0  # open events: a validation's may be nested in another
 
     def only(self, index: int) -> LiveRates:
         """An object with one of the rates; events of this object reach the rate too."""
-        found = LiveRates([], self._session)
-        found.each = [self.each[index]]
-        return found
+        view = LiveRates([], self._session)
+        view.each = [self.each[index]]
+        return view
 
     def read(self, number: LearningRate) -> Any:
         """The present value of a hyperparameter of an optimizer."""
@@ -112,8 +112,8 @@ class LiveRates:
             return {}
         (live,) = self.each
         rate = live.rate
-        known = rate.default is not None or rate.tensor in self.feeds
-        return {rate.tensor.op.name: live} if rate.kind == "fed" and known else {}
+        has_value = rate.default is not None or rate.tensor in self.feeds
+        return {rate.tensor.op.name: live} if rate.kind == "fed" and has_value else {}
 
 
 class OverriddenRates(dict[Any, Any]):

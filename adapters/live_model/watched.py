@@ -40,8 +40,8 @@ _NOBODY = Keeper()
 
 def inner(variable: Any) -> Any:
     """The variable inside one that casts its value (Keras 2, mixed precision)."""
-    found = getattr(variable, "_variable", None)
-    return variable if found is None else found
+    result = getattr(variable, "_variable", None)
+    return variable if result is None else result
 
 
 def watch(variable: Any, keeper: Keeper) -> bool:
@@ -78,8 +78,8 @@ def _types() -> tuple[type, type]:
         self.__dict__["_handle"] = handle
 
     def numpy(self: Any) -> Any:
-        given = _keeper_of(self).give_away()
-        return plain.numpy(self) if given is None else given
+        array = _keeper_of(self).give_away()
+        return plain.numpy(self) if array is None else array
 
     def assign(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
         if _keeper_of(self).take_over(value):

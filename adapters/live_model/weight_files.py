@@ -55,8 +55,8 @@ def unsupported(options: Any) -> str:
 def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
     """Refuses options of `save_weights` and `load_weights` without effect."""
     names = [name for name, value in others.items() if value is not None]
-    if options is not None and (found := unsupported(options)):
-        names.append(found)
+    if options is not None and (option := unsupported(options)):
+        names.append(option)
     if names:
         raise errors.LiveModelError(
             f"`model.{method}` was called with `{names[0]}`, but this callback runs in "
@@ -99,12 +99,12 @@ def load(
     # As in Keras 2, the files on disk tell the format of a name without an ending.
     h5 = is_h5(path) or (os.path.isfile(path) and not os.path.exists(f"{path}.index"))
     arrays = _load_h5(path) if h5 else {}
-    found = (
+    values = (
         {e: arrays[e.variable] for e in entries if e.variable in arrays}
         if h5
         else saved.read(path, entries)
     )
-    missing = [e.variable for e in entries if e not in found]
+    missing = [e.variable for e in entries if e not in values]
     if missing and not lenient:
         present = arrays if h5 else dict(tf.train.list_variables(path))
         raise errors.InvalidArgumentError(
@@ -112,7 +112,7 @@ def load(
             f"{', '.join(sorted(present)) or 'none'}. Load a file that was saved from "
             "a graph with the same variable names."
         )
-    return found
+    return values
 
 
 def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
@@ -141,20 +141,20 @@ def _link_as_keras(file: Any, layers: Mapping[str, Mapping[str, Any]]) -> None:
     for layer, inner in layer_paths(layers).items():
         arrays = [file[layer][name] for name in layers[layer]]
         for container in _CONTAINERS:
-            found = file.require_group(f"{container}/{inner}/vars")
+            target = file.require_group(f"{container}/{inner}/vars")
             for index, array in enumerate(arrays):
-                found[str(index)] = array
+                target[str(index)] = array
 
 
 def _load_h5(path: str) -> dict[str, Any]:
-    found = {}
+    arrays = {}
     with h5py.File(path, "r") as file:
         for layer in file.attrs["layer_names"]:
             group = file[_text(layer)]
             for name in group.attrs["weight_names"]:
                 key = _text(name)
-                found[key.removesuffix(":0")] = np.asarray(group[key])
-    return found
+                arrays[key.removesuffix(":0")] = np.asarray(group[key])
+    return arrays
 
 
 def _text(value: Any) -> str:
@@ -181,12 +181,12 @@ def layer_class(name: str, weights: Mapping[str, Any]) -> str:
     # are the same in `tf.compat.v1.layers`, Keras and most users' code.
     last = [n.rpartition("/")[2].removesuffix(":0") for n in weights]
     names = frozenset(last)
-    for known, by_rank in _BY_RANK.items():
-        if known <= names <= known | {"bias"}:
-            first = list(weights.values())[last.index(next(iter(known)))]
-            found = by_rank.get(len(first.shape))
-            if found:
-                return found
+    for usual, by_rank in _BY_RANK.items():
+        if usual <= names <= usual | {"bias"}:
+            first = list(weights.values())[last.index(next(iter(usual)))]
+            kind = by_rank.get(len(first.shape))
+            if kind:
+                return kind
     if _AVERAGES <= names <= _AVERAGES | _NORMS:
         return "batch_normalization"
     if names and names <= _NORMS:

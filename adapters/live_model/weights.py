@@ -145,6 +145,6 @@ class LiveWeights:
             scopes.setdefault(scope or last, []).append(variable)
         trained = {id(v) for v in self.trainable}
         return [
-            LiveLayer(name, found, [v for v in found if id(v) in trained], self)
-            for name, found in scopes.items()
+            LiveLayer(name, variables, [v for v in variables if id(v) in trained], self)
+            for name, variables in scopes.items()
         ]

@@ -168,11 +168,11 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         names.
         """
         try:
-            found = super().as_graph_element(obj, allow_tensor, allow_operation)
+            element = super().as_graph_element(obj, allow_tensor, allow_operation)
             if type(obj) is not str:
-                return found
-            self.tap(found.op.name if ":" in obj else found.name)
-            return self.values.get(found.name, found)
+                return element
+            self.tap(element.op.name if ":" in obj else element.name)
+            return self.values.get(element.name, element)
         except KeyError as e:
             if not isinstance(obj, str):
                 raise
@@ -180,8 +180,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 return self.as_graph_element(obj, allow_tensor, allow_operation)
             added = self._placeholder_of(obj)
             if added is None:
-                known = (f"{op.name}:0" for op in self.get_operations())
-                raise self.names.unknown(e, obj, "the training step", known) from e
+                names = (f"{op.name}:0" for op in self.get_operations())
+                raise self.names.unknown(e, obj, "the training step", names) from e
         self.tap(added.op.name)
         return super().as_graph_element(
             added.name if ":" in obj else added.op.name, allow_tensor, allow_operation
@@ -204,8 +204,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         item = self.names.find(name)
         if item is None:
             return None
-        for existing, known in self.step_tensors.items():
-            if known == item and not existing.startswith(_LOOP):
+        for existing, existing_item in self.step_tensors.items():
+            if existing_item == item and not existing.startswith(_LOOP):
                 return super().as_graph_element(f"{existing}:0")
         return self._add_placeholder(item, name.split(":")[0])
 

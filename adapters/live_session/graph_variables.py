@@ -51,7 +51,7 @@ class GraphVariables:
 
     def make(self, variable: ModelVariable) -> Any:
         """The graph variable for a variable of the model."""
-        name = next(n for n, known in self._known.items() if known is variable)
+        name = next(n for n, each in self._known.items() if each is variable)
         if name not in self._made:
             self._add([name])
         return self._made[name]
@@ -140,10 +140,10 @@ def _nodes(name: str, dtype: int) -> list[Any]:
     """The ops of one variable. Its initializer keeps the value that the model has."""
 
     def node(part: str, op: str, *inputs: str, **types: int) -> Any:
-        made = v1.NodeDef(name=f"{name}{part}", op=op, input=inputs)
+        result = v1.NodeDef(name=f"{name}{part}", op=op, input=inputs)
         for key, kind in types.items():
-            made.attr[key].type = kind
-        return made
+            result.attr[key].type = kind
+        return result
 
     handle = node("", "Placeholder", dtype=tf.resource.as_datatype_enum)
     handle.attr["shape"].shape.CopyFrom(tf.TensorShape([]).as_proto())

@@ -75,16 +75,16 @@ class StepNames:
         # scope of a layer whose name was used before.
         op, _, index = name.partition(":")
         *scopes, last = op.split("/")
-        known = []
+        parts = []
         for scope in scopes:
             if _LOOP.match(scope) and scope not in self._layers:
                 continue
             bare = _SUFFIX.sub("", scope)
             is_numbered = scope not in self._layers and bare in self._layers
-            known.append(bare if is_numbered else scope)
-        if known and known[0] == self._model_name:
-            known = known[1:]
-        return f"{'/'.join([*known, last])}:{index or '0'}"
+            parts.append(bare if is_numbered else scope)
+        if parts and parts[0] == self._model_name:
+            parts = parts[1:]
+        return f"{'/'.join([*parts, last])}:{index or '0'}"
 
     def loop_tensors(self) -> list[tuple[str, StepTensor]]:
         """What a session loop would fetch in each step, with its names."""
@@ -103,8 +103,8 @@ class StepNames:
         # Each function numbers its scopes anew; so does the body of a loop.
         other = StepNames(self._model_name, self._layers)
         other.add_traced(tensors)
-        found = other.find(self._plain_name(key))
-        return None if found is None else found.key
+        item = other.find(self._plain_name(key))
+        return None if item is None else item.key
 
     def check_fed(self, keys: Iterable[str]) -> None:
         """Refuses feeds of tensors that the step cannot use."""

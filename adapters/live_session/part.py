@@ -60,13 +60,13 @@ class Part:
         # Control inputs from outside the part are dropped: those ops run before it, as
         # a function runs stateful ops in the order in which they were built.
         for node in self._graph_def.node:
-            kept = [
+            inputs = [
                 i
                 for i in node.input
                 if i[0] != "^" or i.removeprefix("^") in self._names
             ]
             del node.input[:]
-            node.input.extend(kept)
+            node.input.extend(inputs)
 
     def key(self) -> Any:
         """Equal for parts that build the same ops and outputs."""

@@ -143,8 +143,8 @@ class SessionProgram:
         count = len(self.feeds)
 
         def body(*args: Any) -> list[Any]:
-            known = self.build_before(args[:count])
-            return self.build_after(known, dict(zip(names, args[count:], strict=True)))
+            early = self.build_before(args[:count])
+            return self.build_after(early, dict(zip(names, args[count:], strict=True)))
 
         shapes = [t.shape for t in self.feeds] + [tf.TensorShape(None)] * len(names)
         signature = [
@@ -166,16 +166,16 @@ class SplitProgram:
         self._after = compiled(self._build_after)
 
     def _build_before(self, feeds: Any) -> list[Any]:
-        known = {
+        early = {
             n: v
             for n, v in self._program.build_before(feeds).items()
             if isinstance(v, tf.Tensor) and v.dtype != tf.resource
         }
-        self._names = list(known)
-        return list(known.values())
+        self._names = list(early)
+        return list(early.values())
 
-    def _build_after(self, known: Any, values: Any) -> list[Any]:
-        everything = dict(zip(self._names, known, strict=True))
+    def _build_after(self, early: Any, values: Any) -> list[Any]:
+        everything = dict(zip(self._names, early, strict=True))
         return self._program.build_after(
             {**self._program.handles(), **everything},
             dict(zip(self._step_tensors, values, strict=True)),
@@ -187,11 +187,11 @@ class SplitProgram:
             return list(self._before(list(feeds)))
         return []
 
-    def after(self, known: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
+    def after(self, early: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
         """Runs the ops that depend on the step; returns the fetched values."""
         if self._program.closure.after:
             of_step = [values[name] for name in self._step_tensors]
-            return list(self._after(list(known), of_step))
+            return list(self._after(list(early), of_step))
         everything: dict[str, Any] = {f"{n}:0": v for n, v in values.items()}
-        everything.update(zip(self._names, known, strict=True))
+        everything.update(zip(self._names, early, strict=True))
         return [everything[t.name] for t in self._program.tensors]

@@ -193,12 +193,12 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
         graph = self._live_graph
-        found = {
+        pairs = {
             tensor.name: (tensor, feeds.array_of(graph, tensor, part))
             for key, value in feed_dict.items()
             for tensor, part in feeds.dense(graph, key, value)
         }
-        return [found[name] for name in sorted(found)]
+        return [pairs[name] for name in sorted(pairs)]
 
 
 def _key(fetches: Any) -> Any:

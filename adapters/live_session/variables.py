@@ -119,12 +119,12 @@ def model_variables(model: Any) -> list[ModelVariable]:
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]
     trainable = {id(tf_variable(v)) for v in model.trainable_variables}
-    found: dict[int, ModelVariable] = {}
+    variables: dict[int, ModelVariable] = {}
     for variable, name in names:
         eager = tf_variable(variable)
         key = id(eager)
-        if key not in found:
-            found[key] = ModelVariable(
+        if key not in variables:
+            variables[key] = ModelVariable(
                 eager, name, trainable=key in trainable, local=key in local
             )
-    return [v for v in found.values() if hasattr(components(v.eager)[0], "handle")]
+    return [v for v in variables.values() if hasattr(components(v.eager)[0], "handle")]

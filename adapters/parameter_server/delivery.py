@@ -54,7 +54,7 @@ class Delivery:
         self._guard = guard
         self._load = load
         self._default = default_max_lag(workers)
-        self._wishes: list[int] = []
+        self._limits: list[int] = []
         self._events: deque[_Event] = deque()
         self._scheduled = 0
         self._latest: Any = None
@@ -63,11 +63,11 @@ class Delivery:
         self.stop_asked = False
         self.last_logs: Any = None
 
-    def wish_lag(self, max_lag: int | None) -> None:
-        """Notes a wish for at most this lag; the smallest wish wins."""
+    def limit_lag(self, max_lag: int | None) -> None:
+        """Allows at most this lag; the smallest of all limits holds."""
         # None requests the default, which then is the upper bound.
-        self._wishes.append(self._default if max_lag is None else max_lag)
-        self.max_lag = min(self._wishes)
+        self._limits.append(self._default if max_lag is None else max_lag)
+        self.max_lag = min(self._limits)
 
     def note_scheduled(self, value: Any) -> None:
         """Counts a step or batch; the same one again changes nothing."""
@@ -120,13 +120,13 @@ class Delivery:
     def after_batch(self, logs: Any, event: Callable[[Any], None]) -> None:
         """Delivers the end of a batch in its turn, with logs for a callback."""
         self.note_scheduled(logs)
-        known = logs if isinstance(logs, StepLogs) else ForeignLogs(logs)
+        entry = logs if isinstance(logs, StepLogs) else ForeignLogs(logs)
 
         def deliver() -> None:
-            if isinstance(known, ForeignLogs) or self._load(known.value) is not None:
-                event(known.python())
+            if isinstance(entry, ForeignLogs) or self._load(entry.value) is not None:
+                event(entry.python())
 
-        self.add(known, deliver)
+        self.add(entry, deliver)
         self.deliver()
 
     def before_fetch(self, logs: StepLogs) -> Any:

@@ -60,7 +60,7 @@ class ParameterServerHost(FitHost):
 
     def add_member(self, max_lag: int | None) -> None:
         self._members += 1
-        self.delivery.wish_lag(max_lag)
+        self.delivery.limit_lag(max_lag)
 
     def member_ended(self) -> None:
         """A callback had its `on_train_end`; the last one ends a run without hooks."""
@@ -150,11 +150,11 @@ class ParameterServerHost(FitHost):
 
     def _load(self, value: StepValue) -> dict[str, Any] | None:
         """The tensors of a step; None if the data ended before it."""
-        found = self._scheduled.load(value)
-        if found is None:
+        result = self._scheduled.load(value)
+        if result is None:
             self.data_ended = True
             return None
-        self.delivery.last_logs, tapped = found
+        self.delivery.last_logs, tapped = result
         return tapped
 
     def _delivered(self) -> int:
@@ -179,12 +179,12 @@ class ParameterServerHost(FitHost):
             split = SplitProgram(program)  # holds the program, so its id is not reused
             self._split.add(id(program), split)
         with self.session.outside():
-            known = split.before(feeds)
+            early = split.before(feeds)
         value = self._present
         if value is None:
             if into_step != NO_FEEDS:
                 # What is fed has to be known ahead of each step.
-                self.delivery.wish_lag(0)
+                self.delivery.limit_lag(0)
             value = self._schedule(into_step, feeds)
         elif into_step != NO_FEEDS:
             raise errors.LiveSessionError(_LATE_FEED, see="parameter servers")
@@ -203,7 +203,7 @@ class ParameterServerHost(FitHost):
                 _LATE_FETCH.format(e.args[0]), see="parameter servers"
             ) from e
         with self.session.outside():
-            return split.after(known, of_step)
+            return split.after(early, of_step)
 
     @property
     def _ahead(self) -> int:
@@ -230,10 +230,10 @@ class ParameterServerHost(FitHost):
 
     def _tell_lost(self, error: BaseException) -> bool:
         """Notes an error that a hook raised; returns whether it is the cluster's."""
-        known = getattr(self.session, "cluster_errors", ())
-        found = any(e is error for e in known)
-        self._scheduled.is_broken |= found
-        return found
+        cluster_errors = getattr(self.session, "cluster_errors", ())
+        is_clusters = any(e is error for e in cluster_errors)
+        self._scheduled.is_broken |= is_clusters
+        return is_clusters
 
     def _ask_stop(self) -> None:
         self.delivery.stop_asked = True

@@ -70,7 +70,7 @@ class ScheduledSteps:
         is_new = not value.is_loaded
         try:
             with self._eager_mode():  # hooks run under a graph
-                found = value.load()
+                result = value.load()
         except Exception as e:
             failure = self.failure(e)
             if not isinstance(failure, END_OF_DATA):
@@ -86,7 +86,7 @@ class ScheduledSteps:
                 # hangs while a worker does not respond; later ones do not.
                 for metric in self._model.metrics:
                     metric.result()
-        return found
+        return result
 
     def leave(self) -> None:
         self._join.remove()

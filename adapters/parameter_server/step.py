@@ -56,21 +56,21 @@ class ScheduledStep:
 
     def _scheduled_by(self, function: Any, args: Any) -> tuple[Any, tuple[Any, ...]]:
         """The function that Keras's function would schedule, and its arguments."""
-        found: list[tuple[Any, tuple[Any, ...]]] = []
+        calls: list[tuple[Any, tuple[Any, ...]]] = []
 
         def schedule(fn: Any, args: Any = None, kwargs: Any = None) -> None:
-            found.append((fn, tuple(args or ())))
+            calls.append((fn, tuple(args or ())))
 
         with patching.patched(self._coordinator, schedule=schedule):
             function(*args)
-        if len(found) != 1 or not hasattr(found[0][0], "get_concrete_function"):
+        if len(calls) != 1 or not hasattr(calls[0][0], "get_concrete_function"):
             raise errors.RefusedError(
                 "Hooks cannot run with this model under `ParameterServerStrategy`: "
                 "its `make_train_function` does not schedule one `tf.function` for "
                 "each step. Leave `make_train_function` as Keras has it.",
                 see="parameter servers",
             )
-        return found[0]
+        return calls[0]
 
     def schedule(
         self,

@@ -52,17 +52,17 @@ def evaluation(graph: Any) -> Evaluation | None:
     final, updates = names["final_ops"], names["eval_ops"]
     if not isinstance(final, dict) or not isinstance(updates, list):
         return None
-    found = {
+    metrics = {
         name: value
         for name, value in final.items()
         if name != "global_step" and getattr(value, "graph", None) is graph
     }
-    return Evaluation(found, updates[0]) if found else None
+    return Evaluation(metrics, updates[0]) if metrics else None
 
 
 def checkpoint_dir() -> str | None:
     """The directory of the `MonitoredTrainingSession` that is being made, or None."""
     # Workers are given it too, though they write nothing there.
     names = compat.running_locals("monitored_training_session") or {}
-    found = names.get("checkpoint_dir")
-    return None if found is None else str(found)
+    directory = names.get("checkpoint_dir")
+    return None if directory is None else str(directory)

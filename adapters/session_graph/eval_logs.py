@@ -17,29 +17,29 @@ from hookbridge.adapters.session_graph.logs import LogSource
 def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
     """The entries of an evaluation graph: its streaming metrics, the loss first."""
     # Of `logs`, entries that only the training graph has are left out.
-    found: dict[str, LogSource] = {}
+    sources: dict[str, LogSource] = {}
     for key, spec in logs.items():
         try:
             source = log_sources.resolve(key, spec, graph)
         except (errors.UnknownTensorError, errors.InvalidArgumentError):
             continue
         if source.tensor.graph is graph:
-            found[key] = source
+            sources[key] = source
     declared = estimator_stack.evaluation(graph)
     if declared is None:
         metrics = _named_metrics(graph)
     else:
         metrics = _declared_metrics(declared, graph)
     for metric in metrics:
-        found.setdefault(metric.key, metric)
-    if "loss" not in found:
+        sources.setdefault(metric.key, metric)
+    if "loss" not in sources:
         # The user's own session over an evaluation graph: found as in training.
         loss = log_sources.find_loss(graph)
         if loss is not None:
-            found["loss"] = log_sources.resolve("loss", loss, graph)
-    if "loss" in found:
-        found = {"loss": found.pop("loss"), **found}
-    return list(found.values())
+            sources["loss"] = log_sources.resolve("loss", loss, graph)
+    if "loss" in sources:
+        sources = {"loss": sources.pop("loss"), **sources}
+    return list(sources.values())
 
 
 def _named_metrics(graph: Any) -> list[LogSource]:

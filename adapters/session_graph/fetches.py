@@ -56,9 +56,9 @@ class StepFetch:
         else:
             numbers = results.tolist() if isinstance(results, np.ndarray) else []
         # The counter is the last number and has no key.
-        found = dict(zip(self._numbers, numbers, strict=False))
-        found.update(zip(self._others, rest, strict=True))
-        return found
+        values = dict(zip(self._numbers, numbers, strict=False))
+        values.update(zip(self._others, rest, strict=True))
+        return values
 
     def columns(self, results: Sequence[Any]) -> dict[str, Any] | None:
         """The values of several steps as arrays; None if they are not all numbers."""
@@ -103,12 +103,12 @@ class FetchPlan:
         self, step: Step, counter: StepCounter
     ) -> tuple[StepFetch, int | None]:
         """What a step fetches, and how far it moves the counter (None if unknown)."""
-        known: tuple[StepFetch, int | None] | None = self._fetches.get(step)
-        if known is None or (known[1] is not None and not counter.exact):
+        entry: tuple[StepFetch, int | None] | None = self._fetches.get(step)
+        if entry is None or (entry[1] is not None and not counter.exact):
             adds = counter.adds(step)
-            known = self._make(step, adds is None), adds
-            self._fetches.add(step, known)
-        return known
+            entry = self._make(step, adds is None), adds
+            self._fetches.add(step, entry)
+        return entry
 
     def _make(self, step: Step, counted: bool) -> StepFetch:
         scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step)]

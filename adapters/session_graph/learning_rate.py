@@ -35,32 +35,32 @@ class LearningRate(NamedTuple):
     steps: tuple[Any, ...] = ()  # what a schedule reads of the global step
 
 
-def find(graph: Any, given: Any = None) -> list[LearningRate]:
+def find(graph: Any, choice: Any = None) -> list[LearningRate]:
     """The learning rates of a graph, one for each optimizer, empty if none is found."""
     # They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
     # their origin. A user may name it (`given`).
-    found: dict[Any, LearningRate] = {}
+    rates: dict[Any, LearningRate] = {}
     for op in graph.get_operations():
         tensor = _rate_input(op)
         if tensor is not None:
             rate = classify(tensor, graph)._replace(update=op)
-            found.setdefault(rate.tensor.op, rate)
-    if given is not None:
-        rate = _given(graph, given)
-        return [found.get(rate.tensor.op, rate)]
-    if not found:
+            rates.setdefault(rate.tensor.op, rate)
+    if choice is not None:
+        rate = _given(graph, choice)
+        return [rates.get(rate.tensor.op, rate)]
+    if not rates:
         return _by_name(graph)
-    return list(found.values())
+    return list(rates.values())
 
 
-def _given(graph: Any, given: Any) -> LearningRate:
-    if isinstance(given, str):
-        given = log_sources.tensor_named(given, graph, "`learning_rate`")
+def _given(graph: Any, choice: Any) -> LearningRate:
+    if isinstance(choice, str):
+        choice = log_sources.tensor_named(choice, graph, "`learning_rate`")
     expected = (
         "a tensor or variable of the training graph or its name such as "
         '"learning_rate:0"'
     )
-    tensor = log_sources.tensor_of(given, graph, "`learning_rate`", expected)
+    tensor = log_sources.tensor_of(choice, graph, "`learning_rate`", expected)
     if tensor.shape.rank not in (0, None) or not tensor.dtype.base_dtype.is_floating:
         raise errors.InvalidArgumentError(
             f"`learning_rate` is `{tensor.name}` of type {tensor.dtype.name} and shape "
@@ -116,12 +116,12 @@ def _reads_of_step(tensor: Any, graph: Any) -> tuple[Any, ...]:
 
 def copies(tensor: Any) -> tuple[Any, ...]:
     """A tensor and those that pass it on: a hook may feed each in its place."""
-    found = [tensor]
-    for each in found:
-        found += [
+    tensors = [tensor]
+    for each in tensors:
+        tensors += [
             op.outputs[0] for op in each.consumers() if op.type in ("Identity", "Cast")
         ]
-    return tuple(each for each in found if each.graph.is_feedable(each))
+    return tuple(each for each in tensors if each.graph.is_feedable(each))
 
 
 def placeholder(rates: Sequence[LearningRate]) -> Any:
@@ -140,13 +140,13 @@ def _static(tensor: Any) -> Any:
 def _by_name(graph: Any) -> list[LearningRate]:
     """Learning rates of optimizers without own update ops (those of Keras >= 2.11)."""
     # TensorFlow numbers equal names: a second learning rate is `learning_rate_1`.
-    found = [
+    rates = [
         LearningRate(graph.as_graph_element(variable), "variable", variable)
         for variable in variables.all_variables(graph)
         if _NAMES.search(variable.op.name) and variable.shape.rank == 0
     ]
-    if found:
-        return found
+    if rates:
+        return rates
     return [
         LearningRate(op.outputs[0], "fed", default=_static(op.outputs[0]))
         for op in graph.get_operations()

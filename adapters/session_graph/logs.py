@@ -89,13 +89,13 @@ def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource
     return LogSource(key, tensor, True, resets, value)
 
 
-def tensor_of(given: Any, graph: Any, where: str, expected: str) -> Any:
+def tensor_of(value: Any, graph: Any, where: str, expected: str) -> Any:
     """The tensor of a graph that a user gave."""
     try:
-        return graph.as_graph_element(given, allow_operation=False)
+        return graph.as_graph_element(value, allow_operation=False)
     except (AttributeError, TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
-            f"{where} is {shown(given)}; expected {expected}. TensorFlow says: {e}"
+            f"{where} is {shown(value)}; expected {expected}. TensorFlow says: {e}"
         ) from e
 
 
@@ -104,8 +104,8 @@ def tensor_named(name: str, graph: Any, where: str) -> Any:
     try:
         return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
     except (KeyError, ValueError):
-        known = [t.name for op in graph.get_operations() for t in op.outputs]
-        near = ", ".join(f'"{n}"' for n in nearest(name, known))
+        names = [t.name for op in graph.get_operations() for t in op.outputs]
+        near = ", ".join(f'"{n}"' for n in nearest(name, names))
         raise errors.UnknownTensorError(
             f'{where} names the tensor "{name}", which the graph does not have. '
             f"Expected the name of one of its tensors; the nearest: {near}."
@@ -141,14 +141,14 @@ def find_loss(graph: Any) -> Any:
 def _loss_summaries(graph: Any) -> dict[bytes, Any]:
     """`{tag: tensor}` of the scalar summaries "loss", "loss_1" and so on."""
     # A tag is the name of its op, which gets a number if the name is taken.
-    found: dict[bytes, Any] = {}
+    tensors: dict[bytes, Any] = {}
     for summary in graph.get_collection(tf.compat.v1.GraphKeys.SUMMARIES):
         op = getattr(summary, "op", None)
         if op is not None and op.type == "ScalarSummary":
             tag = graph_ops.constant_value(op.inputs[0])
             if tag is not None and re.fullmatch(rb"loss(_\d+)?", tag.item()):
-                found.setdefault(tag.item(), op.inputs[1])
-    return found
+                tensors.setdefault(tag.item(), op.inputs[1])
+    return tensors
 
 
 def _tensor_loss(graph: Any) -> Any:
@@ -183,11 +183,11 @@ def find_sources(
         specs["loss"] = find_loss(graph)
     if specs["loss"] is None:
         del specs["loss"]
-    found = {key: resolve(key, spec, graph) for key, spec in specs.items()}
+    sources = {key: resolve(key, spec, graph) for key, spec in specs.items()}
     for name in wanted:
-        if name not in found and (metric := find_metric(name, graph)) is not None:
-            found[name] = metric
-    return list(found.values())
+        if name not in sources and (metric := find_metric(name, graph)) is not None:
+            sources[name] = metric
+    return list(sources.values())
 
 
 class MetricValues:

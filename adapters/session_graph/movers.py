@@ -80,11 +80,11 @@ def _function_uses(graph: Any, op: Any, own: Any, counts: _OfKind) -> bool:
     library = graph.as_graph_def().library.function
     functions = {f.signature.name: f for f in library}
 
-    def uses(name: str, index: int, seen: frozenset[str]) -> bool:
+    def uses(name: str, index: int, visited: frozenset[str]) -> bool:
         function = functions.get(name)
         if function is None:
             return counts(None)
-        if name in seen:
+        if name in visited:
             return False
         argument = function.signature.input_arg[index].name
         for node in function.node_def:
@@ -97,7 +97,7 @@ def _function_uses(graph: Any, op: Any, own: Any, counts: _OfKind) -> bool:
             # The first input of a conditional is its predicate.
             shift = 1 if node.op in ("If", "StatelessIf", "Case") else 0
             at = inputs.index(argument) - shift
-            if any(uses(each, at, seen | {name}) for each in called):
+            if any(uses(each, at, visited | {name}) for each in called):
                 return True
         return False
 

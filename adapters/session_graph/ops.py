@@ -13,15 +13,15 @@ PASSES = ("Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch")
 
 def ancestors(ops: Iterable[Any]) -> frozenset[Any]:
     """Every op that has to run for `ops`, themselves included."""
-    seen = set()
+    visited = set()
     todo = list(ops)
     while todo:
         op = todo.pop()
-        if op not in seen:
-            seen.add(op)
+        if op not in visited:
+            visited.add(op)
             todo.extend(t.op for t in op.inputs)
             todo.extend(op.control_inputs)
-    return frozenset(seen)
+    return frozenset(visited)
 
 
 def handle_op(variable: Any) -> Any:

@@ -54,9 +54,9 @@ def optimizer_of(rate: LearningRate) -> Optimizer:
     is_keras = at > 1 and scopes[at - 1].startswith(scopes[at - 2])
     short = _CLASSES.get(kind, kind)
     class_name = _KERAS_CLASSES.get(short, short) if is_keras else f"{short}Optimizer"
-    found = {}
+    values = {}
     for argument, tensor in zip(update.op_def.input_arg, update.inputs, strict=False):
         names = _ARGUMENTS.get(argument.name)
         if names is not None and tensor.shape.rank == 0:
-            found[names[is_keras]] = learning_rate.classify(tensor, update.graph)
-    return Optimizer(class_name, scopes[at - 1] if at else short, found)
+            values[names[is_keras]] = learning_rate.classify(tensor, update.graph)
+    return Optimizer(class_name, scopes[at - 1] if at else short, values)

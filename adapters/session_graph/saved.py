@@ -48,12 +48,12 @@ def entries_of(variables: Iterable[Any]) -> dict[Entry, Any]:
 
 def entries_of_graph(graph: Any) -> dict[Entry, Any]:
     """`{entry: what to fetch}` of what the default `Saver` of a graph writes."""
-    found = entries_of(graph_variables.saved_variables(graph))
+    entries = entries_of(graph_variables.saved_variables(graph))
     # Such as tables that training changes.
     for saveable in graph.get_collection(tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS):
         for spec in saveable.specs:
-            found[Entry(spec.name, spec.slice_spec, spec.name)] = spec.tensor
-    return found
+            entries[Entry(spec.name, spec.slice_spec, spec.name)] = spec.tensor
+    return entries
 
 
 def entries_of_saver(saver: Any, graph: Any) -> dict[Entry, Any]:
@@ -61,14 +61,14 @@ def entries_of_saver(saver: Any, graph: Any) -> dict[Entry, Any]:
     # A saver may have names of its own: in an object-based checkpoint of Keras they are
     # paths in the model.
     save = graph.as_graph_element(saver.saver_def.save_tensor_name).op
-    found: dict[Entry, Any] = {}
+    entries: dict[Entry, Any] = {}
     for op in graph_ops.ancestors([save]):
         if op.type == "SaveV2":
             texts = (graph_ops.constant_value(i) for i in op.inputs[1:3])
             names, slices = ([t.decode() for t in text] for text in texts)
             for name, part, tensor in zip(names, slices, op.inputs[3:], strict=True):
-                found[Entry(name, part, name)] = tensor
-    return found
+                entries[Entry(name, part, name)] = tensor
+    return entries
 
 
 def write(prefix: str, values: Mapping[Entry, Any]) -> str:

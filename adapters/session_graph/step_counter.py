@@ -102,19 +102,19 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
 
     @functools.wraps(type(session).run)
     def run(fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        told = counting()
-        if told is None or not told.run_seen(fetches):
+        counter = counting()
+        if counter is None or not counter.run_seen(fetches):
             return run_below()(fetches, *args, **kwargs)
         try:
             return run_below()(fetches, *args, **kwargs)
         finally:
-            told.run_seen(fetches)
+            counter.run_seen(fetches)
 
     @functools.wraps(type(session).make_callable)
     def make_callable(fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        told = counting()
-        if told is not None:
-            told.callable_seen(fetches)
+        counter = counting()
+        if counter is not None:
+            counter.callable_seen(fetches)
         return make_below()(fetches, *args, **kwargs)
 
     methods = {"run": run, "make_callable": make_callable}

@@ -62,23 +62,23 @@ class StepGraph:
     def step_of(self, fetches: Any) -> Step | None:
         """The step that a run of `fetches` is, or None; the answer is remembered."""
         key = _key(fetches)
-        known: tuple[Step | None] | None = self._known.get(key)
-        if known is None:
-            known = (self._analyse(fetches),)
-            self._known.add(key, known, keep=_held(fetches))
-        return known[0]
+        entry: tuple[Step | None] | None = self._known.get(key)
+        if entry is None:
+            entry = (self._analyse(fetches),)
+            self._known.add(key, entry, keep=_held(fetches))
+        return entry[0]
 
     def writes(self, fetches: Any) -> bool:
         """Whether a run of `fetches` may give the counter another value."""
         # A run that is no step may do so too: one that initializes or restores
         # variables.
         key = _key(fetches)
-        found: bool | None = self._writes.get(key)
-        if found is None:
+        answer: bool | None = self._writes.get(key)
+        if answer is None:
             reached = graph_ops.ancestors(self.operations(fetches))
-            found = any(op in reached for op in (*self._writers, *self.pushes))
-            self._writes.add(key, found, keep=_held(fetches))
-        return found
+            answer = any(op in reached for op in (*self._writers, *self.pushes))
+            self._writes.add(key, answer, keep=_held(fetches))
+        return answer
 
     def tails(self) -> list[Any]:
         """The ops after which a read of the counter can be ordered."""
@@ -113,12 +113,12 @@ class StepGraph:
 
     def operations(self, fetches: Any) -> list[Any]:
         """The ops behind `fetches`: tensors, ops, names, variables, structures."""
-        found: list[Any] = []
+        ops: list[Any] = []
         for leaf in graph_ops.leaves(fetches):
             for part in graph_ops.parts(leaf):
                 element = self._graph.as_graph_element(part)
-                found.append(getattr(element, "op", element))
-        return found
+                ops.append(getattr(element, "op", element))
+        return ops
 
     def _unconditional(self, op: Any) -> bool:
         # The runtime inlines functions: a read that waits for the call may come before

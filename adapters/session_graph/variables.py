@@ -115,7 +115,7 @@ def _among(variable: Any, others: Iterable[Any]) -> bool:
 
 def unique(variables: Iterable[Any]) -> list[Any]:
     """The variables without repetition, in order."""
-    kept: dict[int, Any] = {}
+    by_id: dict[int, Any] = {}
     for variable in variables:
-        kept.setdefault(id(variable), variable)
-    return list(kept.values())
+        by_id.setdefault(id(variable), variable)
+    return list(by_id.values())

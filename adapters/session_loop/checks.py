@@ -95,11 +95,11 @@ def _check_options(guest: Guest) -> None:
     # Keras ignores the options for HDF5 files.
     if weight_files.is_h5(str(guest.item.filepath)):
         return
-    found = weight_files.unsupported(getattr(guest.item, "_options", None))
-    if found:
+    name = weight_files.unsupported(getattr(guest.item, "_options", None))
+    if name:
         raise _refuse(
             guest,
-            f"its options have `{found}`, and the weights of a bare graph are one file "
+            f"its options have `{name}`, and the weights of a bare graph are one file "
             "that this process writes",
             "leave it out, or give the tf.keras or tf_keras model of the graph as "
             "`as_hooks(..., model=model)`",
@@ -180,11 +180,11 @@ def check_training(
 def _check_rate(guest: Guest, rates: Sequence[LearningRate]) -> None:
     """Refuses a callback that sets the learning rate where it cannot be set."""
     if len(rates) != 1:
-        found = ", ".join(f'"{r.tensor.name}"' for r in rates) or "none"
+        names = ", ".join(f'"{r.tensor.name}"' for r in rates) or "none"
         raise _refuse(
             guest,
             "it sets the learning rate, and hookbridge cannot tell which tensor of "
-            f"the graph that is (found: {found})",
+            f"the graph that is (found: {names})",
             "name it: `as_hooks(..., learning_rate=<tensor, variable or name>)`",
         )
     tensor = rates[0].tensor

@@ -39,15 +39,15 @@ class EpochLogs:
         """The entries whose means are kept."""
         return self._means.keys()
 
-    def begin_epoch(self, session: Any, kept: LoopState | None = None) -> None:
-        """Forgets the last epoch; `kept` is of an interrupted one that goes on."""
+    def begin_epoch(self, session: Any, state: LoopState | None = None) -> None:
+        """Forgets the last epoch; `state` is of an interrupted one that goes on."""
         self._pending.clear()
-        sums = (kept and kept.sums) or {}
+        sums = (state and state.sums) or {}
         for key in self._means:
             self._means[key] = values.RunningMean(*sums.get(key, ()))
         self.current = {}
         if self._streaming:
-            self._streaming.write(session, kept.metrics if kept else {})
+            self._streaming.write(session, state.metrics if state else {})
 
     def reset(self, session: Any) -> None:
         """The means begin anew with the next step of the epoch."""
@@ -69,13 +69,13 @@ class EpochLogs:
     def fill(self, session: Any) -> bool:
         """Fills `current` from what was restored; returns whether there is any."""
         wanted = {s.key: s.value for s in self._sources if s.streaming}
-        found = {
+        logs = {
             key: total / count for key, (total, count) in self.sums().items() if count
         }
-        if not found:
+        if not logs:
             return False
-        found.update((k, float(v)) for k, v in session.run(wanted).items())
-        self.current = {s.key: found[s.key] for s in self._sources if s.key in found}
+        logs.update((k, float(v)) for k, v in session.run(wanted).items())
+        self.current = {s.key: logs[s.key] for s in self._sources if s.key in logs}
         return True
 
     def add(self, fetch: StepFetch, results: Any) -> None:

@@ -68,8 +68,8 @@ class CallbackGroup:
 
     def _new_run(self, graph: Any) -> SessionRun:
         config, counter = self.config, tf.compat.v1.train.get_global_step(graph)
-        found = [counter, *variables.all_variables(graph)]
-        checks.check_variables(config.callbacks, found)
+        own = [counter, *variables.all_variables(graph)]
+        checks.check_variables(config.callbacks, own)
         steps = steps_of(graph)
         if steps is None:
             return PredictionRun(config, graph, counter)

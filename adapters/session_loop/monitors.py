@@ -38,14 +38,14 @@ def check_monitor(guest: Guest, config: SessionConfig, produced: Produced) -> No
     monitor = guest.monitor
     if monitor is None or _may_be_added(guest, monitor, config):
         return
-    known = list(produced.metrics)
+    names = list(produced.metrics)
     if produced.validates:
         if produced.val_metrics is not None:
-            known += [f"val_{n}" for n in produced.val_metrics]
+            names += [f"val_{n}" for n in produced.val_metrics]
         elif monitor.startswith("val_"):
             return  # checked after the first validation
-    if monitor not in known:
-        error = unknown_metric(guest, monitor, known, produced.validates)
+    if monitor not in names:
+        error = unknown_metric(guest, monitor, names, produced.validates)
         if config.missing_metric == "refuse":
             raise error
         logging.warning("hookbridge: %s", error)
@@ -68,10 +68,10 @@ def _may_be_added(guest: Guest, monitor: str, config: SessionConfig) -> bool:
 
 
 def unknown_metric(
-    guest: Guest, monitor: str, known: Sequence[str], validation: bool
+    guest: Guest, monitor: str, names: Sequence[str], validation: bool
 ) -> errors.UnknownMetricError:
     """The error for a monitor that does not exist; lists those that do."""
-    near = nearest(monitor, known)
+    near = nearest(monitor, names)
     way_out = (
         "Give `as_hooks(..., validation=...)`, which makes `val_*` logs"
         if monitor.startswith("val_") and not validation
@@ -82,7 +82,7 @@ def unknown_metric(
         way_out += ", or monitor one of those"
     return errors.UnknownMetricError(
         f'`{guest.name}` monitors "{monitor}", which this loop does not '
-        f"produce. It produces: {', '.join(known) or 'nothing'}"
+        f"produce. It produces: {', '.join(names) or 'nothing'}"
         + (f' (nearest: "{near[0]}")' if near else "")
         + f". {way_out}; or train on with a warning, as Keras does: "
         '`as_hooks(..., missing_metric="warn")`.',

@@ -200,8 +200,8 @@ class TrainRun(SessionRun):
                 self.deliver("on_train_batch_begin", self._batch, {})
         self._phase = _OPEN
         self._fetch, self._adds = self._plan.fetch_of(now, counter)
-        told = self._batch_begin or self._batch_end
-        self._plain = now if self._adds and not told else None
+        has_batch_events = self._batch_begin or self._batch_end
+        self._plain = now if self._adds and not has_batch_events else None
         if self._feeds:
             rates.check_feeds(self._feeds, run_context.original_args.feed_dict)
             return self._fetch.with_feeds(self._feeds.feed_dict())

@@ -102,8 +102,8 @@ class TrainingEpochs:
         self._deliver("on_epoch_begin", self.clock.number, {})
 
     def _begin_means(self, session: Any) -> None:
-        kept, self._kept = self._kept, None
-        self.logs.begin_epoch(session, kept)
+        state, self._kept = self._kept, None
+        self.logs.begin_epoch(session, state)
 
     def end(self) -> None:
         """Ends the open epoch with its validation."""

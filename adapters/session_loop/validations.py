@@ -30,8 +30,8 @@ class _BatchReporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def begin(self) -> None:
         self._batch = 0
-        found = eval_log_sources.find({}, tf.compat.v1.get_default_graph())
-        self.metrics = {source.key: source.tensor for source in found}
+        sources = eval_log_sources.find({}, tf.compat.v1.get_default_graph())
+        self.metrics = {source.key: source.tensor for source in sources}
 
     def before_run(self, run_context: Any) -> Any:
         self._report.batch_begin(self._batch)

@@ -11,10 +11,10 @@ from hookbridge.adapters.session_state.loop_state import LoopState, best_of, par
 from hookbridge.adapters.state.files import Part
 
 # A keeper lives as long as a run or a saver holds it, and holds its callbacks.
-_OF_GRAPH: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
+_KEEPERS: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
     weakref.WeakKeyDictionary()
 )
-_OF_CALLBACKS: weakref.WeakValueDictionary[int, StateKeeper] = (
+_KEEPERS_OF_CALLBACKS: weakref.WeakValueDictionary[int, StateKeeper] = (
     weakref.WeakValueDictionary()
 )
 
@@ -38,7 +38,7 @@ class RunState(Group):
         """After `on_train_begin`."""
         self.part.begin()
         for callback in self.part.callbacks:
-            _OF_CALLBACKS[id(callback)] = self._keeper
+            _KEEPERS_OF_CALLBACKS[id(callback)] = self._keeper
 
     def restore(
         self, session: Any, keys: Collection[str], *, went_back: bool
@@ -61,14 +61,14 @@ class RunState(Group):
 
 
 def _keeper_of(graph: Any, checkpoint_dir: str | None) -> StateKeeper:
-    reference = _OF_GRAPH.get(graph)
-    found = None if reference is None else reference()
-    if found is None or found.is_closed:
-        found = StateKeeper(graph, checkpoint_dir)
-        _OF_GRAPH[graph] = weakref.ref(found)
-    return found
+    reference = _KEEPERS.get(graph)
+    keeper = None if reference is None else reference()
+    if keeper is None or keeper.is_closed:
+        keeper = StateKeeper(graph, checkpoint_dir)
+        _KEEPERS[graph] = weakref.ref(keeper)
+    return keeper
 
 
 def keeper_of(callback: Any) -> StateKeeper | None:
     """What keeps the state of a callback's last training, or None."""
-    return _OF_CALLBACKS.get(id(callback))
+    return _KEEPERS_OF_CALLBACKS.get(id(callback))

@@ -136,8 +136,8 @@ class WorkerCheckpoints:
 
     def newest(self) -> str | None:
         """Path of the newest checkpoint without suffix, or None."""
-        found: str | None = tf.train.latest_checkpoint(self._directory)
-        return found
+        path: str | None = tf.train.latest_checkpoint(self._directory)
+        return path
 
     def new(self) -> str | None:
         """Path of the newest checkpoint if it came since the last look, or None."""
@@ -151,10 +151,10 @@ class WorkerCheckpoints:
         if "://" in self._directory:
             return None
         try:
-            found = os.stat(self._file)
+            status = os.stat(self._file)
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_ino
+        return status.st_mtime_ns, status.st_ino
 
 
 def _number(session: Any, step: Any) -> int:

@@ -55,15 +55,15 @@ def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
     """The attributes of a callback that are stored: `{name: (JSON, arrays)}`."""
     # For a Keras class these are its counters. For a user's class these are all that
     # are state (see `is_state`) and that `encode` takes.
-    found = {}
+    state = {}
     for name, value in list(getattr(callback, "__dict__", {}).items()):
         if not is_state(callback, name, value):
             continue
         try:
-            found[name] = encoded(value)
+            state[name] = encoded(value)
         except (NotStorableError, RecursionError):
             continue
-    return found
+    return state
 
 
 def encoded(value: Any) -> tuple[Any, dict[str, Any]]:
@@ -110,16 +110,16 @@ def assigned(kind: Any) -> frozenset[str]:
             code = getattr(function, "__code__", None)
             if name != "__init__" and isinstance(code, types.CodeType):
                 codes.append(code)
-    found = set()
+    names = set()
     while codes:
         code = codes.pop()
         codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
-        found |= {
+        names |= {
             str(step.argval)
             for step in dis.get_instructions(code)
             if step.opname == "STORE_ATTR"
         }
-    return frozenset(found)
+    return frozenset(names)
 
 
 @functools.lru_cache(maxsize=256)
@@ -133,12 +133,12 @@ def _configured_by_keras(kind: Any) -> frozenset[str]:
 @functools.lru_cache(maxsize=256)
 def parameters(kind: Any) -> frozenset[str]:
     """The parameters of the constructors of a class and of those it derives from."""
-    found: set[str] = set()
+    names: set[str] = set()
     for base in kind.__mro__:
         init = vars(base).get("__init__")
         if inspect.isfunction(init):
-            found |= inspect.signature(init).parameters.keys()
-    return frozenset(found - {"self", "args", "kwargs"})
+            names |= inspect.signature(init).parameters.keys()
+    return frozenset(names - {"self", "args", "kwargs"})
 
 
 def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:

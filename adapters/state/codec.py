@@ -141,15 +141,15 @@ def from_bytes(data: bytes, keys: Iterable[str]) -> dict[str, Any]:
     """Reads arrays of an `.npz` file that `to_bytes` made."""
     # A file from elsewhere may claim false sizes: together, the arrays that are read
     # are never larger than the file. `ValueError`: `to_bytes` makes no such file.
-    found, left = {}, len(data)
+    arrays, room = {}, len(data)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for key in keys:
             member = archive.getinfo(f"{key}.npy")
-            left -= member.file_size
-            if member.compress_type != zipfile.ZIP_STORED or left < 0:
+            room -= member.file_size
+            if member.compress_type != zipfile.ZIP_STORED or room < 0:
                 raise ValueError(f"the array {key} is larger than its file")
-            found[key] = _array(archive.read(member))
-    return found
+            arrays[key] = _array(archive.read(member))
+    return arrays
 
 
 def _array(data: bytes) -> Any:

@@ -44,12 +44,12 @@ class Document(NamedTuple):
     loops: Sequence[Any]  # what the loops keep: a dict for each group of callbacks
 
 
-def write(prefix: str, name: str, found: Document) -> None:
+def write(prefix: str, name: str, state: Document) -> None:
     """Writes the state of a process beside a checkpoint; see `read`."""
     arrays: dict[str, Any] = {}
     document: dict[str, Any] = {
         "version": VERSION,
-        "step": found.step,
+        "step": state.step,
         "callbacks": [
             {
                 "class": entry.identity.kind,
@@ -57,9 +57,9 @@ def write(prefix: str, name: str, found: Document) -> None:
                 "values": dict(entry.identity.values),
                 "state": {k: codec.encode(v, arrays) for k, v in entry.state.items()},
             }
-            for entry in found.entries
+            for entry in state.entries
         ],
-        "loops": [codec.encode(loop, arrays) for loop in found.loops],
+        "loops": [codec.encode(loop, arrays) for loop in state.loops],
     }
     path = ""
     if arrays:

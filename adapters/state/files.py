@@ -53,10 +53,10 @@ class Part:
         if self._frozen is None or not self._at_end:
             return
         before, self._at_end = self._at_end, copy.deepcopy(self._entries())
-        for kept, old, new in zip(self._frozen[0], before, self._at_end, strict=True):
+        for entry, old, new in zip(self._frozen[0], before, self._at_end, strict=True):
             for name, value in new.state.items():
                 was = old.state.get(name)
-                kept.state[name] = _with_change(kept.state.get(name, was), was, value)
+                entry.state[name] = _with_change(entry.state.get(name, was), was, value)
 
     def state(self) -> tuple[list[Entry], Any]:
         """The present state of the callbacks, and of their loop."""
@@ -89,10 +89,10 @@ class Part:
 class Saved:
     """The state that was found beside a checkpoint."""
 
-    def __init__(self, found: Document, callbacks: Sequence[Any], path: str) -> None:
-        self.step, self._entries, self.loops = found
+    def __init__(self, file: Document, callbacks: Sequence[Any], path: str) -> None:
+        self.step, self._entries, self.loops = file
         self.path = path
-        self.at = (os.path.dirname(path), found.step)  # its directory and the step
+        self.at = (os.path.dirname(path), file.step)  # its directory and the step
         self._callbacks = list(callbacks)
         self._matches: Matches = match(
             [identity.of(c) for c in callbacks], [e.identity for e in self._entries]
@@ -106,8 +106,8 @@ class Saved:
         return None
 
     def report(self, *, is_own: bool) -> None:
-        """Logs who goes on and who begins anew, and why; who is gone if `is_own`."""
-        pairs, gone, lost = self._matches
+        """Logs who goes on and who begins anew, and why; who is missing if `is_own`."""
+        pairs, missing, lost = self._matches
         for reason, places in lost:
             if not any(self._entries[n].state for n in places):
                 continue  # nothing is lost
@@ -118,13 +118,13 @@ class Saved:
                 reason,
                 self.path,
             )
-        left = [str(self._entries[n].identity) for n in gone if self._entries[n].state]
-        if left and is_own:
+        states = [self._entries[n] for n in missing if self._entries[n].state]
+        if states and is_own:
             logging.warning(
                 "hookbridge: %s has the state of %s, no longer among the callbacks; it "
                 "is left out.",
                 self.path,
-                ", ".join(dict.fromkeys(left[:20])),
+                ", ".join(dict.fromkeys(str(e.identity) for e in states[:20])),
             )
         names: tuple[list[str], list[str]] = ([], [])
         for place, callback in enumerate(self._callbacks):
@@ -195,10 +195,10 @@ class CallbackState:
                 )
             return None
         try:
-            found = document.read(prefix, name)
-            loops = [parse(loop, found.step) for loop in found.loops]
+            file = document.read(prefix, name)
+            loops = [parse(loop, file.step) for loop in file.loops]
             callbacks = [callback for part in self.parts for callback in part.callbacks]
-            saved = Saved(found._replace(loops=loops), callbacks, path)
+            saved = Saved(file._replace(loops=loops), callbacks, path)
         except Exception as e:  # a damaged file may raise anything
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
@@ -212,15 +212,15 @@ class CallbackState:
         return saved
 
 
-def _with_change(kept: Any, before: Any, now: Any) -> Any:
+def _with_change(saved: Any, before: Any, now: Any) -> Any:
     """A value with the change from `before` to `now`, where that is clear."""
-    if attributes.same(*(attributes.encoded(value) for value in (kept, before))):
+    if attributes.same(*(attributes.encoded(value) for value in (saved, before))):
         return now
-    if type(kept) is type(before) is type(now) is int:
-        return kept + now - before
-    if isinstance(kept, list) and isinstance(now, list) and isinstance(before, list):
-        return kept + now[len(before) :] if now[: len(before)] == before else kept
-    return kept
+    if type(saved) is type(before) is type(now) is int:
+        return saved + now - before
+    if isinstance(saved, list) and isinstance(now, list) and isinstance(before, list):
+        return saved + now[len(before) :] if now[: len(before)] == before else saved
+    return saved
 
 
 def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
@@ -234,10 +234,10 @@ def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
     name, state = entry.identity.kind, entry.state
     has_it = _ENDED.get(callback) == saved.at
     now, before = identity.of(callback).values, entry.identity.values
-    kept = []
+    names = []
     for attribute, value in state.items():
-        given = now.get(attribute, [])
-        if given != before.get(attribute, given) and not isinstance(given, list):
+        new = now.get(attribute, [])
+        if new != before.get(attribute, new) and not isinstance(new, list):
             continue  # it was constructed with another value: the user's new choice
         # An object that has what the file holds may have changed it since, in
         # `on_train_begin`. Only Keras's own counters began anew there.
@@ -257,5 +257,5 @@ def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
                     e,
                 )
                 continue
-        kept.append(attribute)
-    return kept
+        names.append(attribute)
+    return names

@@ -96,15 +96,15 @@ def _values(callback: Any) -> dict[str, Any]:
     """What the constructor has set, of the kinds that two processes can compare."""
     kind: Any = type(callback)
     set_later, parameters = attributes.assigned(kind), attributes.parameters(kind)
-    found = {}
+    values = {}
     for name, value in list(getattr(callback, "__dict__", {}).items()):
         is_given = name.lstrip("_") in parameters
         if name in attributes.NEVER or (name in set_later and not is_given):
             continue
         plain = _comparable(name, value, is_given=is_given)
         if plain is not None:
-            found[name] = plain
-    return found
+            values[name] = plain
+    return values
 
 
 def _comparable(name: str, value: Any, *, is_given: bool) -> Any:

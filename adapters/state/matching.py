@@ -13,7 +13,7 @@ class Matches(NamedTuple):
     """The states of a file that belong to callbacks, by their places in both lists."""
 
     pairs: dict[int, int]  # `{callback: state}`
-    gone: list[int]  # states of callbacks that are not there any more
+    missing: list[int]  # states of callbacks that are not there any more
     # Why callbacks begin anew though these states of their class are left.
     lost: list[tuple[str, list[int]]]
 
@@ -27,32 +27,32 @@ def match(present: Sequence[Identity], saved: Sequence[Identity]) -> Matches:
     states as callbacks. The only one of its class goes on with another text too, unless
     it tells what the state is about, as `monitor` does.
     """
-    found = Matches({}, [], [])
+    matches = Matches({}, [], [])
     callbacks = _places({n: each.kind for n, each in enumerate(present)})
     states = _places({n: each.kind for n, each in enumerate(saved)})
     for kind, theirs in states.items():
         mine = callbacks.get(kind, [])
         for ours, values in _levels(present, saved, mine, theirs):
-            _pair(ours, values, found.pairs)
-        taken = set(found.pairs.values())
-        rest = [place for place in theirs if place not in taken]
-        new = [place for place in mine if place not in found.pairs]
+            _pair(ours, values, matches.pairs)
+        used = set(matches.pairs.values())
+        rest = [place for place in theirs if place not in used]
+        new = [place for place in mine if place not in matches.pairs]
         if rest and new:
             reason = _reason([present[n] for n in new], [saved[n] for n in rest])
-            found.lost.append((reason, rest))
+            matches.lost.append((reason, rest))
         else:
-            found.gone.extend(rest)
-    return found
+            matches.missing.extend(rest)
+    return matches
 
 
 _Keys = dict[int, str]
 
 
 def _places(keys: _Keys) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for place, key in keys.items():
-        found.setdefault(key, []).append(place)
-    return found
+        places.setdefault(key, []).append(place)
+    return places
 
 
 def _levels(
@@ -72,14 +72,14 @@ def _levels(
         {n: {k: json.dumps(v) for k, v in each[n].values.items()} for n in places}
         for each, places in ((present, mine), (saved, theirs))
     )
-    known = _names(ours) & _names(values)
-    texts = known & {k for n in theirs for k in saved[n].texts()}
+    common = _names(ours) & _names(values)
+    texts = common & {k for n in theirs for k in saved[n].texts()}
     shared = {
         name
-        for name in known
+        for name in common
         if {v.get(name) for v in ours.values()} & {v.get(name) for v in values.values()}
     }
-    levels = [known, shared | texts, texts]
+    levels = [common, shared | texts, texts]
     if len(mine) == len(theirs) == 1:
         levels.append(texts & DECISIVE)
     for names in levels:
@@ -95,8 +95,8 @@ def _names(values: dict[int, dict[str, str]]) -> set[str]:
 
 def _pair(ours: _Keys, theirs: _Keys, pairs: dict[int, int]) -> None:
     """Adds the pairs that have the same key, where they are equally many."""
-    taken = set(pairs.values())
-    states = _places({n: key for n, key in theirs.items() if n not in taken})
+    used = set(pairs.values())
+    states = _places({n: key for n, key in theirs.items() if n not in used})
     callbacks = _places({n: key for n, key in ours.items() if n not in pairs})
     for key, places in callbacks.items():
         if len(places) == len(states.get(key, ())):

@@ -76,8 +76,8 @@ def older_groups(prefix: str, name: str) -> list[str]:
     """Like `name`, for the further files that versions 1 and 2 had beside it."""
     folder, stem = os.path.split(prefix)
     mine = re.compile(rf"{re.escape(stem)}\.({re.escape(name)}-(\d+))\.json")
-    found = filter(None, map(mine.fullmatch, _names(folder)))
-    return [each[1] for each in sorted(found, key=lambda each: int(each[2]))]
+    matches = filter(None, map(mine.fullmatch, _names(folder)))
+    return [each[1] for each in sorted(matches, key=lambda each: int(each[2]))]
 
 
 def remove_unused(prefix: str, name: str, keep: str) -> None:
@@ -92,14 +92,14 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
     )
     names = set(_names(folder))
     for each in names:
-        found = mine.fullmatch(each)
-        if found is None:
+        parts = mine.fullmatch(each)
+        if parts is None:
             continue
-        if found[1] == present:
+        if parts[1] == present:
             now = (os.path.basename(keep), f"{present}.{name}.json")
             is_old = not each.endswith(".part") and each not in now
         else:
-            is_old = f"{found[1]}.index" not in names
+            is_old = f"{parts[1]}.index" not in names
         if is_old:
             try:
                 tf.io.gfile.remove(os.path.join(folder, each))

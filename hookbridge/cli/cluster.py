@@ -84,11 +84,11 @@ def run(values: Values) -> int:
 
         reason = "the file says how many tasks there are"
         values.refuse(("num_workers", "num_ps", "chief"), "--config", reason)
-        found = job_config.read_config(values.config)
-        values.num_workers, values.num_ps = found.workers, found.servers
-        values.evaluator = values.evaluator or found.evaluators > 0
+        job = job_config.read_config(values.config)
+        values.num_workers, values.num_ps = job.workers, job.servers
+        values.evaluator = values.evaluator or job.evaluators > 0
         if values.to != "local":
-            return _print(values, replace(found, evaluators=int(values.evaluator)))
+            return _print(values, replace(job, evaluators=int(values.evaluator)))
     if values.to != "local":
         return _print(values, _machines(values))
     return _run_here(values)
@@ -141,8 +141,8 @@ def _print(values: Values, config: JobConfig) -> int:
         print(slurm.script(order), end="")
         return 0
     yaml = extras.load("yaml", f"--to={values.to}")
-    made = (kubernetes.tfjob if values.to == "tfjob" else kubernetes.jobset)(order)
+    manifest = (kubernetes.tfjob if values.to == "tfjob" else kubernetes.jobset)(order)
     # Each leaf and each value is in one line.
     form = {"sort_keys": False, "width": 10**6, "default_flow_style": None}
-    print(yaml.safe_dump(made, **form), end="")
+    print(yaml.safe_dump(manifest, **form), end="")
     return 0

@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a sub-command."""
     open_closed()
     try:
-        found = _answer(list(sys.argv[1:] if argv is None else argv))
+        outcome = _answer(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return _complain(f"the output cannot be written: {e.strerror}")
     # `hookbridge run`: the program takes over this process, and its errors are its own.
-    return int(found() if callable(found) else found)
+    return int(outcome() if callable(outcome) else outcome)
 
 
 def _drop_output() -> None:
@@ -84,12 +84,12 @@ def _answer(words: list[str]) -> int | Callable[[], int]:
 def _unknown(words: Sequence[str], group: Sequence[str]) -> str:
     """What to say where no command is named."""
     asked = words[1:] if group else words
-    known = [name.split()[-1] for name in group] or [n.split()[0] for n in COMMANDS]
+    choices = [name.split()[-1] for name in group] or [n.split()[0] for n in COMMANDS]
     before = f"{words[0]}: " if group else ""
     if not asked:
-        listed = ", ".join(dict.fromkeys(known))
+        listed = ", ".join(dict.fromkeys(choices))
         return f"{before}no command given; expected one of: {listed}."
-    near = names.nearest(asked[0], known, limit=1)[0]
+    near = names.nearest(asked[0], choices, limit=1)[0]
     return (
         f"{before}unknown command {asked[0]!r}; the nearest: {near}. See `hookbridge "
         "--help`."
@@ -114,8 +114,8 @@ def _run(name: str, words: list[str]) -> int | Callable[[], int]:
         if values.help:
             print(parser.format_help(), end="")
             return 0
-        found: int | Callable[[], int] = command.run(values)
-        return found
+        outcome: int | Callable[[], int] = command.run(values)
+        return outcome
     except errors.HookBridgeError as e:
         return _complain(f"{name}: {e}")
     except KeyboardInterrupt:
@@ -131,8 +131,8 @@ def _complain(message: str) -> int:
 
 def versions() -> str:
     """What a report of a fault needs to say; TensorFlow is not imported for it."""
-    found = {"hookbridge": __version__, **compat.installed_versions()}
-    return "\n".join(f"{name} {version}" for name, version in found.items())
+    versions = {"hookbridge": __version__, **compat.installed_versions()}
+    return "\n".join(f"{name} {version}" for name, version in versions.items())
 
 
 def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:

@@ -37,11 +37,11 @@ def run(values: Values) -> int:
     return 0
 
 
-def _check(kind: str, given: str, known: Sequence[str]) -> None:
-    if given not in known:
-        near = ", ".join(names.nearest(given, known))
+def _check(kind: str, name: str, choices: Sequence[str]) -> None:
+    if name not in choices:
+        near = ", ".join(names.nearest(name, choices))
         raise errors.InvalidArgumentError(
-            f"Received the {kind} {given!r}, which does not exist; the nearest: {near}."
+            f"Received the {kind} {name!r}, which does not exist; the nearest: {near}."
         )
 
 
@@ -56,11 +56,11 @@ def _headings(lines: Sequence[str]) -> Iterator[int]:
 
 def _section(lines: list[str], heading: str) -> list[str]:
     """A heading and what follows, up to the next one that is not below it."""
-    found = [p for p in _headings(lines) if anchor(lines[p]) == heading]
-    depth = lines[found[0]].partition(" ")[0]
+    places = [p for p in _headings(lines) if anchor(lines[p]) == heading]
+    depth = lines[places[0]].partition(" ")[0]
     ends = (
         place
         for place in _headings(lines)
-        if place > found[0] and len(lines[place].partition(" ")[0]) <= len(depth)
+        if place > places[0] and len(lines[place].partition(" ")[0]) <= len(depth)
     )
-    return lines[found[0] : next(ends, len(lines))]
+    return lines[places[0] : next(ends, len(lines))]

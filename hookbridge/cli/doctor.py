@@ -32,6 +32,6 @@ def run(values: Values) -> int:
         )
     from hookbridge.run import doctor
 
-    found = doctor.diagnose(values.paths, values.target)
-    print(doctor.as_json(found) if values.format == "json" else doctor.as_text(found))
-    return int(found.left > 0)
+    needs = doctor.diagnose(values.paths, values.target)
+    print(doctor.as_json(needs) if values.format == "json" else doctor.as_text(needs))
+    return int(needs.left > 0)

@@ -20,7 +20,7 @@ def for_estimator() -> Iterator[ClusterConfig]:
     """
     from hookbridge.loops.tasks.jobs import check_jobs
 
-    given = os.environ.get("TF_CONFIG", "")
+    before = os.environ.get("TF_CONFIG", "")
     cluster = ClusterConfig.from_environment().with_chief()
     check_jobs(cluster)
     if cluster.task_type == "evaluator" and "master" in cluster.cluster:
@@ -30,7 +30,7 @@ def for_estimator() -> Iterator[ClusterConfig]:
             "place."
         )
     # Estimator reads further keys; they are kept.
-    value = json.loads(given) if given.strip() else {}
+    value = json.loads(before) if before.strip() else {}
     for key in ("cluster", "task"):
         value.pop(key, None)
     if cluster.cluster:
@@ -39,7 +39,7 @@ def for_estimator() -> Iterator[ClusterConfig]:
     try:
         yield cluster
     finally:
-        if given:
-            os.environ["TF_CONFIG"] = given
+        if before:
+            os.environ["TF_CONFIG"] = before
         else:
             os.environ.pop("TF_CONFIG")

@@ -173,9 +173,9 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
             ):
                 return code  # of the job, which has said why
             if job is None:
-                message = user_file.told(settings.model_def, e, command)
+                message = user_file.message_of(settings.model_def, e, command)
             else:
-                message = job.told(e, command)
+                message = job.message_of(e, command)
             print(message, file=sys.stderr)
             return code or exit_codes.FAILED
     return 0

@@ -86,8 +86,8 @@ def run(values: Values) -> int:
             counts["unwritten"] = len(plan) - counts["written"]
             failures.append(f"  {e}")
     _sum_up(counts, failures, sys.stderr if values.diff else sys.stdout)
-    left = values.check and not values.write and (counts["changed"] or counts["unread"])
-    return int(bool(counts["unwritten"] or left))
+    todo = values.check and not values.write and (counts["changed"] or counts["unread"])
+    return int(bool(counts["unwritten"] or todo))
 
 
 def _show(name: str, result: migrate.Rewritten, diff: bool) -> None:

@@ -24,8 +24,8 @@ class Values(argparse.Namespace):
 
     def fields(self, names: Iterable[str]) -> dict[str, Any]:
         """The values of some flags by name, without those that are None."""
-        found = {name: getattr(self, name, None) for name in names}
-        return {name: value for name, value in found.items() if value is not None}
+        fields = {name: getattr(self, name, None) for name in names}
+        return {name: value for name, value in fields.items() if value is not None}
 
     def refuse(self, names: Iterable[str], beside: str, reason: str) -> None:
         """Refuses flags that were given and that the command would not use."""
@@ -127,12 +127,12 @@ class Parser(argparse.ArgumentParser):
     def values(self, words: Sequence[str], *, own_flags_only: bool = False) -> Values:
         """Parses the command's words."""
         own, rest = self._split(words) if own_flags_only else (list(words), [])
-        found, unknown = self.parse_known_args(self._spelled(own))
+        flags, unknown = self.parse_known_args(self._spelled(own))
         if unknown:
             self._refuse_unknown(unknown[0])
         return Values(
-            **{**self._defaults_of, **vars(found)},
-            given=frozenset(vars(found)),
+            **{**self._defaults_of, **vars(flags)},
+            given=frozenset(vars(flags)),
             words=list(words),
             rest=rest,
         )
@@ -219,11 +219,11 @@ def _reader(
     return _number(kind, least, most), "N" if kind is int else "X"
 
 
-def _one_of(known: Sequence[str]) -> Callable[[str], str]:
+def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
     def read(text: str) -> str:
-        if text not in known:
+        if text not in choices:
             raise argparse.ArgumentTypeError(
-                f"received {text!r}; expected one of {', '.join(known)}"
+                f"received {text!r}; expected one of {', '.join(choices)}"
             )
         return text
 

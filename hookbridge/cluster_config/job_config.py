@@ -49,10 +49,10 @@ def _job(path: str, value: Any) -> JobConfig:
             f"{path} holds {shown(value)}; expected keys such as `scaleTier: CUSTOM` "
             "and `masterType: n1-standard-4`."
         )
-    known = ("scaleTier", *_TYPES, *_COUNTS, *_OTHERS)
+    keys = ("scaleTier", *_TYPES, *_COUNTS, *_OTHERS)
     for key in value:
-        if key not in known:
-            near = ", ".join(f"`{n}`" for n in nearest(str(key), known))
+        if key not in keys:
+            near = ", ".join(f"`{n}`" for n in nearest(str(key), keys))
             raise errors.InvalidArgumentError(
                 f"{path}: the key `{key}` is not known; the nearest: {near}."
             )
@@ -65,10 +65,10 @@ def _job(path: str, value: Any) -> JobConfig:
     counts = [_count(path, key, value.get(key, 0)) for key in _COUNTS]
     types = [value.get(key, "") for key in _TYPES]
     needed = (True, *(count > 0 for count in counts))
-    for key, found, is_needed in zip(_TYPES, types, needed, strict=True):
-        if not isinstance(found, str) or not _is_type(found, is_needed):
+    for key, kind, is_needed in zip(_TYPES, types, needed, strict=True):
+        if not isinstance(kind, str) or not _is_type(kind, is_needed):
             raise errors.InvalidArgumentError(
-                f"{path}: `{key}` is {shown(found or None)}; expected a machine type "
+                f"{path}: `{key}` is {shown(kind or None)}; expected a machine type "
                 "such as `n1-standard-4`."
             )
     if counts[0] and not counts[1]:

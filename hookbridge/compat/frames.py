@@ -152,8 +152,8 @@ def code_of(row: PrivateFrame) -> types.CodeType:
             if isinstance(const, types.CodeType) and const.co_name == name
         ]
         own = [getattr(place, each, None) for each in name.split("|")]
-        found = inner[0] if inner else next(filter(None, own), None)
-        place = inspect.unwrap(found) if callable(found) else found
+        part = inner[0] if inner else next(filter(None, own), None)
+        place = inspect.unwrap(part) if callable(part) else part
         place = getattr(place, "__code__", place)
     if not isinstance(place, types.CodeType):
         raise _moved(row, "the running version does not have there")

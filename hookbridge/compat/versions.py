@@ -78,13 +78,13 @@ def installed_versions() -> dict[str, str]:
 
     A package that is not installed is left out. Nothing is imported.
     """
-    found = {"platform": platform.platform(), "python": platform.python_version()}
+    versions = {"platform": platform.platform(), "python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def known_troubles(versions: Mapping[str, str]) -> list[str]:

@@ -84,22 +84,22 @@ def _below(path: str, name: str) -> Any:
 def resolve(source: str) -> Any:
     """The object of a source; see `hookbridge.migrate.contrib_names`."""
     root, *parts = source.split(".")
-    found: Any
+    value: Any
     if root == "tf":
-        found = importlib.import_module("tensorflow")
+        value = importlib.import_module("tensorflow")
     elif root == "ours":
-        found = importlib.import_module("hookbridge.contrib.areas")
+        value = importlib.import_module("hookbridge.contrib.areas")
     elif root == "estimator":
-        found = revive.namespaces().v1
+        value = revive.namespaces().v1
     elif root == "private":
-        found, parts = compat.private(parts[0]), parts[1:]
+        value, parts = compat.private(parts[0]), parts[1:]
     else:
         return _slim(source)
     for part in parts:
-        found = _attribute(found, part)
-        if found is _MISSING:
+        value = _attribute(value, part)
+        if value is _MISSING:
             raise errors.PrivateNameMovedError(f"`{source}` is not in this TensorFlow.")
-    return found
+    return value
 
 
 def _slim(source: str) -> Any:

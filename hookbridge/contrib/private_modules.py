@@ -158,12 +158,12 @@ def _of_keras(dotted: str) -> Any:
     package, rest = keras2(), dotted[len(PYTHON_KERAS) :]
     if package == KERAS and tf_version() > LAST_WITH_KERAS2:
         return importlib.import_module(dotted)  # `tf.keras` is Keras 3
-    found = []
+    modules = []
     for name in (f"{package}.src{rest}", f"{package}{rest}", dotted):
         try:
-            found.append(importlib.import_module(name))
+            modules.append(importlib.import_module(name))
         except ModuleNotFoundError:
             continue
-    if not found:
+    if not modules:
         raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
-    return View(dotted, found)
+    return View(dotted, modules)

@@ -75,7 +75,7 @@ def _of_guest(
     )
 
 
-def as_json(runs: Sequence[Run], settings: DemoSettings, found: Sequence[str]) -> str:
+def as_json(runs: Sequence[Run], settings: DemoSettings, faults: Sequence[str]) -> str:
     """Everything that the table shows, and the order of events of each guest."""
     loops = {}
     for run in runs:
@@ -104,7 +104,7 @@ def as_json(runs: Sequence[Run], settings: DemoSettings, found: Sequence[str]) -
         }
     versions = compat.installed_versions()
     report = {"versions": versions, "settings": asdict(settings), "loops": loops}
-    result = {**report, "differences": list(found), "ok": not found}
+    result = {**report, "differences": list(faults), "ok": not faults}
     return json.dumps(finite(result), indent=2, allow_nan=False)
 
 
@@ -112,7 +112,7 @@ def _story(account: Account, guest: str) -> str:
     return shortened("".join(f"{name} " for name, _ in account.events(guest))).strip()
 
 
-def as_table(runs: Sequence[Run], found: Sequence[str]) -> str:
+def as_table(runs: Sequence[Run], faults: Sequence[str]) -> str:
     """The report for people: each guest and event, a column for each process."""
     rows: list[Sequence[str]] = [event_header(runs)]
     guest = ""
@@ -135,7 +135,7 @@ def as_table(runs: Sequence[Run], found: Sequence[str]) -> str:
     for run in runs:
         costs = [COSTS_HEADER, *cost_rows([run], _MOST_COSTS)]
         lines += [cost_summary(run), *aligned([row[1:] for row in costs], left=2), ""]
-    return "\n".join([*lines, *found, _BAD if found else _GOOD, *_footnote(runs)])
+    return "\n".join([*lines, *faults, _BAD if faults else _GOOD, *_footnote(runs)])
 
 
 def _footnote(runs: Sequence[Run]) -> list[str]:
@@ -151,14 +151,14 @@ def _footnote(runs: Sequence[Run]) -> list[str]:
 
 
 def as_page(
-    runs: Sequence[Run], settings: DemoSettings, found: Sequence[str]
+    runs: Sequence[Run], settings: DemoSettings, differences: Sequence[str]
 ) -> RunReport:
     """The page, with the curves of both runs over each other."""
     number = len(runs[0].accounts[0].guests)
     return RunReport(
         title="One list of guests in both training loops",
         summary=f"The same {number} hooks and callbacks trained in both loops. "
-        + " ".join(found or ["Every guest saw the documented events everywhere."])
+        + " ".join(differences or ["Every guest saw the documented events everywhere."])
         + "".join(f" {line}" for line in _footnote(runs)),
         runs=[replace(run, facts=_of_run(run)) for run in runs],
         versions=compat.installed_versions(),

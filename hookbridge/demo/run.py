@@ -47,15 +47,15 @@ def run_demo(
                 print(f"{title}: the training ended with exit code {code}")
                 return code
             runs.append(Run(loop, title, directory / loop, accounts(directory / loop)))
-    found = report_lib.differences(runs, settings)
-    text = report_lib.as_json(runs, settings, found)
+    differences = report_lib.differences(runs, settings)
+    text = report_lib.as_json(runs, settings, differences)
     (directory / "report.json").write_text(text + "\n", encoding="utf-8")
-    print(text if as_json else report_lib.as_table(runs, found))
+    print(text if as_json else report_lib.as_table(runs, differences))
     with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):
-        page = write_html(report_lib.as_page(runs, settings, found), directory)
+        page = write_html(report_lib.as_page(runs, settings, differences), directory)
         print(f"The report: {directory / 'report.json'}, and to look at: {page}")
         if open_page:
             print(open_report(page))
-        if as_json and found:
-            print(*found, sep="\n")
-    return 1 if found else 0
+        if as_json and differences:
+            print(*differences, sep="\n")
+    return 1 if differences else 0

@@ -39,19 +39,19 @@ class DemoSettings:
 
     def missing(self) -> list[str]:
         """What the demo leaves out since this environment lacks it, a line for each."""
-        found = []
+        lines = []
         if importlib.util.find_spec("tensorboard") is None:
-            found.append(
+            lines.append(
                 "No tensorboard: the `TensorBoard` callback is left out. "
                 '`pip install "tf-hookbridge[tensorboard]"` brings it.'
             )
         if self.num_workers and needs_keras_2():
-            found.append(
+            lines.append(
                 "No Keras 2: `Model.fit` runs in this process, since Keras 3 trains "
                 "with no parameter servers. "
                 '`pip install "tf-hookbridge[keras2]"` brings tf_keras.'
             )
-        return found
+        return lines
 
     def flags(self, loop: str) -> list[str]:
         """The flags of `hookbridge train` for one loop."""

@@ -34,10 +34,10 @@ def complaints(
     """
     words = "".join(f"{event} " for event, _ in events)
     pattern = _pattern(kind, expected, lagging, interrupted)
-    found = []
+    faults = []
     if re.fullmatch(pattern, words) is None:
-        found.append(f"received {shortened(words)}; expected {pattern}")
-    return found + _numbers(events, late)
+        faults.append(f"received {shortened(words)}; expected {pattern}")
+    return faults + _numbers(events, late)
 
 
 def _pattern(
@@ -73,13 +73,13 @@ def _pattern(
 
 def _numbers(events: Events, late: bool) -> list[str]:
     """Checks that epochs rise without gaps, and that batches rise in each epoch."""
-    found = []
+    faults = []
     first = next((n for event, n in events if event.startswith("on_epoch")), 0)
     first = first if late else 0
     for edge in ("begin", "end"):
         epochs = [number for event, number in events if event == f"on_epoch_{edge}"]
         if epochs != list(range(first, first + len(epochs))):
-            found.append(
+            faults.append(
                 f"on_epoch_{edge} of {epochs}; expected "
                 f"{first}, {first + 1}, {first + 2} and so on"
             )
@@ -89,10 +89,10 @@ def _numbers(events: Events, late: bool) -> list[str]:
                 last = -1
             elif event == f"on_train_batch_{edge}":
                 if number <= last:
-                    found.append(f"{event}({number}) came after {event}({last})")
+                    faults.append(f"{event}({number}) came after {event}({last})")
                     break
                 last = number
-    return found
+    return faults
 
 
 def shortened(words: str) -> str:

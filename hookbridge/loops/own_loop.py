@@ -197,8 +197,8 @@ class OwnLoop:
         if self._counter is not None:
             self._steps += 1
             self._counter.assign(self._steps)
-        made = self._logs.after(returned, logs, args)
-        self._list.on_train_batch_end(self._batch, made)
+        batch_logs = self._logs.after(returned, logs, args)
+        self._list.on_train_batch_end(self._batch, batch_logs)
         self._batch += 1
         return returned
 
@@ -239,18 +239,18 @@ class OwnLoop:
           `{name: number}`.
         """
         own_logs.check(logs)
-        made = own_logs.EpochLogs()
+        epoch = own_logs.EpochLogs()
         self._list.on_test_begin()
         for number, batch in enumerate(((),) if data is None else data):
             args = () if data is None else (batch,)
             if number == 0:
-                made.begin()
+                epoch.begin()
             self._list.on_test_batch_begin(number)
-            self._list.on_test_batch_end(number, made.after(step(*args), logs, args))
-        found = own_logs.numbers(made.last)
-        self._list.on_test_end(found)
-        self._more.update({f"val_{name}": value for name, value in found.items()})
-        return found
+            self._list.on_test_batch_end(number, epoch.after(step(*args), logs, args))
+        metrics = own_logs.numbers(epoch.last)
+        self._list.on_test_end(metrics)
+        self._more.update({f"val_{name}": value for name, value in metrics.items()})
+        return metrics
 
 
 def _check_model(model: Any) -> None:

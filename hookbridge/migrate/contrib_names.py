@@ -140,7 +140,7 @@ NAMES: dict[str, str] = {
 def areas_above(path: str) -> bool:
     """Whether a path is an area, or a module above an area or a name of `NAMES`."""
     return path == "" or any(
-        known == path or known.startswith(f"{path}.") for known in (*AREAS, *NAMES)
+        name == path or name.startswith(f"{path}.") for name in (*AREAS, *NAMES)
     )
 
 

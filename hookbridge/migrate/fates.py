@@ -208,8 +208,8 @@ def _public(source: str, name: str, target: Target) -> str:
     if root == "tf_slim" and _slim_has(dotted) and _of_slim(dotted) is None:
         return dotted
     if root == "estimator" and has_estimator(rest, v1=True):
-        found = _of_estimator(f"{_V1}.estimator.{rest}", f"{_V1}.estimator", target)
-        return found.living if found is not None and found.living else ""
+        outcome = _of_estimator(f"{_V1}.estimator.{rest}", f"{_V1}.estimator", target)
+        return outcome.living if outcome is not None and outcome.living else ""
     return ""
 
 
@@ -238,10 +238,10 @@ def _of_private(name: str, prefix: str, target: Target) -> Fate | None:
     for old, living in OTHERS.items():
         if f"{name}.".startswith(f"{old}."):
             return Fate("V1_NAME", living + name[len(old) :])
-    gone, is_of_module = missing(name, target)
-    if not gone:
+    lost, is_of_module = missing(name, target)
+    if not lost:
         return Fate("PRIVATE", hint="the public name")
-    last = gone if is_of_module else gone.rpartition(".")[2]
+    last = lost if is_of_module else lost.rpartition(".")[2]
     for place in (*(place for inside, place in PUBLIC if inside in name), ""):
         living = _joined(_V1, place, last)
         if target.has(living):
@@ -306,20 +306,20 @@ def _last_with_estimator() -> Target:
 def _own_names(source: str) -> frozenset[str]:
     """The public names of a module in `hookbridge/contrib/areas`."""
     file = _OWN_AREAS.joinpath(*source.split(".")[1:]).with_suffix(".py")
-    found: set[str] = set()
+    names: set[str] = set()
     for statement in ast.parse(file.read_text("utf-8")).body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            found.add(statement.name)
+            names.add(statement.name)
         elif isinstance(statement, ast.Assign):
-            found.update(t.id for t in statement.targets if isinstance(t, ast.Name))
-    return frozenset(name for name in found if not name.startswith("_"))
+            names.update(t.id for t in statement.targets if isinstance(t, ast.Name))
+    return frozenset(name for name in names if not name.startswith("_"))
 
 
 @functools.cache
 def _slim() -> dict[str, list[str]]:
     text = (DATA / "tf_slim-1.1.json").read_text("utf-8")
-    found: dict[str, list[str]] = json.loads(text)
-    return found
+    names: dict[str, list[str]] = json.loads(text)
+    return names
 
 
 def _slim_has(name: str) -> bool:

@@ -35,12 +35,12 @@ def as_text(report: Report) -> str:
         if count:
             lines.append(f"{count:6} {verdict:<9} {MEANINGS[verdict]}")
     for verdict in VERDICTS:
-        found = [f for f in report.findings if f.verdict == verdict]
-        if found:
+        findings = [f for f in report.findings if f.verdict == verdict]
+        if findings:
             lines += ["", f"{verdict}: {MEANINGS[verdict]}"]
-            codes = Counter(f.code for f in found)
+            codes = Counter(f.code for f in findings)
             lines.append("  " + ", ".join(f"{c} {n}" for c, n in codes.most_common()))
-            lines += [line for f in found for line in _lines(f)]
+            lines += [line for f in findings for line in _lines(f)]
     if report.unread:
         lines += ["", f"{len(report.unread)} files could not be read:"]
         lines += [f"  {u.file}: {u.reason}" for u in report.unread]

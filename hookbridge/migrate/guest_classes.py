@@ -74,9 +74,9 @@ class Guests:
             return "hook"
         if root in _KERAS and (last == "Callback" or "callbacks" in place.split(".")):
             return "callback"
-        for known in self._by_last.get(last, ()):
-            if known == dotted or known.endswith(f".{dotted}"):
-                return self.kinds[known]
+        for name in self._by_last.get(last, ()):
+            if name == dotted or name.endswith(f".{dotted}"):
+                return self.kinds[name]
         return None
 
 

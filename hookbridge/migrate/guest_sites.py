@@ -92,16 +92,16 @@ class Trainings:
 
     def __init__(self, module: Module) -> None:
         self._updates: set[str] = set()
-        given = [
+        assignments = [
             (ast.unparse(target), node.value)
             for node in module.source.nodes
             if isinstance(node, ast.Assign)
             for target in node.targets
         ]
-        known = -1
-        while known < len(self._updates):
-            known = len(self._updates)
-            self._updates |= {name for name, v in given if self._updates_in(v)}
+        count = -1
+        while count < len(self._updates):
+            count = len(self._updates)
+            self._updates |= {name for name, v in assignments if self._updates_in(v)}
 
     def _updates_in(self, value: ast.expr) -> bool:
         return any(

@@ -40,5 +40,5 @@ def today(name: str) -> str:
     """What is written today for a dotted name; empty if it is not lost."""
     module, _, rest = name.partition(".")
     first, dot, below = rest.partition(".")
-    found = LOST.get(f"{module}.{first}", "")
-    return f"{found}{dot}{below}" if found else ""
+    present = LOST.get(f"{module}.{first}", "")
+    return f"{present}{dot}{below}" if present else ""

@@ -35,11 +35,11 @@ def find(module: Module, place: Place, target: Target) -> Iterator[Finding]:
             flags.add(name)
         if id(node) in module.guarded or _is_written(name, meaning):
             continue
-        found = fate(name, target)
-        if is_old and found is not None and found.code == "ESTIMATOR":
-            found = fate(as_v1(name), target) or found
-        if found is not None:
-            yield module.finding(node, found.code, name, found.way_out)
+        outcome = fate(name, target)
+        if is_old and outcome is not None and outcome.code == "ESTIMATOR":
+            outcome = fate(as_v1(name), target) or outcome
+        if outcome is not None:
+            yield module.finding(node, outcome.code, name, outcome.way_out)
     first = next(_imports_tensorflow(module), None)
     alone = module.evidence.old or module.evidence.leftover
     if is_old and not alone and meaning.old and first is not None:

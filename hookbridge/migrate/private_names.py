@@ -43,8 +43,8 @@ def missing(name: str, target: Target) -> tuple[str, bool]:
 
 @functools.cache
 def _tensorflow() -> Path | None:
-    found = importlib.util.find_spec("tensorflow")
-    places = [] if found is None else found.submodule_search_locations
+    spec = importlib.util.find_spec("tensorflow")
+    places = [] if spec is None else spec.submodule_search_locations
     return next(map(Path, places or ()), None)
 
 

@@ -19,9 +19,9 @@ from hookbridge.migrate.target import NEWEST, Target
 
 def lacks(module: Module, place: Place, target: Target) -> list[Finding]:
     """What the target lacks of one module, by line."""
-    found = list(name_findings.find(module, place, target))
-    found += behaviour_findings.find(module, place, target)
-    return sorted(found, key=lambda f: (f.cell, f.line, f.column))
+    findings = list(name_findings.find(module, place, target))
+    findings += behaviour_findings.find(module, place, target)
+    return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
 
 
 def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Report:
@@ -50,5 +50,5 @@ def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Re
         findings += guest_sites.find(module)
     guests = guest_classes.Guests(programs.modules)
     findings += guest_classes.find(guests, programs.given)
-    found = tuple(sorted(findings, key=sort_key))
-    return Report(target, len(programs.given), found, tuple(unread))
+    ordered = tuple(sorted(findings, key=sort_key))
+    return Report(target, len(programs.given), ordered, tuple(unread))

@@ -16,16 +16,16 @@ _V1 = "compat.v1"
 @functools.cache
 def versions() -> tuple[str, ...]:
     """The TensorFlow versions whose names are known, oldest first."""
-    found = [path.stem.partition("-")[2] for path in DATA.glob("tensorflow-*.json")]
-    return tuple(sorted(found, key=lambda v: [int(n) for n in v.split(".")]))
+    names = [path.stem.partition("-")[2] for path in DATA.glob("tensorflow-*.json")]
+    return tuple(sorted(names, key=lambda v: [int(n) for n in v.split(".")]))
 
 
 @functools.cache
 def _modules(version: str) -> dict[str, dict[str, list[str] | None]]:
     """For tf and tf.compat.v1: module -> its names, or None if they are not known."""
     text = (DATA / f"tensorflow-{version}.json").read_text("utf-8")
-    found: dict[str, dict[str, list[str] | None]] = json.loads(text)
-    return found
+    modules: dict[str, dict[str, list[str] | None]] = json.loads(text)
+    return modules
 
 
 class Target:

@@ -80,13 +80,13 @@ class Account:
 
 def accounts(directory: str | Path) -> list[Account]:
     """The accounts of all processes of a run, the chief's first."""
-    found = []
+    result = []
     for file in sorted((Path(directory) / _FOLDER).glob("*.json")):
         held = json.loads(file.read_text(encoding="utf-8"))
         held["guests"] = {k: GuestFacts(**v) for k, v in held["guests"].items()}
         held["calls"] = [Event(*each) for each in held["calls"]]
-        found.append(Account(**held))
-    return sorted(found, key=lambda each: not each.is_chief)
+        result.append(Account(**held))
+    return sorted(result, key=lambda each: not each.is_chief)
 
 
 class Recorder:
@@ -99,7 +99,7 @@ class Recorder:
         for item in kinds.flatten(guests):
             guest = record_of(item)
             name = guest.name
-            same = [known for known in self._guests if known.partition(" ")[0] == name]
+            same = [other for other in self._guests if other.partition(" ")[0] == name]
             name = f"{name} {len(same) + 1}" if same else name
             spy(guest.item, self._log, name)
             self._guests[name] = guest
@@ -128,14 +128,14 @@ class Recorder:
 
 
 def _facts(guest: Guest) -> GuestFacts:
-    found = [
+    events = [
         event
         for event in lifecycle.overridden(guest.item, guest.kind)
         if event not in lifecycle.ALIASES
     ]
-    delivered = [event for event in found if roles.delivers(guest.role, event)]
+    delivered = [event for event in events if roles.delivers(guest.role, event)]
     here = roles.runs_here(guest.role)
-    return GuestFacts(guest.kind, guest.role, here, found, delivered)
+    return GuestFacts(guest.kind, guest.role, here, events, delivered)
 
 
 def finite(value: Any) -> Any:

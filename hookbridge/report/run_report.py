@@ -94,20 +94,20 @@ def _subheading(run: Run, process: str) -> str:
 
 
 def _curves(runs: Sequence[Run]) -> Iterator[str]:
-    found = {run.name: read_curves(run.directory) for run in runs}
-    names = list(dict.fromkeys(name for curves in found.values() for name in curves))
+    by_run = {run.name: read_curves(run.directory) for run in runs}
+    names = list(dict.fromkeys(name for curves in by_run.values() for name in curves))
     if not names:
         return
     drawn: dict[Curve, dict[str, Points]] = {}
     places: dict[Curve, list[str]] = {}
     for curve in names:
-        series = {run: curves.get(curve, []) for run, curves in found.items()}
+        series = {run: curves.get(curve, []) for run, curves in by_run.items()}
         twin = next((k for k, s in drawn.items() if _same_values(s, series)), None)
         if twin is None:
             drawn[curve], places[curve] = series, [curve.place]
         else:
             places[twin].append(f"{curve.place}/{curve.name}")
-    yield _heading("Curves", "curves") + charts.legend(list(found))
+    yield _heading("Curves", "curves") + charts.legend(list(by_run))
     yield '<div class="charts">'
     for curve, series in drawn.items():
         where = ", also ".join(places[curve])

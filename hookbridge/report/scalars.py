@@ -31,20 +31,20 @@ def read_curves(directory: str | Path) -> dict[Curve, Points]:
     Numbers that are not finite are left out.
     """
     directory = Path(directory)
-    found: dict[Curve, Points] = {}
+    curves: dict[Curve, Points] = {}
     for file in sorted(directory.rglob("*.csv")):
         place = file.relative_to(directory).as_posix()
         for axis, name, x, value in _cells(file):
             if math.isfinite(x) and math.isfinite(value):
-                found.setdefault(Curve(place, name, axis), []).append((x, value))
+                curves.setdefault(Curve(place, name, axis), []).append((x, value))
     for file in sorted(directory.rglob("*tfevents*")):
         place = file.parent.relative_to(directory).as_posix()
         for name, step, value in event_scalars(file):
             if math.isfinite(value):
                 # Keras's `TensorBoard` callback counts epochs as the file's steps.
                 axis = "epoch" if name.startswith("epoch_") else "step"
-                found.setdefault(Curve(place, name, axis), []).append((step, value))
-    return {key: sorted(points) for key, points in found.items()}
+                curves.setdefault(Curve(place, name, axis), []).append((step, value))
+    return {key: sorted(points) for key, points in curves.items()}
 
 
 def event_scalars(file: str | Path) -> Iterator[tuple[str, int, float]]:

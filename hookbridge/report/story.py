@@ -106,13 +106,13 @@ def _folded(text: str, letters: dict[Item, str], may_repeat: MayRepeat) -> str:
     for length in range(1, _LONGEST_BLOCK + 1):
         repetition = re.compile(rf"(.{{{length}}})\1+", re.DOTALL)
         parts, copied, place = [], 0, 0
-        while found := repetition.search(text, place):
-            block = tuple(_items(found[1], letters))
-            place = found.start() + 1
+        while match := repetition.search(text, place):
+            block = tuple(_items(match[1], letters))
+            place = match.start() + 1
             if may_repeat(block):
-                one = _letter(Repeated(block, len(found[0]) // length), letters)
-                parts += [text[copied : found.start()], one]
-                copied = place = found.end()
+                one = _letter(Repeated(block, len(match[0]) // length), letters)
+                parts += [text[copied : match.start()], one]
+                copied = place = match.end()
         text = "".join([*parts, text[copied:]])
     return text
 

@@ -22,9 +22,9 @@ def follow() -> None:
 
     @functools.wraps(plain)
     def source(function: Any) -> str:
-        found: str = plain(function)
+        text: str = plain(function)
         is_ours = statements.HELPER in getattr(function, "__globals__", ())
-        return rewritten(found) if is_ours else found
+        return rewritten(text) if is_ours else text
 
     patching.assign(utils, getimmediatesource=source)
     for name in ("module", "root", "name", "star"):
@@ -38,13 +38,13 @@ def rewritten(source: str) -> str:
     """The source of a function with its imports answered, each in its own lines."""
     head = "if True:\n" if source[:1].isspace() else ""
     lines = (head + source).splitlines(keepends=True)
-    for node, made in reversed(statements.changes(ast.parse(head + source))):
+    for node, new in reversed(statements.changes(ast.parse(head + source))):
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
         before, after = (
             lines[first][: node.col_offset],
             lines[last][node.end_col_offset :],
         )
-        answers = "; ".join(ast.unparse(ast.fix_missing_locations(m)) for m in made)
+        answers = "; ".join(ast.unparse(ast.fix_missing_locations(m)) for m in new)
         lines[first] = before + answers + after
         lines[first + 1 : last + 1] = ["\n"] * (last - first)
     return "".join(lines).removeprefix(head)

@@ -52,15 +52,15 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
     """
     names = Target(target)
     programs, unread = read_programs(paths)
-    found = [
+    needs = [
         finding
         for module in programs.modules
         for finding in lacks(module, programs.place(module), names)
     ]
-    found += _old_libraries(programs)
-    found.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
+    needs += _old_libraries(programs)
+    needs.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
     absent = tuple(sorted(set(_absent(programs))))
-    return Diagnoses(target, len(programs.modules), tuple(found), tuple(unread), absent)
+    return Diagnoses(target, len(programs.modules), tuple(needs), tuple(unread), absent)
 
 
 def _absent(programs: Programs) -> Iterator[str]:
@@ -96,8 +96,8 @@ def _packages(node: ast.AST) -> set[str]:
 
 def as_json(diagnoses: Diagnoses) -> str:
     """The diagnoses as JSON, indented."""
-    found = [{f: getattr(one, f) for f in FIELDS} for one in diagnoses.found]
-    rest = {**asdict(diagnoses), "found": found, "left": diagnoses.left}
+    findings = [{f: getattr(one, f) for f in FIELDS} for one in diagnoses.found]
+    rest = {**asdict(diagnoses), "found": findings, "left": diagnoses.left}
     return json.dumps(rest, indent=2)
 
 

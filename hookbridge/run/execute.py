@@ -33,7 +33,7 @@ def prepare(launch: Launch) -> Callable[[], int]:
     if program.uses_tensorflow:
         base = os.path.basename(located.file)
         name = launch.program if base == "__main__.py" else base
-        print(f"hookbridge run: {name}: {program.world.told()}", file=sys.stderr)
+        print(f"hookbridge run: {name}: {program.world.describe()}", file=sys.stderr)
         program.enter()
     children.inherit(launch)
 
@@ -51,8 +51,8 @@ def run_main(launch: Launch, located: Located, program: Program) -> int:
     """Runs the main file as `__main__`."""
     if launch.as_module and launch.program == "pytest":
         # Tests may look at `sys.argv`, which stays as it is.
-        known = os.environ.get("PYTEST_ADDOPTS", "")
-        os.environ["PYTEST_ADDOPTS"] = f"{known} {_PYTEST_OPTION}".strip()
+        options = os.environ.get("PYTEST_ADDOPTS", "")
+        os.environ["PYTEST_ADDOPTS"] = f"{options} {_PYTEST_OPTION}".strip()
     sys.argv[:] = [located.argv0, *launch.arguments]
     loader = OwnLoader("__main__", located.file, program)
     module = types.ModuleType("__main__")

@@ -77,33 +77,33 @@ def _specs(name: str) -> list[ModuleSpec]:
 
     Nothing is imported: the packages may need the world that the program has not yet.
     """
-    found: list[ModuleSpec] = []
+    result: list[ModuleSpec] = []
     parts = name.split(".")
     for place in range(1, len(parts) + 1):
-        path = list(found[-1].submodule_search_locations or ()) if found else None
+        path = list(result[-1].submodule_search_locations or ()) if result else None
         whole = ".".join(parts[:place])
         finders = (f for f in sys.meta_path if hasattr(f, "find_spec"))
         specs = (finder.find_spec(whole, path) for finder in finders)
         spec = None if path == [] else next((s for s in specs if s is not None), None)
         if spec is None:
             return []
-        found.append(spec)
-    return found
+        result.append(spec)
+    return result
 
 
 def _files_to_run(arguments: Sequence[str], folder: str) -> list[str]:
     """The Python files that an installed tool is to run: pytest, unittest, coverage."""
     places = [a.partition("::")[0] for a in arguments if not a.startswith("-")]
-    found: list[str] = []
+    result: list[str] = []
     for place in [p for p in places if os.path.exists(p)] or [folder]:
         if os.path.isfile(place):
             above = os.path.join(os.path.dirname(place), "conftest.py")
-            found += [place, *([above] if os.path.isfile(above) else [])]
+            result += [place, *([above] if os.path.isfile(above) else [])]
             continue
         for inside, folders, files in os.walk(place):
             folders[:] = [f for f in folders if f[:1] not in "._"]
-            found += [os.path.join(inside, file) for file in sorted(files)]
-    return found
+            result += [os.path.join(inside, file) for file in sorted(files)]
+    return result
 
 
 class OwnCode:
@@ -116,9 +116,9 @@ class OwnCode:
     def __init__(self, folder: str, old_libraries: Collection[str] = ()) -> None:
         self.folder = os.path.realpath(folder)
         self._old_libraries = OldLibraries(old_libraries)
-        known = sysconfig.get_paths()
-        places = [known[name] for name in ("stdlib", "platstdlib", "purelib")]
-        places += [known["platlib"], site.getusersitepackages(), HERE]
+        paths = sysconfig.get_paths()
+        places = [paths[name] for name in ("stdlib", "platstdlib", "purelib")]
+        places += [paths["platlib"], site.getusersitepackages(), HERE]
         places.append(os.path.join(HERE, "adapters"))  # a link, in a checkout
         self._installed = tuple({os.path.realpath(p) + os.sep for p in places})
         self._folders: dict[str, bool] = {}

@@ -29,8 +29,8 @@ class LateDistutils:
         if name != NAME or importlib.util.find_spec("setuptools") is None:
             return None
         importlib.import_module("setuptools")  # puts its copy into `sys.modules`
-        found = sys.modules.get(NAME)
-        return None if found is None else found.__spec__
+        module = sys.modules.get(NAME)
+        return None if module is None else module.__spec__
 
 
 def bring_back() -> None:

@@ -23,7 +23,7 @@ from hookbridge.run.lost_names import LateDistutils
 from hookbridge.run.statements import rewrite
 
 if TYPE_CHECKING:  # it imports TensorFlow
-    from hookbridge.run.joining.party import Party
+    from hookbridge.run.joining.joiner import Joiner
 
 
 class Program:
@@ -35,7 +35,7 @@ class Program:
         self._evidence = {m.file: m.evidence for m in modules}
         self.world = worlds.decide(list(self._evidence.values()), launch)
         self.entered = False
-        self._party: Party | None = None
+        self._joiner: Joiner | None = None
 
     @property
     def uses_tensorflow(self) -> bool:
@@ -72,7 +72,7 @@ class Program:
             if self._launch.guests is not None:
                 from hookbridge.run.joining.install import install as join
 
-                self._party = join(
+                self._joiner = join(
                     self._launch.guests,
                     self._launch.steps_per_epoch,
                     self.own.is_of_program,
@@ -81,7 +81,7 @@ class Program:
 
     def report(self) -> list[str]:
         """The lines to print at the end about guests from outside."""
-        return self._party.report() if self._party else []
+        return self._joiner.report() if self._joiner else []
 
     def means_old(self, file: str) -> bool | None:
         """Whether a file means TensorFlow 1; None for one that imports no TensorFlow.

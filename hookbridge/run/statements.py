@@ -52,10 +52,10 @@ class Imports:
         """`from dotted import name`."""
         module = self.module(dotted)
         try:
-            found = self._checked(getattr(module, name), f"{dotted}.{name}")
-            if dotted.startswith(f"{ROOT}.python") and inspect.ismodule(found):
+            value = self._checked(getattr(module, name), f"{dotted}.{name}")
+            if dotted.startswith(f"{ROOT}.python") and inspect.ismodule(value):
                 return views.find(self._old, f"{dotted}.{name}")
-            return found
+            return value
         except AttributeError as missing:
             try:
                 return views.find(self._old, f"{dotted}.{name}")
@@ -64,10 +64,10 @@ class Imports:
                     f"cannot import name '{name}' from '{dotted}'"
                 ) from missing
 
-    def _checked(self, found: Any, dotted: str) -> Any:
-        if self._is_strict and views.is_gone(found):
+    def _checked(self, value: Any, dotted: str) -> Any:
+        if self._is_strict and views.is_gone(value):
             raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
-        return found
+        return value
 
     def star(self, dotted: str, namespace: dict[str, Any]) -> None:
         """`from dotted import *`."""
@@ -87,11 +87,11 @@ new = Imports(old=False)
 
 def rewrite(tree: ast.Module, old: bool) -> ast.Module:
     """Replaces the imports of TensorFlow in a module."""
-    made: ast.Module = _Rewriting().visit(tree)
+    new: ast.Module = _Rewriting().visit(tree)
     first = ast.ImportFrom(_HERE, [ast.alias("old" if old else "new", HELPER)], 0)
-    place = sum(1 for _ in itertools.takewhile(_comes_first, made.body))
-    made.body.insert(place, ast.copy_location(first, ast.Pass(lineno=1, col_offset=0)))
-    return ast.fix_missing_locations(made)
+    place = sum(1 for _ in itertools.takewhile(_comes_first, new.body))
+    new.body.insert(place, ast.copy_location(first, ast.Pass(lineno=1, col_offset=0)))
+    return ast.fix_missing_locations(new)
 
 
 def changes(tree: ast.Module) -> list[tuple[ast.stmt, list[ast.stmt]]]:
@@ -121,44 +121,44 @@ class _Rewriting(ast.NodeTransformer):
         self._strict = before or any(
             guards.catches(handler, guards.OF_IMPORTS) for handler in node.handlers
         )
-        node.body = [made for one in node.body for made in _listed(self.visit(one))]
+        node.body = [new for one in node.body for new in _listed(self.visit(one))]
         self._strict = before
         for part in (node.handlers, node.orelse, node.finalbody):
-            part[:] = [made for one in part for made in _listed(self.visit(one))]
+            part[:] = [new for one in part for new in _listed(self.visit(one))]
         return node
 
     def visit_Import(self, node: ast.Import) -> Any:
         """Each alias becomes a statement, in order."""
         if not any(_is_answered(alias.name) for alias in node.names):
             return node
-        made: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
         for alias in node.names:
             if not _is_answered(alias.name):
-                made.append(ast.Import([alias]))
+                statements.append(ast.Import([alias]))
             elif alias.asname:
-                made.append(_bind(alias.asname, self._call("module", alias.name)))
+                statements.append(_bind(alias.asname, self._call("module", alias.name)))
             else:
-                made.append(
+                statements.append(
                     _bind(alias.name.partition(".")[0], self._call("root", alias.name))
                 )
-        self.changes.append((node, made))
-        return [ast.copy_location(m, node) for m in made]
+        self.changes.append((node, statements))
+        return [ast.copy_location(m, node) for m in statements]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         """Each name becomes a statement, in order."""
         if node.level or not node.module or not _is_answered(node.module):
             return node
-        made: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
         for alias in node.names:
             if alias.name == "*":
                 call = self._call("star", node.module)
                 call.args.append(ast.Call(ast.Name("globals", ast.Load()), [], []))
-                made.append(ast.Expr(call))
+                statements.append(ast.Expr(call))
             else:
                 call = self._call("name", node.module, alias.name)
-                made.append(_bind(alias.asname or alias.name, call))
-        self.changes.append((node, made))
-        return [ast.copy_location(m, node) for m in made]
+                statements.append(_bind(alias.asname or alias.name, call))
+        self.changes.append((node, statements))
+        return [ast.copy_location(m, node) for m in statements]
 
     def visit_Call(self, node: ast.Call) -> Any:
         """Translates arguments that have another name today."""
@@ -189,8 +189,8 @@ def _is_answered(name: str) -> bool:
     return name.partition(".")[0] in ROOTS
 
 
-def _listed(made: Any) -> list[Any]:
-    return made if isinstance(made, list) else [made]
+def _listed(nodes: Any) -> list[Any]:
+    return nodes if isinstance(nodes, list) else [nodes]
 
 
 def _bind(name: str, value: ast.expr) -> ast.Assign:

@@ -32,26 +32,26 @@ def of_program_only() -> Iterator[None]:
         raise
 
 
-def _trim(error: BaseException, seen: set[int]) -> None:
+def _trim(error: BaseException, visited: set[int]) -> None:
     """Takes our frames out of the traceback of an error and of its causes."""
-    if id(error) in seen:
+    if id(error) in visited:
         return
-    seen.add(id(error))
+    visited.add(id(error))
     error.__traceback__ = _without_ours(error.__traceback__)
     for other in (error.__cause__, error.__context__):
         if other is not None:
-            _trim(other, seen)
+            _trim(other, visited)
 
 
 def _without_ours(frames: types.TracebackType | None) -> types.TracebackType | None:
-    kept = []
+    others = []
     while frames is not None:
         if not os.path.abspath(frames.tb_frame.f_code.co_filename).startswith(_ROOMS):
-            kept.append(frames)
+            others.append(frames)
         frames = frames.tb_next
-    made: types.TracebackType | None = None
-    for frame in reversed(kept):
-        made = types.TracebackType(
-            made, frame.tb_frame, frame.tb_lasti, frame.tb_lineno
+    result: types.TracebackType | None = None
+    for frame in reversed(others):
+        result = types.TracebackType(
+            result, frame.tb_frame, frame.tb_lasti, frame.tb_lineno
         )
-    return made
+    return result

@@ -21,9 +21,9 @@ MNIST = "tensorflow.examples.tutorials.mnist"
 VERSION = "1.15.5"
 
 
-def is_gone(found: Any) -> bool:
+def is_gone(value: Any) -> bool:
     """Whether the found object is a `Gone`: the name exists no more."""
-    return isinstance(found, Gone)
+    return isinstance(value, Gone)
 
 
 def device(name_or_function: Any) -> Any:
@@ -76,12 +76,12 @@ def _examples() -> View:
     from hookbridge.contrib.areas import mnist
 
     *above, last = MNIST.split(".")
-    found = View(MNIST, (mnist,), {"input_data": lambda: mnist})
+    view = View(MNIST, (mnist,), {"input_data": lambda: mnist})
     while len(above) > 1:
         name = ".".join(above)
-        inner = {last: functools.partial(lambda value: value, found)}
-        found, last = View(name, (types.ModuleType(name),), inner), above.pop()
-    return found
+        inner = {last: functools.partial(lambda value: value, view)}
+        view, last = View(name, (types.ModuleType(name),), inner), above.pop()
+    return view
 
 
 def find(old: bool, dotted: str) -> Any:
@@ -90,12 +90,12 @@ def find(old: bool, dotted: str) -> Any:
         return importlib.import_module(keras2() + dotted[len(KERAS) :])
     if dotted == PYTHON or dotted.startswith(f"{PYTHON}."):
         return private_modules.find(dotted)
-    found: Any = tensorflow(old)
+    value: Any = tensorflow(old)
     place = "tensorflow"
     for part in dotted.split(".")[1:]:
         place = f"{place}.{part}"
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except AttributeError:
-            found = importlib.import_module(place)
-    return found
+            value = importlib.import_module(place)
+    return value

@@ -28,10 +28,10 @@ class World:
     meaning: Meaning  # what the program means by TensorFlow
     v1: bool  # whether the v1 behaviour of TensorFlow is switched on
     keras2: bool | None  # whether `tf.keras` is to be Keras 2; None leaves it as it is
-    # Why the world is as it is, for the line that `told` returns.
+    # Why the world is as it is, for the line that `describe` returns.
     reasons: tuple[str, ...]
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """One line about the world."""
         parts = (
             ["`import tensorflow` is tensorflow.compat.v1"] if self.meaning.old else []
@@ -76,18 +76,18 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
         return None, ""
     if launch.keras is not None:
         return launch.keras == 2, f"--keras={launch.keras}"
-    if given := os.environ.get(LEGACY_KERAS):
-        return _is_true(given), f"{LEGACY_KERAS}={given}"
+    if flag := os.environ.get(LEGACY_KERAS):
+        return _is_true(flag), f"{LEGACY_KERAS}={flag}"
     needs = meaning.keras2 or meaning.estimator
     return (True, f"Keras 2: {needs}") if needs else (None, "")
 
 
 def _check_flags(launch: Launch) -> None:
-    given = os.environ.get(LEGACY_KERAS)
-    if given and launch.keras is not None and _is_true(given) != (launch.keras == 2):
+    flag = os.environ.get(LEGACY_KERAS)
+    if flag and launch.keras is not None and _is_true(flag) != (launch.keras == 2):
         raise errors.InvalidArgumentError(
             f"Received --keras={launch.keras} and the environment variable "
-            f"{LEGACY_KERAS}={given}, which asks for the other Keras; expected one of "
+            f"{LEGACY_KERAS}={flag}, which asks for the other Keras; expected one of "
             "them."
         )
 
@@ -151,5 +151,5 @@ def has_estimator(world: World) -> bool:
     names = ["tensorflow_estimator"]
     if compat.installed_tf_version() > LAST_WITH_KERAS2:
         names.append("tf_keras")
-    found = all(importlib.util.find_spec(name) is not None for name in names)
-    return bool(world.meaning.estimator) or found
+    is_installed = all(importlib.util.find_spec(name) is not None for name in names)
+    return bool(world.meaning.estimator) or is_installed

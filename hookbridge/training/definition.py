@@ -48,9 +48,9 @@ class ModelDefinition:
                 "`model_fn(features, labels, mode)`."
             )
         if hasattr(module, "model_fn"):
-            known = ("features", "labels", "mode", "params", "config")
+            arguments = ("features", "labels", "mode", "params", "config")
             self.model_fn = find_function(
-                module, "model_fn", "(features, labels, mode)", known
+                module, "model_fn", "(features, labels, mode)", arguments
             )
         else:
             self._custom_model = find_function(module, "custom_model", "()")
@@ -108,15 +108,15 @@ class ModelDefinition:
         """`{name: function(labels, predictions) or Keras metric}`; may be empty."""
         if self.optional("eval_metrics_fn") is None:
             return {}
-        found = find_function(self.module, "eval_metrics_fn", "()")()
+        metrics = find_function(self.module, "eval_metrics_fn", "()")()
         wanted = "a dict `{name: function(labels, predictions)}`, or of Keras metrics"
-        if not isinstance(found, Mapping):
-            raise self.wrong("eval_metrics_fn", found, wanted)
-        for name, metric in found.items():
+        if not isinstance(metrics, Mapping):
+            raise self.wrong("eval_metrics_fn", metrics, wanted)
+        for name, metric in metrics.items():
             works = callable(metric) or hasattr(metric, "update_state")
             if not (isinstance(name, str) and works):
-                raise self.wrong("eval_metrics_fn", found, wanted)
-        return dict(found)
+                raise self.wrong("eval_metrics_fn", metrics, wanted)
+        return dict(metrics)
 
     def guests(self, mode: str) -> list[Any]:
         """The hooks and callbacks for one mode; a function makes new ones each time.
@@ -124,10 +124,10 @@ class ModelDefinition:
         `callbacks()` and `guests` are for all modes; `hooks()` is for training, unless
         it takes an argument `mode`.
         """
-        found: list[Any] = []
+        guests: list[Any] = []
         for name in ("callbacks", "hooks", "guests"):
-            made = self.optional(name)
-            for_all = name != "hooks" or (callable(made) and "mode" in parameters(made))
+            item = self.optional(name)
+            for_all = name != "hooks" or (callable(item) and "mode" in parameters(item))
             if not hasattr(self.module, name) or not (for_all or mode == TRAIN):
                 continue
             items = find_guests(self.module, name, mode=mode, model_dir=self._model_dir)
@@ -138,8 +138,8 @@ class ModelDefinition:
             if name == "callbacks":
                 for each in filter(kinds.is_callback, items):
                     add_definition_logs(each)
-            found += items
-        return found
+            guests += items
+        return guests
 
     def where(self, name: str) -> str:
         """`FILE, line N: NAME`, for messages."""

@@ -46,12 +46,12 @@ class _Missed:
         self._callback = callback
         self._keys: set[Any] = set()
 
-    def note(self, key: Any, event: str, given: Iterable[Any]) -> None:
+    def note(self, key: Any, event: str, keys: Iterable[Any]) -> None:
         """A callback has read an entry in an event that has other entries."""
         if key in self._keys:
             return
         self._keys.add(key)
-        names = [str(name) for name in given]
+        names = [str(name) for name in keys]
         near = nearest(str(key), names)
         logging.warning(
             'hookbridge: `%s` reads logs["%s"] in `%s`, which this loop does not give '
@@ -91,11 +91,11 @@ def _watched(callback: Any, event: str, missed: _Missed) -> Callable[..., Any]:
             place, logs = more(callback, place, logs or {})
         if logs is None:
             return method(*place, None)
-        seen = _Logs(logs, event, missed)
-        result = method(*place, seen)
+        spied = _Logs(logs, event, missed)
+        result = method(*place, spied)
         if isinstance(logs, dict):
             logs.clear()
-            logs.update(seen)
+            logs.update(spied)
         return result
 
     return called

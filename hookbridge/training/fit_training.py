@@ -98,21 +98,21 @@ class FitTraining:
         self._part.trained()
         batches = self._part.inputs.function(EVAL)()
         model = self._model(batches)
-        found = model.evaluate(
+        metrics = model.evaluate(
             batches, verbose=0, return_dict=True, callbacks=self._callbacks(guests)
         )
         step = step_of(model.optimizer)
-        return {**{k: float(v) for k, v in found.items()}, "global_step": float(step)}
+        return {**{k: float(v) for k, v in metrics.items()}, "global_step": float(step)}
 
     def predict(self) -> Iterator[Any]:
         """The predictions, as one batch."""
         self._part.trained()
         batches = self._part.inputs.function(PREDICT)().map(_features_only)
         guests = self._part.definition.guests(PREDICT)
-        found = self._model(batches).predict(
+        outputs = self._model(batches).predict(
             batches, verbose=0, callbacks=self._callbacks(guests)
         )
-        yield found if isinstance(found, dict) else {"predictions": found}
+        yield outputs if isinstance(outputs, dict) else {"predictions": outputs}
 
     def _validation(self) -> tuple[Any, int | None]:
         """The batches of the validation, and how many if they never end."""

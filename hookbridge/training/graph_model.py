@@ -31,10 +31,10 @@ class WeightedEvaluation:
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """`Estimator.evaluate`."""
-        found = dict(self._estimator.evaluate(*args, **kwargs))
-        if MEAN_LOSS in found:
-            found["loss"] = found.pop(MEAN_LOSS)
-        return found
+        metrics = dict(self._estimator.evaluate(*args, **kwargs))
+        if MEAN_LOSS in metrics:
+            metrics["loss"] = metrics.pop(MEAN_LOSS)
+        return metrics
 
 
 def _size(features: Any) -> Any:
@@ -148,14 +148,14 @@ class GraphModel:
         return init_fn
 
     def _evaluated(self, labels: Any, predictions: Any) -> dict[str, Any]:
-        found = self._definition.metrics()
-        for name, metric in found.items():
+        metrics = self._definition.metrics()
+        for name, metric in metrics.items():
             if hasattr(metric, "update_state"):
                 metric.update_state(labels, predictions)
             else:
                 values = tf.cast(metric(labels, predictions), tf.float32)
-                found[name] = v1.metrics.mean(values)
-        return found
+                metrics[name] = v1.metrics.mean(values)
+        return metrics
 
     def _functions(self) -> dict[str, Any]:
         """The metrics that are functions; Keras's own count in an evaluation only."""

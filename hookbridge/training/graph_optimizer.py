@@ -65,8 +65,8 @@ class GraphOptimizer:
         kind = type(optimizer).__name__
         self._legacy = getattr(self._keras.optimizers.legacy, kind, None)
         if self._legacy is None:
-            found = vars(self._keras.optimizers.legacy)
-            names = sorted(n for n in found if n[0].isupper() and n != "Optimizer")
+            classes = vars(self._keras.optimizers.legacy)
+            names = sorted(n for n in classes if n[0].isupper() and n != "Optimizer")
             raise self._refused(
                 f"is `{kind}`, which has no counterpart in "
                 f"`tf.keras.optimizers.legacy`; expected one of {', '.join(names)}. "
@@ -87,9 +87,9 @@ class GraphOptimizer:
         # The tensor `learning_rate:0`, of a variable or of a schedule.
         rate = named_learning_rate(rate, v1.train.get_or_create_global_step())[1]
         config = {**self._config, "learning_rate": lambda: rate}
-        made = self._legacy.from_config(config)
-        made.iterations = v1.train.get_or_create_global_step()
-        return made
+        optimizer = self._legacy.from_config(config)
+        optimizer.iterations = v1.train.get_or_create_global_step()
+        return optimizer
 
 
 class AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]

@@ -127,8 +127,8 @@ class Inputs:
                 return examples
             return batched(examples, 1, drop_remainder=False).map(loss)
 
-        found = find_bad_rows(rows, with_loss, most=1)
-        return found[0] if found else None
+        bad_rows = find_bad_rows(rows, with_loss, most=1)
+        return bad_rows[0] if bad_rows else None
 
     def _files(self, mode: str) -> tuple[str, ...]:
         files: tuple[str, ...] = getattr(self._settings, FLAGS[mode])
@@ -144,11 +144,11 @@ class Inputs:
                 )
         if definition.optional("dataset_fn") is not None:
             return
-        taken = parameters(definition.optional("input_fn"))
+        wanted = parameters(definition.optional("input_fn"))
         for name in ("header_lines", "bad_rows", "train_batch_size"):
             value = getattr(settings, name)
             is_default = value == TrainingSettings.__dataclass_fields__[name].default
-            if not is_default and name.removeprefix("train_") not in taken:
+            if not is_default and name.removeprefix("train_") not in wanted:
                 raise errors.InvalidArgumentError(
                     f"Received --{name}={value}, and {definition.path} makes no use of "
                     f"it; expected `dataset_fn`, or an `input_fn` that takes it."
@@ -186,7 +186,7 @@ class Inputs:
     def _of_input_fn(self, rows: Rows, mode: str) -> Any:
         definition, settings = self._definition, self._settings
         function = definition.optional("input_fn")
-        known: Mapping[str, Any] = {
+        facts: Mapping[str, Any] = {
             "files": rows.files,
             "mode": mode,
             "batch_size": self.batch_size(mode),
@@ -195,12 +195,12 @@ class Inputs:
             "shard": self._shard if mode == TRAIN else (1, 0),
         }
         if mode not in self._pipelines:
-            taken = parameters(function)
-            made = function(**{name: known[name] for name in known if name in taken})
-            if not isinstance(made, Pipeline):
-                return _checked(definition, "input_fn", made)
-            self._pipelines[mode] = made
-            self.skipped[mode] = made.skipped
+            names = parameters(function)
+            result = function(**{name: facts[name] for name in facts if name in names})
+            if not isinstance(result, Pipeline):
+                return _checked(definition, "input_fn", result)
+            self._pipelines[mode] = result
+            self.skipped[mode] = result.skipped
         return self._pipelines[mode].dataset(training=mode == TRAIN)
 
 
@@ -213,7 +213,7 @@ def _called(definition: ModelDefinition, mode: str, data: Any) -> Any:
     return _checked(definition, "dataset_fn", function(*arguments))
 
 
-def _checked(definition: ModelDefinition, name: str, made: Any) -> Any:
-    if not isinstance(made, tf.data.Dataset):
-        raise definition.wrong(name, made, "a `tf.data.Dataset`")
-    return made
+def _checked(definition: ModelDefinition, name: str, dataset: Any) -> Any:
+    if not isinstance(dataset, tf.data.Dataset):
+        raise definition.wrong(name, dataset, "a `tf.data.Dataset`")
+    return dataset

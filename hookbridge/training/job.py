@@ -132,9 +132,9 @@ class TrainingJob:
             if watch.steps == 0 and part.inputs.is_empty(TRAIN):
                 raise part.inputs.nothing_to_train_on() from e
             raise
-        made = watch.steps > 0 or (cluster and step > before)
+        has_trained = watch.steps > 0 or (cluster and step > before)
         was_done = last_step is not None and before >= last_step
-        if not (made or was_done or (cluster and not part.config.is_chief)):
+        if not (has_trained or was_done or (cluster and not part.config.is_chief)):
             raise part.inputs.nothing_to_train_on()
         return step
 
@@ -151,7 +151,7 @@ class TrainingJob:
             return False
         return part.is_chief
 
-    def told(self, error: BaseException, command: str) -> str:
+    def message_of(self, error: BaseException, command: str) -> str:
         """The message about a failed run."""
         return failure(self._part, error, MODES[command], command)
 

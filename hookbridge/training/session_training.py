@@ -83,20 +83,20 @@ class SessionTraining:
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
         self._part.trained()
-        found = WeightedEvaluation(self.estimator).evaluate(
+        metrics = WeightedEvaluation(self.estimator).evaluate(
             self._part.inputs.function(EVAL), hooks=self._hooks(EVAL, guests)
         )
-        return {name: float(value) for name, value in found.items()}
+        return {name: float(value) for name, value in metrics.items()}
 
     def predict(self) -> Iterator[Any]:
         """The predictions of each batch, with the newest checkpoint."""
         self._part.trained()
-        found: Iterator[Any] = self.estimator.predict(
+        outputs: Iterator[Any] = self.estimator.predict(
             self._part.inputs.function(PREDICT),
             hooks=self._hooks(PREDICT, self._part.definition.guests(PREDICT)),
             yield_single_examples=False,
         )
-        return found
+        return outputs
 
     def _session_config(self) -> Any:
         """The towers' devices; a trainer needs no other one, which may have ended."""

@@ -36,13 +36,13 @@ def watchers(
 
     TensorBoard shows runs side by side if their `model_dir`s are in one folder.
     """
-    found: list[Any] = [Progress(last_step=last_step)] if settings.progress else []
+    callbacks: list[Any] = [Progress(last_step=last_step)] if settings.progress else []
     has_board = any(name_of(guest) == "TensorBoard" for guest in guests)
     if importlib.util.find_spec("tensorboard") is not None and not has_board:
         folder = os.path.join(settings.model_dir, "tensorboard")
         board = keras.callbacks.TensorBoard
-        found.append(board(folder, write_graph=False, profile_batch=0))
-    return found
+        callbacks.append(board(folder, write_graph=False, profile_batch=0))
+    return callbacks
 
 
 def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
@@ -95,7 +95,7 @@ def failure(part: Part, error: BaseException, mode: str, command: str) -> str:
             f"{prefix}{part.definition.where(loss)} became NaN. {saved} Lower the "
             "learning rate, or look for logarithms and divisions of 0."
         )
-    lines = user_file.told(file, error, command).splitlines()
+    lines = user_file.message_of(file, error, command).splitlines()
     if isinstance(error, tf.errors.OpError):
         row = _bad_row(part, mode)
         if row is not None:
@@ -109,9 +109,9 @@ def failure(part: Part, error: BaseException, mode: str, command: str) -> str:
 
 def _bad_row(part: Part, mode: str) -> Any:
     """The first row that cannot be read, or whose loss fails."""
-    found = part.inputs.bad_row(mode)
-    if found is not None or mode == PREDICT or not part.definition.is_keras:
-        return found
+    row = part.inputs.bad_row(mode)
+    if row is not None or mode == PREDICT or not part.definition.is_keras:
+        return row
     model = part.model(part.inputs.function(mode)())
     return part.inputs.bad_row(
         mode, lambda features, labels: part.definition.loss(labels, model(features))

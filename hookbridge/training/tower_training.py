@@ -104,8 +104,8 @@ class TowerTraining:
             with v1.Session(config=config) as session:
                 session.run([v1.local_variables_initializer(), v1.tables_initializer()])
                 v1.train.Saver(v1.global_variables()).restore(session, path)
-                found = evaluation.run(session)
-        return {**found, "global_step": float(self._part.global_step())}
+                metrics = evaluation.run(session)
+        return {**metrics, "global_step": float(self._part.global_step())}
 
     def predict(self) -> Iterator[Any]:
         """Refuses: a `tower_fn` has no mode for it."""

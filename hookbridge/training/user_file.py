@@ -44,7 +44,7 @@ def load_file(path: str, module_name: str | None = None) -> ModuleType:
     return module
 
 
-def told(path: str, error: BaseException, command: str) -> str:
+def message_of(path: str, error: BaseException, command: str) -> str:
     """The message for an error: its traceback lines in the user's file, then itself."""
     here = os.path.abspath(path)
     frames = [
@@ -78,33 +78,33 @@ def find_function(
     module: ModuleType,
     name: str,
     signature: str,
-    known: Sequence[str] = (),
+    names: Sequence[str] = (),
     positional: int = 0,
 ) -> Any:
     """A function that the file must have.
 
-    It takes so many `positional` arguments of any names, and some of the `known` names,
+    It takes so many `positional` arguments of any names, and some of `names`,
     at least the first.
     """
-    found = getattr(module, name, None)
-    if not callable(found):
-        got = "has none" if found is None else f"has {found!r} there"
+    function = getattr(module, name, None)
+    if not callable(function):
+        got = "has none" if function is None else f"has {function!r} there"
         raise errors.InvalidArgumentError(
             f"{module.__file__} {got}; expected a function `{name}{signature}`."
         )
     try:
-        taken = inspect.signature(found)
+        parameters = inspect.signature(function)
     except (TypeError, ValueError):
-        return found
-    given = [n for n in known if n in taken.parameters] or list(known[:1])
+        return function
+    keywords = [n for n in names if n in parameters.parameters] or list(names[:1])
     try:
-        taken.bind(*[None] * positional, **dict.fromkeys(given))
+        parameters.bind(*[None] * positional, **dict.fromkeys(keywords))
     except TypeError as e:
         raise errors.InvalidArgumentError(
-            f"{module.__file__} has the function `{name}{taken}`; expected "
+            f"{module.__file__} has the function `{name}{parameters}`; expected "
             f"`{name}{signature}`."
         ) from e
-    return found
+    return function
 
 
 def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> Any:
@@ -114,17 +114,17 @@ def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> A
             f"{module.__file__} has no `{name}`; expected a list of hooks and "
             f"callbacks, `{name} = [...]`, or a function that returns one."
         )
-    found = getattr(module, name)
+    value = getattr(module, name)
     # A single hook may be callable too; it is not a function that returns a list.
-    is_guest = kinds.is_hook(found) or kinds.is_callback(found)
-    if not callable(found) or is_guest:
-        return found
+    is_guest = kinds.is_hook(value) or kinds.is_callback(value)
+    if not callable(value) or is_guest:
+        return value
     try:
-        taken = {k: v for k, v in arguments.items() if k in parameters(found)}
-        if taken:
-            signature = f"({', '.join(taken)})"
-            return find_function(module, name, signature, tuple(taken))(**taken)
-        return without_arguments(name, found)()
+        wanted = {k: v for k, v in arguments.items() if k in parameters(value)}
+        if wanted:
+            signature = f"({', '.join(wanted)})"
+            return find_function(module, name, signature, tuple(wanted))(**wanted)
+        return without_arguments(name, value)()
     except errors.InvalidArgumentError:
         raise
     except (Exception, SystemExit) as e:

@@ -69,7 +69,7 @@ def _lstm_block_fused_cell() -> Any:
                 lengths = tf.cast(sequence_length, tf.int32)
             none = tf.zeros([self.num_units], cell.dtype)
             peephole = self._diagonals if self._use_peephole else [none] * 3
-            found = tf.raw_ops.BlockLSTM(
+            block = tf.raw_ops.BlockLSTM(
                 seq_len_max=tf.cast(tf.reduce_max(lengths), tf.int64),
                 x=inputs,
                 cs_prev=cell,
@@ -84,11 +84,11 @@ def _lstm_block_fused_cell() -> Any:
                 use_peephole=self._use_peephole,
             )
             mask = tf.sequence_mask(lengths, times, cell.dtype)
-            outputs = found.h * tf.transpose(mask)[:, :, None]
+            outputs = block.h * tf.transpose(mask)[:, :, None]
             place = tf.stack([lengths, tf.range(batch)], axis=1)
             last = (
                 tf.gather_nd(tf.concat([first[None], rest], 0), place)
-                for first, rest in ((cell, found.cs), (output, outputs))
+                for first, rest in ((cell, block.cs), (output, outputs))
             )
             state = v1.nn.rnn_cell.LSTMStateTuple(*last)
             return (tf.unstack(outputs) if is_list else outputs), state

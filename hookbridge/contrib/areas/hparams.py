@@ -19,7 +19,7 @@ def parse_values(
     values: str, type_map: Mapping[str, type], ignore_unknown: bool = False
 ) -> dict[str, Any]:
     """Reads `name=value,list=[1,2]`; `type_map` has the type of a list's elements."""
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     place = 0
     while place < len(values):
         match = _PAIR.match(values, place)
@@ -30,22 +30,22 @@ def parse_values(
             if ignore_unknown:
                 continue
             raise ValueError(f"Unknown hyperparameter type for {name}")
-        if name in found:
+        if name in parsed:
             raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
         of = type_map[name]
         if match["values"] is None:
-            found[name] = _parsed(name, of, match["value"], values)
+            parsed[name] = _parsed(name, of, match["value"], values)
         else:
             words = filter(None, re.split(r"[ ,]", match["values"]))
-            found[name] = [_parsed(name, of, word, values) for word in words]
-    return found
+            parsed[name] = [_parsed(name, of, word, values) for word in words]
+    return parsed
 
 
 def _parsed(name: str, of: type, word: str, values: str) -> Any:
     try:
         if of is bool:
-            known = {"true": True, "True": True, "false": False, "False": False}
-            return known[word] if word in known else bool(int(word))
+            booleans = {"true": True, "True": True, "false": False, "False": False}
+            return booleans[word] if word in booleans else bool(int(word))
         return of(word)
     except ValueError:
         raise ValueError(

@@ -146,11 +146,11 @@ class Experiment:
 
     def _exported(self, metrics: Any) -> Any:
         """The metrics of an evaluation, and what the exports return."""
-        newest, made = self.estimator.latest_checkpoint(), []
+        newest, paths = self.estimator.latest_checkpoint(), []
         for exporter in self._exports:
             folder = os.path.join(self.estimator.model_dir, "export", exporter.name)
-            made.append(exporter.export(self.estimator, folder, newest, metrics, True))
-        return metrics, made
+            paths.append(exporter.export(self.estimator, folder, newest, metrics, True))
+        return metrics, paths
 
     def local_run(self) -> Any:
         """`train_and_evaluate`, with `local_eval_frequency` as its frequency."""
@@ -230,8 +230,8 @@ def run(
         )
     task = getattr(experiment, schedule or "train_and_evaluate", None)
     if not callable(task) or (schedule or "").startswith("_"):
-        known = [n for n in dir(Experiment) if not n.startswith("_")]
-        raise ValueError(f"Schedule {schedule!r} is none of {', '.join(known)}")
+        names = [n for n in dir(Experiment) if not n.startswith("_")]
+        raise ValueError(f"Schedule {schedule!r} is none of {', '.join(names)}")
     return task()
 
 

@@ -32,8 +32,8 @@ class Predictor:
                 f"{set(self.feed_tensors)}"
             )
         feeds = {self.feed_tensors[name]: value for name, value in input_dict.items()}
-        found: dict[str, Any] = self.session.run(self.fetch_tensors, feeds)
-        return found
+        outputs: dict[str, Any] = self.session.run(self.fetch_tensors, feeds)
+        return outputs
 
 
 def from_saved_model(
@@ -49,8 +49,8 @@ def from_saved_model(
     """`tf.contrib.predictor.from_saved_model`."""
     if (input_names is None) != (output_names is None):
         raise ValueError("input_names and output_names must be given together.")
-    given = (signature_def_key, signature_def, input_names)
-    if sum(one is not None for one in given) > 1:
+    options = (signature_def_key, signature_def, input_names)
+    if sum(one is not None for one in options) > 1:
         raise ValueError(
             "Give at most one of signature_def_key, signature_def, and input_names "
             "with output_names."

@@ -138,13 +138,13 @@ def sequence_loss(
     with tf.name_scope(name or "sequence_loss"):
         loss = softmax_loss_function or tf.nn.sparse_softmax_cross_entropy_with_logits
         flat = tf.reshape(logits, [-1, tf.shape(logits)[2]])
-        found = loss(labels=tf.reshape(targets, [-1]), logits=flat)
-        found = tf.reshape(found, tf.shape(logits)[:2]) * weights
+        losses = loss(labels=tf.reshape(targets, [-1]), logits=flat)
+        losses = tf.reshape(losses, tf.shape(logits)[:2]) * weights
         axes = [0] if average_across_batch or sum_over_batch else []
         axes += [1] if average_across_timesteps or sum_over_timesteps else []
         if not axes:
-            return found
+            return losses
         averages = average_across_batch or average_across_timesteps
-        size: Any = weights if averages else tf.cast(weights != 0, found.dtype)
-        total = tf.reduce_sum(found, axes)
+        size: Any = weights if averages else tf.cast(weights != 0, losses.dtype)
+        total = tf.reduce_sum(losses, axes)
         return tf.math.divide_no_nan(total, tf.reduce_sum(size, axes))

@@ -64,7 +64,7 @@ def _serve(
     chief_left: float | None = None
     own = f"/job:ps/task:{config.task_index}"
     with tf.Graph().as_default():
-        left = [left_queue(config.task_index, *task).is_closed() for task in tasks]
+        ends = [left_queue(config.task_index, *task).is_closed() for task in tasks]
         code = tf.raw_ops.ReadVariableOp(
             resource=code_handle("ps", config.task_index), dtype=tf.int64
         )
@@ -72,12 +72,12 @@ def _serve(
             target, config=tf.compat.v1.ConfigProto(device_filters=[own])
         )
         with session:
-            while not all(gone := session.run(left)):
+            while not all(flags := session.run(ends)):
                 now = time.monotonic()
-                if gone[0] and chief_left is None:
+                if flags[0] and chief_left is None:
                     chief_left = now
                 if chief_left is not None:
-                    here = [t for t, has in zip(tasks, gone, strict=True) if not has]
+                    here = [t for t, has in zip(tasks, flags, strict=True) if not has]
                     if _is_over_without(here, liveness, now - chief_left):
                         logging.warning(
                             "hookbridge: the job is over, and %s never said it had "
@@ -133,11 +133,11 @@ def _check(
 ) -> None:
     liveness.look()
     # A task may have come and gone between two looks.
-    gone = liveness.away(lost_secs, unseen_secs=lost_secs)
-    if liveness.seen and len(gone) == len(tasks):
+    missing = liveness.away(lost_secs, unseen_secs=lost_secs)
+    if liveness.seen and len(missing) == len(tasks):
         raise errors.TaskLostError(
             f"All tasks that trained disappeared {lost_secs:g} s ago without "
-            f"finishing: {', '.join(f'`{j}` {i}' for j, i in gone)}. "
+            f"finishing: {', '.join(f'`{j}` {i}' for j, i in missing)}. "
             "They were killed, or do not use `SessionCluster`: see what they printed. "
             "Start the job again: it goes on from its last checkpoint."
         )

@@ -14,7 +14,7 @@ from hookbridge import errors, exit_codes
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters import serve as serving
 from hookbridge.loops.group_stop.around_session import (
-    OverSession,
+    FinishedSession,
     end_with,
     gated,
     one_exit_code,
@@ -246,7 +246,7 @@ class SessionCluster:
                 except GroupStopped:
                     session = None
             if session is None:
-                yield OverSession()
+                yield FinishedSession()
                 return
             # The end of the session may fail too.
             with stop_of_all(group), session, stop_of_all(group):

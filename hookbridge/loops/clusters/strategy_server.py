@@ -41,7 +41,7 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
     )
     began = time.monotonic()
     code = _Code(config, config.task_type, config.task_index)
-    seen: float | None = None
+    last_seen: float | None = None
     allowed_secs = HANDOVER_SECS
     chief = f"chief at {config.cluster['chief'][0]}"
     while True:
@@ -50,10 +50,10 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
         if is_listening(config, "chief", 0):
             if allowed_secs != LOST_SECS and has_server(config, "chief", 0):
                 allowed_secs = LOST_SECS
-            seen = now
-        elif seen is not None and now - seen > allowed_secs:
+            last_seen = now
+        elif last_seen is not None and now - last_seen > allowed_secs:
             break
-        elif seen is None and now - began > start_secs:
+        elif last_seen is None and now - began > start_secs:
             end_with(exit_codes.LOST, f"no {chief} came within {start_secs:g} s")
         time.sleep(POLL_SECS)
     if allowed_secs != LOST_SECS:

@@ -104,8 +104,8 @@ def gated(scaffold: Any, group: GroupStop) -> Any:
     return scaffold
 
 
-class OverSession:
-    """The session of a task that found the job over."""
+class FinishedSession:
+    """The session of a task that comes when the job is over."""
 
     def should_stop(self) -> bool:
         return True

@@ -35,7 +35,7 @@ def token_ops(graph: Any) -> list[Any]:
     Each operation puts one token of the current step into an optimizer's queue. A graph
     without such a queue gets none.
     """
-    made = []
+    ops = []
     for op in graph.get_operations():
         if op.type == "FIFOQueueV2" and op.get_attr("shared_name") == SYNC_TOKENS:
             (dtype,) = op.get_attr("component_types")
@@ -44,8 +44,8 @@ def token_ops(graph: Any) -> list[Any]:
                 enqueue = tf.raw_ops.QueueEnqueueV2(
                     handle=op.outputs[0], components=[step]
                 )
-            made.append(enqueue)
-    return made
+            ops.append(enqueue)
+    return ops
 
 
 class Ending(NamedTuple):

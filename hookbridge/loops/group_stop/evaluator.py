@@ -72,8 +72,8 @@ def read_marker(model_dir: str) -> str | None:
 
 
 def _ending(text: str) -> Ending:
-    found = json.loads(text)
-    return Ending(found["reason"], found.get("code", exit_codes.DONE))
+    fields = json.loads(text)
+    return Ending(fields["reason"], fields.get("code", exit_codes.DONE))
 
 
 class JobEnd:

@@ -106,9 +106,9 @@ def _follow_tasks(group: Followed) -> None:
         liveness.look()
         # A task may have come and gone between two looks.
         away = liveness.away(group.lost_secs, unseen_secs=group.lost_secs)
-        gone = [task for task in away if task in needed]
-        if gone and not group.stopped:
-            group.fail(group.lost(gone, group.lost_secs))
+        needed_away = [task for task in away if task in needed]
+        if needed_away and not group.stopped:
+            group.fail(group.lost(needed_away, group.lost_secs))
         if group.error is not None:
             _last_resort(group)
             return

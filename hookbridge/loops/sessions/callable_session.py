@@ -110,14 +110,14 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
             key = (structure_key(fetches), fed)
         except UnknownStructureError:
             return None
-        known: _FetchSet | None = fetch_sets.get(key)
-        if known is None:
+        fetch_set: _FetchSet | None = fetch_sets.get(key)
+        if fetch_set is None:
             fetch_sets.add(key, _FetchSet(copy_structure(fetches), None, tuple(feeds)))
             return None
-        call = known.call
+        call = fetch_set.call
         if call is None:
-            call = self._make(known.fetches, list(known.fed))
-            fetch_sets.add(key, known._replace(call=call))
+            call = self._make(fetch_set.fetches, list(fetch_set.fed))
+            fetch_sets.add(key, fetch_set._replace(call=call))
         if isinstance(call, FedCallable):
             arrays = call.arrays(feeds)
             return None if arrays is None else functools.partial(call.run, arrays)

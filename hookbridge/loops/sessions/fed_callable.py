@@ -89,15 +89,15 @@ class FedCallable:
 
     def arrays(self, feeds: Mapping[Any, Any]) -> list[Any] | None:
         """The values to feed, or None if `run` has to check them."""
-        found = []
+        arrays = []
         for (dtype, shape), value in zip(self._fed, feeds.values(), strict=True):
             array = value
             if type(value) is not np.ndarray or value.dtype != dtype:
                 array = _converted(value, dtype)
             if array is None or not shape.is_compatible_with(array.shape):
                 return None
-            found.append(array)
-        return found
+            arrays.append(array)
+        return arrays
 
     def run(self, arrays: list[Any]) -> Any:
         """Runs with the values of `arrays`."""

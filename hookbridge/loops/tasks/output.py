@@ -173,13 +173,13 @@ class _Source:
         if self._log is not None:
             with contextlib.suppress(OSError):  # the disk is full
                 self._log.write(read)
-        kept = b""
+        live = b""
         if rewrites and self.live_line and read[:1] not in b"\r\n":
             # Another writer, such as TensorFlow's log: the live line stays.
-            kept, self._rest = self._rest, b""
+            live, self._rest = self._rest, b""
         ends = rb"\r*\n" if rewrites else rb"\r\n|\r(?!$)|\n"
         *lines, self._rest = re.split(ends, self._rest + read)
-        self._rest = self._rest or kept
+        self._rest = self._rest or live
         if not read and self._rest:
             lines.append(self._rest)
             self._rest = b""

@@ -28,16 +28,16 @@ def config_of(
 ) -> ClusterConfig:
     """The cluster that the flags describe; without hosts the job is local."""
     jobs = {"ps": _hosts("ps", ps_hosts), "worker": _hosts("worker", worker_hosts)}
-    given = {job: hosts for job, hosts in jobs.items() if hosts}
-    if not given and not job_name:
+    lists = {job: hosts for job, hosts in jobs.items() if hosts}
+    if not lists and not job_name:
         return ClusterConfig()
     for job in jobs:
-        if job not in given:
+        if job not in lists:
             raise errors.InvalidArgumentError(
                 f"Received no --{job}_hosts; expected the addresses of all tasks. "
                 f"{_EXAMPLE}"
             )
-    cluster = check_addresses(given, {job: f"--{job}_hosts" for job in given}, _EXAMPLE)
+    cluster = check_addresses(lists, {job: f"--{job}_hosts" for job in lists}, _EXAMPLE)
     if job_name not in cluster:
         raise errors.InvalidArgumentError(
             f"Received --job_name={shown(job_name)}; expected 'ps' or 'worker'. "

@@ -22,15 +22,15 @@ def own_collections() -> Iterator[dict[str, list[Any]]]:
     graph = tf.compat.v1.get_default_graph()
     keys = tf.compat.v1.GraphKeys
     hidden = (keys.LOSSES, keys.UPDATE_OPS, keys.SUMMARIES)
-    kept = {
+    values_of = {
         key: graph.get_collection(key) for key in (*hidden, keys.REGULARIZATION_LOSSES)
     }
     for key in hidden:
         graph.clear_collection(key)
     try:
-        yield kept
+        yield values_of
     finally:
-        for key, values in kept.items():
+        for key, values in values_of.items():
             _replace(graph, key, values)
 
 
@@ -70,10 +70,10 @@ def tower_collections(
     def without_updates(name: str, scope: str | None = None) -> Any:
         return [] if name == keys.UPDATE_OPS else get_collection(name, scope)
 
-    with own_collections() as kept:
+    with own_collections() as hidden:
         shared = keys.REGULARIZATION_LOSSES
-        seen = [] if losses_are_added else kept[shared]
-        _replace(graph, shared, [x for x in seen if not inputs & ancestors([x.op])])
+        losses = [] if losses_are_added else hidden[shared]
+        _replace(graph, shared, [x for x in losses if not inputs & ancestors([x.op])])
         with patched(graph, get_collection=without_updates):
             yield
 

@@ -53,12 +53,12 @@ def check_first_batch(batch: Any, num_towers: int) -> None:
     if unknown and not tf.compat.v1.get_collection(keys.QUEUE_RUNNERS):
         first = tf.compat.v1.get_collection(keys.TABLE_INITIALIZERS)
         with contextlib.suppress(tf.errors.OpError):
-            for size in _run_apart(unknown, first, lambda found: tf.shape(found)[0]):
+            for size in _run_apart(unknown, first, lambda copy: tf.shape(copy)[0]):
                 check_divides(int(size), num_towers)
 
 
 def _run_apart(
-    tensors: list[Any], first: Any = (), of: Callable[[Any], Any] = lambda found: found
+    tensors: list[Any], first: Any = (), of: Callable[[Any], Any] = lambda copy: copy
 ) -> list[Any]:
     """The values of `of(tensor)`, after `first`, in a copy of the tensors' graph."""
     v1 = tf.compat.v1
@@ -70,11 +70,11 @@ def _run_apart(
     for node in part.node:
         node.device = ""
     with tf.Graph().as_default() as copy:
-        found = tf.graph_util.import_graph_def(
+        copies = tf.graph_util.import_graph_def(
             part, name="", return_elements=[tensor.name for tensor in tensors]
         )
         config = v1.ConfigProto(device_count={"GPU": 0})
         with v1.Session(graph=copy, config=config) as session:
             session.run([copy.get_operation_by_name(name) for name in before])
-            values: list[Any] = session.run([of(tensor) for tensor in found])
+            values: list[Any] = session.run([of(tensor) for tensor in copies])
             return values

@@ -243,7 +243,7 @@ class _Replicated:
             own["labels"] = shard[1]
         mode = own.get("mode", TRAIN)
         graph = tf.compat.v1.get_default_graph()
-        with catch_updates(graph) as updates, recorded_local_variables() as made:
+        with catch_updates(graph) as updates, recorded_local_variables() as variables:
             spec = self._model_fn(**own)
         is_spec = hasattr(spec, "_replace") and hasattr(spec, "eval_metric_ops")
         if not (is_spec or (isinstance(spec, TowerSpec) and mode == TRAIN)):
@@ -252,7 +252,7 @@ class _Replicated:
                 "for training a `hb.loops.TowerSpec`."
             )
         local = {id(variable) for variable in tf.compat.v1.local_variables()}
-        return _Tower(spec, updates, [each for each in made if id(each) in local])
+        return _Tower(spec, updates, [each for each in variables if id(each) in local])
 
     def _merged(
         self, towers: Sequence[_Tower], sizes: list[Any] | None

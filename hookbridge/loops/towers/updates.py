@@ -35,12 +35,12 @@ def update_once(first: Sequence[Any], own: Sequence[Any], outputs: Any) -> None:
         getattr(tensor, "op", tensor)
         for tensor in tf.nest.flatten(outputs, expand_composites=True)
     ]
-    seen: set[Any] = set()
+    visited: set[Any] = set()
     while todo:
         op = todo.pop()
-        if op not in mine or op in seen:
+        if op not in mine or op in visited:
             continue
-        seen.add(op)
+        visited.add(op)
         if any(control in instead for control in op.control_inputs):
             _wait_for(op, [_once(control, instead) for control in op.control_inputs])
         for tensor in op.inputs:
@@ -60,12 +60,12 @@ def _variable(op: Any) -> Any:
 
 def _updates(ops: Any) -> dict[Any, list[Any]]:
     """The updates by type and variable, in the order of their creation."""
-    found = collections.defaultdict(list)
+    groups = collections.defaultdict(list)
     for op in ops:
         variable = _variable(op)
         if variable is not None:
-            found[op.type, variable.name].append(op)
-    return found
+            groups[op.type, variable.name].append(op)
+    return groups
 
 
 def _counterparts(first: Any, own: Any) -> dict[Any, Any]:

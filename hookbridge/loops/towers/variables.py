@@ -41,10 +41,10 @@ class SharedVariables:
 
         with tf.variable_creator_scope(reuse):
             yield
-        left = [variable.op.name for variable in waiting]
-        if left:
+        names = [variable.op.name for variable in waiting]
+        if names:
             raise errors.InvalidArgumentError(
-                f"Tower {index} did not make the variables {left} that tower 0 made; "
+                f"Tower {index} did not make the variables {names} that tower 0 made; "
                 "expected the same variables in each tower. Make a variable in each "
                 "call of the model function, or use `tf.compat.v1.get_variable`."
             )
@@ -62,16 +62,16 @@ def recorded_local_variables() -> Iterator[list[Any]]:
 
     The graph's own list does not keep this order for Keras metrics.
     """
-    made: list[Any] = []
+    variables: list[Any] = []
 
     def record(creator: Callable[..., Any], **kwargs: Any) -> Any:
         variable = creator(**kwargs)
         if _is_local(kwargs):
-            made.append(variable)
+            variables.append(variable)
         return variable
 
     with tf.variable_creator_scope(record):
-        yield made
+        yield variables
 
 
 def _is_local(kwargs: dict[str, Any]) -> bool:
@@ -91,10 +91,10 @@ def _is_named(variable: Any) -> bool:
     for key in (name, f"{name}/"):
         try:
             with tf.compat.v1.variable_scope(root, auxiliary_name_scope=False):
-                found = tf.compat.v1.get_variable(key, dtype=variable.dtype.base_dtype)
+                other = tf.compat.v1.get_variable(key, dtype=variable.dtype.base_dtype)
         except ValueError:
             continue
-        if found is variable:
+        if other is variable:
             return True
     return False
 

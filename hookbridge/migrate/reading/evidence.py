@@ -111,15 +111,15 @@ class Evidence(NamedTuple):
 
 def examine(source: Source, names: Names, guarded: Collection[int]) -> Evidence:
     """The evidence of one file."""
-    found: dict[str, Use] = {}
+    first_uses: dict[str, Use] = {}
     kinds = _kinds(source, names, guarded)
     for kind, name, line in sorted(kinds, key=lambda one: one[2]):
-        found.setdefault(kind, Use(name, source.file, line))
+        first_uses.setdefault(kind, Use(name, source.file, line))
     plain = {canonical(name) for name in names.written}
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
     short = {name.replace("tf.compat.v1.", "tf.", 1) for name in plain}
     written = frozenset({*short, *map(as_v1, short)})
-    return Evidence(source.file, **found, written=written)
+    return Evidence(source.file, **first_uses, written=written)
 
 
 def _kinds(
@@ -129,10 +129,10 @@ def _kinds(
     target = Target(NEWEST)
     for node, name in uses(source.nodes, names):
         written = any(f"{name}.".startswith(f"{canonical(w)}.") for w in names.written)
-        found = None if id(node) in guarded or written else fate(name, target)
-        if found is None:
+        outcome = None if id(node) in guarded or written else fate(name, target)
+        if outcome is None:
             continue
-        is_v1 = found.code == "V1_NAME" and name.startswith("tf.")
+        is_v1 = outcome.code == "V1_NAME" and name.startswith("tf.")
         if is_v1 or name.startswith("tf.contrib"):
             leftover = name.startswith(_LEFTOVERS)
             yield "leftover" if leftover else "old", name, node.lineno

@@ -27,11 +27,11 @@ def catches(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
 
 def guarded(nodes: Sequence[ast.AST]) -> frozenset[int]:
     """The ids of the nodes that the program guards: it has another way without them."""
-    found: set[int] = set()
+    ids: set[int] = set()
     for node in nodes:
         for statement in _guarded_parts(node):
-            found.update(map(id, ast.walk(statement)))
-    return frozenset(found)
+            ids.update(map(id, ast.walk(statement)))
+    return frozenset(ids)
 
 
 def _guarded_parts(node: ast.AST) -> Iterator[ast.AST]:

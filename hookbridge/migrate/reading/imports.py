@@ -17,14 +17,14 @@ def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
     if it is not above these, or if the folder below it is a package.
     """
     folder = os.path.dirname(os.path.realpath(file))
-    found = [folder]
+    folders = [folder]
     while folder not in tops and (
         os.path.isfile(os.path.join(folder, "__init__.py"))
         or any(folder.startswith(os.path.join(top, "")) for top in tops)
     ):
         folder = os.path.dirname(folder)
-        found.append(folder)
-    return found
+        folders.append(folder)
+    return folders
 
 
 def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -57,19 +57,19 @@ def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
     if parts[:1] == ["hookbridge"]:
         return  # a library, even if `roots` has a checkout of it
     for root in roots:
-        place, found = root, []
+        place, files = root, []
         for number, part in enumerate(parts, 1):
             place = os.path.join(place, part)
             name = ".".join(parts[:number])
             if os.path.isfile(package := os.path.join(place, "__init__.py")):
-                found.append((name, package))
+                files.append((name, package))
             elif os.path.isfile(f"{place}.py"):
-                found.append((name, f"{place}.py"))
+                files.append((name, f"{place}.py"))
                 break
             elif not os.path.isdir(place):
                 break
-        if found:
-            yield from found
+        if files:
+            yield from files
             return
 
 

@@ -59,9 +59,9 @@ class OldLibraries:
         if folder not in self._packages:
             self._packages[folder] = None
             files = (read_module(file) for file in _files(folder))
-            found = [m.evidence for m in files if isinstance(m, Module)]
-            if not any(evidence.new for evidence in found):
-                uses = (_shows_old(evidence) for evidence in found)
+            evidences = [m.evidence for m in files if isinstance(m, Module)]
+            if not any(evidence.new for evidence in evidences):
+                uses = (_shows_old(evidence) for evidence in evidences)
                 self._packages[folder] = next((use for use in uses if use), None)
         return self._packages[folder]
 

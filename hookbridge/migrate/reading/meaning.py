@@ -64,8 +64,8 @@ def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
     written = frozenset().union(*(file.written for file in files))
     own_keras, slim = first("keras_choice"), first("slim")
     keras2 = first("keras2")
-    found = Meaning(old, needs_v1, switch, estimator, keras2, own_keras, slim, written)
-    if keras2 is None and (found.is_of_v1 or v1):
+    result = Meaning(old, needs_v1, switch, estimator, keras2, own_keras, slim, written)
+    if keras2 is None and (result.is_of_v1 or v1):
         # The models and layers of a graph are those of Keras 2.
-        return replace(found, keras2=first("keras"))
-    return found
+        return replace(result, keras2=first("keras"))
+    return result

@@ -81,12 +81,12 @@ class Scope:
 
     def value(self, name: str) -> str | None:
         """What an import of this scope gives to a name, if that is certain."""
-        found = self.imported.get(name, [])
+        names = self.imported.get(name, [])
         # `try: import tensorflow.compat.v1 as tf` and its fallback.
         for prefixes in (("tensorflow.compat.v1",), _FOLLOWED):
-            if len(found) > 1:
-                found = [n for n in found if n.startswith(prefixes)] or found
-        return found[0] if len(found) == 1 else None
+            if len(names) > 1:
+                names = [n for n in names if n.startswith(prefixes)] or names
+        return names[0] if len(names) == 1 else None
 
 
 class Names:
@@ -136,8 +136,8 @@ class Names:
         inner = Scope(scope)
         if not isinstance(node, ast.Lambda):
             scope.others[node.name] += 1
-        given = node.args
-        for one in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+        arguments = node.args
+        for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             inner.others[one.arg] += 1
         return inner
 
@@ -162,12 +162,12 @@ class Names:
                 and len(statement.targets) == 1
                 and isinstance(statement.targets[0], ast.Name)
                 and isinstance(statement.value, ast.Attribute | ast.Name)
-                and (found := self.raw(statement.value)) is not None
-                and found.partition(".")[0].startswith(_FOLLOWED)
+                and (value := self.raw(statement.value)) is not None
+                and value.partition(".")[0].startswith(_FOLLOWED)
             ):
                 name = statement.targets[0].id
                 if self._top.others[name] == 1 and name not in self._top.imported:
-                    self.bound[name] = found
+                    self.bound[name] = value
                     self.aliases[name] = statement
 
     def _written(self, nodes: Sequence[ast.AST]) -> Iterator[str]:

@@ -38,7 +38,7 @@ class Notebook:
             r"^import __hookbridge_cell_(\d+)__$", r"# cell \1", text, flags=re.M
         )
         name = re.compile(r"import __hookbridge_line_(\d+)__")
-        return name.sub(lambda found: self.lines[int(found[1])], text)
+        return name.sub(lambda match: self.lines[int(match[1])], text)
 
     def with_code(self, shown: str) -> str:
         """The notebook's JSON with other code; outputs and metadata stay."""

@@ -31,19 +31,19 @@ def read_program(files: Sequence[str], roots: Sequence[str]) -> list[Module]:
         raise errors.InvalidArgumentError(
             f"Received the program {files[0]!r}; expected Python source: {main.reason}."
         )
-    given = {m.path: m for m in (main, *others) if not isinstance(m, Unread)}
-    return _Graph(list(given.values()), lambda module: roots).modules
+    modules = {m.path: m for m in (main, *others) if not isinstance(m, Unread)}
+    return _Graph(list(modules.values()), lambda module: roots).modules
 
 
 class _Graph:
     """Modules and those that they import, read from files; each is read once."""
 
     def __init__(
-        self, given: Sequence[Module], roots: Callable[[Module], Sequence[str]]
+        self, modules: Sequence[Module], roots: Callable[[Module], Sequence[str]]
     ) -> None:
         self._roots = roots
-        self.modules = list(given)
-        self._by_path = {module.path: module for module in given}
+        self.modules = list(modules)
+        self._by_path = {module.path: module for module in modules}
         self._unread: set[str] = set()
         self.imports: dict[Module, dict[str, Module]] = {}
         for module in self.modules:  # grows on the way
@@ -61,12 +61,12 @@ class _Graph:
             if path in self._unread:
                 continue
             if path not in self._by_path:
-                found = None if len(self.modules) >= MAX_FILES else read_module(file)
-                if not isinstance(found, Module):
+                part = None if len(self.modules) >= MAX_FILES else read_module(file)
+                if not isinstance(part, Module):
                     self._unread.add(path)
                     continue
-                self._by_path[path] = found
-                self.modules.append(found)
+                self._by_path[path] = part
+                self.modules.append(part)
             yield name, self._by_path[path]
 
 
@@ -91,9 +91,9 @@ class Programs:
     program; the files that it imports are the rest of it.
     """
 
-    def __init__(self, given: Sequence[Module], tops: Collection[str] = ()) -> None:
-        graph = _Graph(given, lambda module: folders_above(module.file, tops))
-        self.given, self.modules = list(given), graph.modules
+    def __init__(self, modules: Sequence[Module], tops: Collection[str] = ()) -> None:
+        graph = _Graph(modules, lambda module: folders_above(module.file, tops))
+        self.given, self.modules = list(modules), graph.modules
         self._imports = graph.imports
         imported_ones = {
             other
@@ -111,21 +111,21 @@ class Programs:
         self._parts: dict[Module, list[Module]] = {}
         for main in self.mains:
             parts = self._reached(main)
-            found = meaning.of_files(part.evidence for part in parts)
+            of_main = meaning.of_files(part.evidence for part in parts)
             self._parts[main] = parts
-            self._of_main[main] = found
+            self._of_main[main] = of_main
             for part in parts:
-                self._of.setdefault(part, []).append(found)
+                self._of.setdefault(part, []).append(of_main)
 
     def _reached(self, main: Module) -> list[Module]:
-        found = {main: None}
+        modules = {main: None}
         waiting = [main]
         while waiting:
             for module in self._imports[waiting.pop()].values():
-                if module not in found:
-                    found[module] = None
+                if module not in modules:
+                    modules[module] = None
                     waiting.append(module)
-        return list(found)
+        return list(modules)
 
     def parts(self, main: Module) -> list[Module]:
         """The modules of the program with this main file, the main file first."""
@@ -143,25 +143,25 @@ class Programs:
 
     def meaning(self, module: Module) -> Meaning:
         """What the programs with a module mean: TensorFlow 1, if one of them does."""
-        found = self._of.get(module) or [meaning.of_files([module.evidence])]
-        return next((one for one in found if one.old), found[0])
+        meanings = self._of.get(module) or [meaning.of_files([module.evidence])]
+        return next((one for one in meanings if one.old), meanings[0])
 
 
 def read_programs(
     paths: Iterable[str | os.PathLike[str]],
 ) -> tuple[Programs, list[Unread]]:
     """Reads files and folders, and the modules that they import."""
-    given: list[Module] = []
+    modules: list[Module] = []
     unread: list[Unread] = []
     paths = list(paths)
     for path in find_files(paths):
-        found = read_module(Path(path))
-        if isinstance(found, Unread):
-            unread.append(found)
+        module = read_module(Path(path))
+        if isinstance(module, Unread):
+            unread.append(module)
         else:
-            given.append(found)
+            modules.append(module)
     tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
-    return Programs(given, tops), unread
+    return Programs(modules, tops), unread
 
 
 def is_script(module: Module) -> bool:

@@ -60,12 +60,12 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
     A file is taken whatever its suffix is; a folder gives its Python files and
     notebooks. Links are followed; each real file and folder is taken once.
     """
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for path in map(Path, paths):
         if path.is_file():
-            yield from _new([path], seen)
+            yield from _new([path], earlier)
         elif path.is_dir():
-            yield from _walk(path, seen)
+            yield from _walk(path, earlier)
         else:
             raise errors.InvalidArgumentError(
                 f"Received {os.fspath(path)!r}, which {why_no_file(path)}; expected "
@@ -73,24 +73,24 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
             )
 
 
-def _walk(top: Path, seen: set[str]) -> Iterator[Path]:
+def _walk(top: Path, earlier: set[str]) -> Iterator[Path]:
     for folder, folders, files in os.walk(top, followlinks=True):
         real = os.path.realpath(folder)
-        if real in seen:
+        if real in earlier:
             folders.clear()  # a loop of links, or a path that was given twice
             continue
-        seen.add(real)
+        earlier.add(real)
         folders[:] = sorted(set(folders) - SKIPPED)
-        found = (Path(folder, f) for f in sorted(files) if f.endswith(SUFFIXES))
-        yield from _new(found, seen)
+        inside = (Path(folder, f) for f in sorted(files) if f.endswith(SUFFIXES))
+        yield from _new(inside, earlier)
 
 
-def _new(paths: Iterable[Path], seen: set[str]) -> Iterator[Path]:
+def _new(paths: Iterable[Path], earlier: set[str]) -> Iterator[Path]:
     """The files that were not given before, by this name or another."""
     for path in paths:
         real = os.path.realpath(path)
-        if real not in seen:
-            seen.add(real)
+        if real not in earlier:
+            earlier.add(real)
             yield path
 
 

@@ -30,8 +30,8 @@ def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
         return new  # another rule has replaced the call
     arguments = list(new.args)
     for number, (before, argument) in enumerate(zip(old.args, new.args, strict=True)):
-        found = _items(before.value, context) or [before.value]
-        kinds = {_kind(item, context) for item in found}
+        items = _items(before.value, context) or [before.value]
+        kinds = {_kind(item, context) for item in items}
         word = "" if argument.keyword is None else argument.keyword.value
         if word == "callbacks" and _callee(old) in KERAS_LOOPS:
             function = "as_callbacks" if kinds & {"hook", "listener"} else ""

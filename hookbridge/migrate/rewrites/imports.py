@@ -64,27 +64,27 @@ def imported(node: cst.CSTNode) -> Iterator[Imported]:
                 yield Imported(node, alias, bound, full)
 
 
-def lines_for(found: Imported, context: Context) -> list[str] | None:
+def lines_for(name: Imported, context: Context) -> list[str] | None:
     """The lines that replace one name of an import; None leaves it as it is."""
-    full = context.names.meant(found.full)
+    full = context.names.meant(name.full)
     become = context.fate(full)
     if become is None:
         return None
     is_contrib = full.startswith("tf.contrib")
-    if context.is_guarded(found.node) and (is_contrib or become.code == "LOST_NAME"):
+    if context.is_guarded(name.node) and (is_contrib or become.code == "LOST_NAME"):
         return None
-    if isinstance(found.node, cst.Import) and imported_as(found.alias) is None:
+    if isinstance(name.node, cst.Import) and imported_as(name.alias) is None:
         # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
-        root = found.bound
+        root = name.bound
         return [f"import {root}"] if root == "tensorflow" else None
     is_carried = become.living.startswith("hookbridge.contrib")
     if become.living and not is_carried:
         if become.living == full:
             return None
-        return _lines(found.bound, become.living, context)
-    if _all_uses_are_renamed(found, context):
+        return _lines(name.bound, become.living, context)
+    if _all_uses_are_renamed(name, context):
         return []
-    return _lines(found.bound, become.living, context) if is_carried else None
+    return _lines(name.bound, become.living, context) if is_carried else None
 
 
 def _lines(bound: str, name: str, context: Context) -> list[str]:
@@ -104,12 +104,12 @@ def _lines(bound: str, name: str, context: Context) -> list[str]:
     return [f"from {parent} import {last}{tail}"]
 
 
-def _all_uses_are_renamed(found: Imported, context: Context) -> bool:
+def _all_uses_are_renamed(name: Imported, context: Context) -> bool:
     """Whether nothing needs the imported name once the rules have renamed its uses."""
     uses = [
         chain
         for chain in context.chains
-        if (dotted(chain) or "").partition(".")[0] == found.bound
+        if (dotted(chain) or "").partition(".")[0] == name.bound
     ]
     for use in uses:
         new = living(use, context) if isinstance(use, cst.Attribute) else None
@@ -120,19 +120,19 @@ def _all_uses_are_renamed(found: Imported, context: Context) -> bool:
 
 def prepare(context: Context) -> None:
     """Notes which names keep their meaning, so that no rule renames their uses."""
-    for found in (one for node in context.import_nodes for one in imported(node)):
-        guarded = context.is_guarded(found.node)
-        lines = lines_for(found, context)
+    for name in (one for node in context.import_nodes for one in imported(node)):
+        guarded = context.is_guarded(name.node)
+        lines = lines_for(name, context)
         if lines is None:
-            if guarded and found.full.startswith("tf.contrib"):
-                context.kept.add(found.bound)
-        elif lines and lines != [f"import {found.bound}"]:
-            context.kept.add(found.bound)
-            new = fate(context.names.meant(found.full), context.target)
-            if new is not None and found.bound in context.imports.bound:
-                context.imports.bind(found.bound, new.living)
+            if guarded and name.full.startswith("tf.contrib"):
+                context.kept.add(name.bound)
+        elif lines and lines != [f"import {name.bound}"]:
+            context.kept.add(name.bound)
+            new = fate(context.names.meant(name.full), context.target)
+            if new is not None and name.bound in context.imports.bound:
+                context.imports.bind(name.bound, new.living)
         elif not lines:
-            context.imports.forget(found.bound)
+            context.imports.forget(name.bound)
 
 
 def apply(
@@ -166,16 +166,16 @@ def _replaced(small: cst.BaseSmallStatement, context: Context) -> list[str] | No
     """The lines for one import; None if it stays as it is."""
     if not isinstance(small, cst.Import | cst.ImportFrom):
         return None
-    found = [(one, lines_for(one, context)) for one in imported(small)]
-    if all(lines is None for _, lines in found):
+    pairs = [(one, lines_for(one, context)) for one in imported(small)]
+    if all(lines is None for _, lines in pairs):
         return None
-    staying = [one.alias for one, lines in found if lines is None]
+    staying = [one.alias for one, lines in pairs if lines is None]
     result = []
     if staying:
         last = staying[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        kept = small.with_changes(names=[*staying[:-1], last])
-        result.append(context.code(kept).rstrip("; "))
-    for _, lines in found:
+        rest = small.with_changes(names=[*staying[:-1], last])
+        result.append(context.code(rest).rstrip("; "))
+    for _, lines in pairs:
         result += lines or []
     return result
 

@@ -43,11 +43,11 @@ CODES = (
 
 def apply(old: cst.Attribute, new: cst.Attribute, context: Context) -> Any:
     """Changes an outermost chain of names."""
-    found = living(old, context)
-    if found is None or found.code not in CODES:
+    outcome = living(old, context)
+    if outcome is None or outcome.code not in CODES:
         return new
-    text = _by_own_import(old, found.living, context)
-    text = text or context.imports.expression(found.living)
+    text = _by_own_import(old, outcome.living, context)
+    text = text or context.imports.expression(outcome.living)
     if text == dotted(old):
         return new
     after = cst.parse_expression(text)

@@ -42,11 +42,11 @@ def chosen(
     rules: Sequence[RewriteRule], only: Collection[str], skip: Collection[str]
 ) -> tuple[list[RewriteRule], bool]:
     """The rules that `only` and `skip` leave, and whether comments are written."""
-    known = [*(rule.name for rule in rules), TODOS]
+    names = [*(rule.name for rule in rules), TODOS]
     for name in (*only, *skip):
-        if name not in known:
+        if name not in names:
             raise errors.InvalidArgumentError(
-                f"Received the rule {name!r}; expected one of {', '.join(known)}."
+                f"Received the rule {name!r}; expected one of {', '.join(names)}."
             )
-    left = [n for n in known if (not only or n in only) and n not in skip]
-    return [rule for rule in rules if rule.name in left], TODOS in left
+    choice = [n for n in names if (not only or n in only) and n not in skip]
+    return [rule for rule in rules if rule.name in choice], TODOS in choice

@@ -94,18 +94,18 @@ class Context:
 
     def fate(self, name: str) -> Fate | None:
         """What becomes of a canonical name in this file; None if the target has it."""
-        found = fate(name, self.target)
-        if found is not None and found.code == "KERAS_PRIVATE":
+        outcome = fate(name, self.target)
+        if outcome is not None and outcome.code == "KERAS_PRIVATE":
             # In a file of TensorFlow 1 the public Keras is that of v1.
-            return found._replace(living=self.names.meant(found.living))
-        return found
+            return outcome._replace(living=self.names.meant(outcome.living))
+        return outcome
 
     def keep_aliases(self) -> None:
         """Notes aliases of names that change: only the alias changes, not its uses."""
         for name in self.source.names.aliases:
             value = self.names.meant(canonical(self.source.names.bound[name]))
-            found = fate(value, self.target)
-            if found is not None and found.living and found.code in self.codes:
+            outcome = fate(value, self.target)
+            if outcome is not None and outcome.living and outcome.code in self.codes:
                 self.kept.add(name)
 
     def _characters(self, line: int, column: int) -> int:
@@ -184,14 +184,14 @@ class Context:
 
 def _parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
     """Node -> the node that holds it; libcst's provider would take three more walks."""
-    found: dict[cst.CSTNode, cst.CSTNode] = {}
+    parents: dict[cst.CSTNode, cst.CSTNode] = {}
     waiting: list[cst.CSTNode] = [module]
     while waiting:
         node = waiting.pop()
         children = node.children
-        found.update(dict.fromkeys(children, node))
+        parents.update(dict.fromkeys(children, node))
         waiting += children
-    return found
+    return parents
 
 
 class _Collector(cst.CSTVisitor):

@@ -60,9 +60,9 @@ class Imports:
                 is_module = value.rpartition(".")[2].islower()
                 if below and is_module and len(value) > len(best):
                     best, rest = value, living[len(value) :]
-                    found = name
+                    prefix = name
         if best:
-            return f"{found}{rest}"
+            return f"{prefix}{rest}"
         root, _, rest = living.partition(".")
         if hasattr(builtins, root):
             return living
@@ -134,9 +134,9 @@ def _imported(statement: cst.CSTNode) -> list[tuple[str, str]]:
 
     The module of a relative import begins with a dot.
     """
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     if isinstance(statement, cst.FunctionDef | cst.ClassDef):
-        return found
+        return pairs
     nodes: Sequence[cst.CSTNode]
     if isinstance(statement, cst.SimpleStatementLine):
         nodes = statement.body  # matchers are slow
@@ -150,13 +150,13 @@ def _imported(statement: cst.CSTNode) -> list[tuple[str, str]]:
             name = "" if node.module is None else dotted(node.module) or ""
             module = "." * len(node.relative) + name
         if isinstance(aliases, cst.ImportStar):
-            found.append((module, ""))
+            pairs.append((module, ""))
             continue
         for alias in aliases:
             name = dotted(alias.name) or ""
             bound = imported_as(alias) or name.partition(".")[0]
-            found.append((module or name, bound))
-    return found
+            pairs.append((module or name, bound))
+    return pairs
 
 
 def _line(name: str, module: str) -> str:
@@ -190,8 +190,8 @@ def _insert(body: list[Statement], place: int, lines: Sequence[str]) -> None:
 def _first_use(body: Sequence[cst.CSTNode], names: Collection[str]) -> int:
     """The number of the first statement that has one of the names."""
     one_of_them = m.Name(m.MatchIfTrue(lambda name: name in names))
-    found = (n for n, one in enumerate(body) if m.findall(one, one_of_them))
-    return next(found, len(body))
+    places = (n for n, one in enumerate(body) if m.findall(one, one_of_them))
+    return next(places, len(body))
 
 
 def _is_docstring(statement: cst.CSTNode) -> bool:
@@ -216,8 +216,8 @@ def _imports(statement: cst.CSTNode, package: str) -> bool:
 
 def _after_tensorflow(body: Sequence[cst.CSTNode]) -> int:
     """The place after the first import of TensorFlow, also one inside `try`."""
-    found = (n + 1 for n, one in enumerate(body) if _imports(one, "tensorflow"))
-    return next(found, _after_future(body))
+    places = (n + 1 for n, one in enumerate(body) if _imports(one, "tensorflow"))
+    return next(places, _after_future(body))
 
 
 def _after_imports(body: Sequence[cst.CSTNode]) -> int:

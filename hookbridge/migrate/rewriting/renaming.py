@@ -29,5 +29,5 @@ def living(node: cst.Attribute, context: Context) -> Fate | None:
         f"{name}.".startswith(f"{own}.") for own in context.place.meaning.written
     ):
         return None
-    found = context.fate(name)
-    return found if found is not None and found.living else None
+    outcome = context.fate(name)
+    return outcome if outcome is not None and outcome.living else None

@@ -52,4 +52,4 @@ class RewriteRule:
         """
         if self.words:
             return any(word in text for word in self.words)
-        return not self.codes or any(found.code in self.codes for found in findings)
+        return not self.codes or any(finding.code in self.codes for finding in findings)

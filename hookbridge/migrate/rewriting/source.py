@@ -115,7 +115,7 @@ class Rewriting:
             place = _rewritten(place, module)
             findings = lacks(module, place, target)
             # A change of one walk may let a rule do more in the next walk.
-            if not any(found.code in settled for found in findings):
+            if not any(finding.code in settled for finding in findings):
                 break
         if self._comments:
             text = todos.add(module, findings)

@@ -69,12 +69,12 @@ def found(text: str) -> tuple[Todo, ...]:
 
 def _starts(nodes: Iterable[ast.AST]) -> list[int]:
     """First lines of statements, decorators included."""
-    found = []
+    lines = []
     for node in nodes:
         if isinstance(node, ast.stmt):
             above = getattr(node, "decorator_list", [])
-            found.append(min([node.lineno, *(d.lineno for d in above)]))
-    return found
+            lines.append(min([node.lineno, *(d.lineno for d in above)]))
+    return lines
 
 
 def _key(comment: str) -> tuple[str, str]:
@@ -87,8 +87,8 @@ def _key(comment: str) -> tuple[str, str]:
 
 
 def _comments_above(lines: list[str], place: int) -> set[tuple[str, str]]:
-    found = set()
+    keys = set()
     while place > 0 and lines[place - 1].lstrip().startswith("#"):
         place -= 1
-        found.add(_key(lines[place].strip()))
-    return found
+        keys.add(_key(lines[place].strip()))
+    return keys

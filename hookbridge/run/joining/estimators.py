@@ -6,10 +6,10 @@ from typing import Any
 
 from hookbridge import patching
 from hookbridge.estimator import revive
-from hookbridge.run.joining.party import Party
+from hookbridge.run.joining.joiner import Joiner
 
 
-def join(party: Party) -> None:
+def join(joiner: Joiner) -> None:
     """Guests join what Estimators train and evaluate from now on."""
     namespaces = revive.namespaces()
     # Every Estimator class derives from this one, and few override these methods.
@@ -19,10 +19,10 @@ def join(party: Party) -> None:
     def joined_train(
         self: Any, input_fn: Any, hooks: Any = None, *args: Any, **named: Any
     ) -> Any:
-        if party.is_inside:
+        if joiner.is_inside:
             return train(self, input_fn, hooks, *args, **named)
-        both = [*(hooks or ()), *party.hooks("Estimator.train")]
-        with party.inside():
+        both = [*(hooks or ()), *joiner.hooks("Estimator.train")]
+        with joiner.inside():
             return train(self, input_fn, both, *args, **named)
 
     def joined_evaluate(
@@ -35,15 +35,15 @@ def join(party: Party) -> None:
     ) -> Any:
         # Not `is_inside`: `train_and_evaluate` evaluates inside of a training, and the
         # guests join that evaluation.
-        added = [] if party.is_quiet else party.evaluation_hooks("Estimator.evaluate")
-        with party.inside():
+        added = [] if joiner.is_muted else joiner.evaluation_hooks("Estimator.evaluate")
+        with joiner.inside():
             both = [*(hooks or ()), *added]
             return evaluate(self, input_fn, steps, both, *args, **named)
 
     def plain_predict(self: Any, *args: Any, **named: Any) -> Any:
         predictions = predict(self, *args, **named)
         while True:
-            with party.inside():
+            with joiner.inside():
                 try:
                     value = next(predictions)
                 except StopIteration:
@@ -57,7 +57,7 @@ def join(party: Party) -> None:
     together = namespaces.v2.train_and_evaluate
 
     def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
-        with party.evaluated_with(estimator, eval_spec):
+        with joiner.evaluated_with(estimator, eval_spec):
             return together(estimator, train_spec, eval_spec)
 
     for namespace in namespaces:

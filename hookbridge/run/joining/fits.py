@@ -8,20 +8,20 @@ from typing import Any
 
 from hookbridge import patching
 from hookbridge.adapters.guests import kinds
-from hookbridge.run.joining.party import Party
+from hookbridge.run.joining.joiner import Joiner
 
 _LOOPS = ("fit", "fit_generator")
 
 
-def join(party: Party) -> None:
+def join(joiner: Joiner) -> None:
     """Guests join every `fit` from now on."""
     for owner in dict.fromkeys(owners()):
         loops = {
-            name: _joined(party, vars(owner)[name])
+            name: _joined(joiner, vars(owner)[name])
             for name in _LOOPS
             if name in vars(owner)
         }
-        methods = {"train_on_batch": _passed_by(party, owner.train_on_batch)}
+        methods = {"train_on_batch": _reported(joiner, owner.train_on_batch)}
         patching.InstanceMethods(owner, {**methods, **loops}).install()
 
 
@@ -43,34 +43,34 @@ def _owner(keras: Any) -> Any:
     return next(c for c in type(model).__mro__ if "fit" in vars(c))
 
 
-def _joined(party: Party, fit: Callable[..., Any]) -> Callable[..., Any]:
+def _joined(joiner: Joiner, fit: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(fit)
 
     def joined(self: Any, *args: Any, **named: Any) -> Any:
-        if party.is_inside:
+        if joiner.is_inside:
             return fit(self, *args, **named)
         bound = signature.bind(self, *args, **named)
-        given: Any = bound.arguments.get("callbacks")
-        added = party.callbacks("Model.fit")
-        if kinds.is_callback_list(given):
+        callbacks: Any = bound.arguments.get("callbacks")
+        added = joiner.callbacks("Model.fit")
+        if kinds.is_callback_list(callbacks):
             for callback in added:
-                given.append(callback)
+                callbacks.append(callback)
         else:
-            listed = [] if given is None else kinds.flatten(given)
+            listed = [] if callbacks is None else kinds.flatten(callbacks)
             bound.arguments["callbacks"] = [*listed, *added]
-        with party.inside():
+        with joiner.inside():
             return fit(*bound.args, **bound.kwargs)
 
     return joined
 
 
-def _passed_by(party: Party, method: Callable[..., Any]) -> Callable[..., Any]:
-    def told(self: Any, *args: Any, **named: Any) -> Any:
-        if not party.is_inside:
-            party.pass_by(
+def _reported(joiner: Joiner, method: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        if not joiner.is_inside:
+            joiner.note_unjoined(
                 "Model.train_on_batch",
                 "a loop of the program's own calls no callbacks; `Model.fit` does",
             )
         return method(self, *args, **named)
 
-    return told
+    return call

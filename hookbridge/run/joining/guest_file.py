@@ -47,16 +47,16 @@ class GuestFile:
         return [guest for guest in self._make(GUESTS) if not _is_of_training(guest)]
 
     def _make(self, name: str) -> list[Any]:
-        found = getattr(self._module, name)
-        is_guest = kinds.is_hook(found) or kinds.is_callback(found)
-        if self._used and (is_guest or not callable(found)):
+        value = getattr(self._module, name)
+        is_guest = kinds.is_hook(value) or kinds.is_callback(value)
+        if self._used and (is_guest or not callable(value)):
             # A list is made when the file runs: the file runs again for new guests.
             self._module = _load(self.path)
         self._used = True
-        made = records(find_guests(self._module, name))
-        for guest in made:
+        guests = records(find_guests(self._module, name))
+        for guest in guests:
             guest.check_kind()
-        return [guest.item for guest in made]
+        return [guest.item for guest in guests]
 
 
 def _load(path: str) -> ModuleType:
@@ -73,6 +73,6 @@ def _is_of_training(guest: Any) -> bool:
     return any(c.__name__ in OF_TRAINING for c in type(guest).__mro__)
 
 
-def told(error: errors.HookBridgeError) -> str:
+def message_of(error: errors.HookBridgeError) -> str:
     """The error, in one line, that ends a program whose guests cannot join."""
     return f"hookbridge: run: {' '.join(str(error).split())}"

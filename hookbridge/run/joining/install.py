@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hookbridge.run.joining import estimators, fits, passed_by, servers, sessions
+from hookbridge.run.joining import estimators, fits, plain_sessions, servers, sessions
 from hookbridge.run.joining.guest_file import GuestFile
-from hookbridge.run.joining.party import Party
+from hookbridge.run.joining.joiner import Joiner
 
 
 def install(
@@ -14,13 +14,13 @@ def install(
     steps_per_epoch: int | None,
     is_own: Callable[[str], bool],
     has_estimator: bool,
-) -> Party:
+) -> Joiner:
     """Loads the file; its guests join every training from now on."""
-    party = Party(GuestFile(path), steps_per_epoch, is_own)
+    joiner = Joiner(GuestFile(path), steps_per_epoch, is_own)
     if has_estimator:
-        estimators.join(party)
-    sessions.join(party)
-    fits.join(party)
-    passed_by.look_for(party)
+        estimators.join(joiner)
+    sessions.join(joiner)
+    fits.join(joiner)
+    plain_sessions.look_for(joiner)
     servers.follow()
-    return party
+    return joiner

@@ -9,30 +9,30 @@ import tensorflow as tf
 
 from hookbridge import patching
 from hookbridge.adapters.session_graph.steps import StepGraph
-from hookbridge.run.joining.party import Party
+from hookbridge.run.joining.joiner import Joiner
 
 
-def join(party: Party) -> None:
+def join(joiner: Joiner) -> None:
     """Guests join every monitored session whose graph can train."""
     train = tf.compat.v1.train
     monitored = train.MonitoredSession.__init__
     singular = train.SingularMonitoredSession.__init__
 
     def joined(kind: str, hooks: Any) -> Any:
-        if party.is_inside or not trains(tf.compat.v1.get_default_graph()):
+        if joiner.is_inside or not trains(tf.compat.v1.get_default_graph()):
             return hooks
-        return [*(hooks or ()), *party.hooks(kind)]
+        return [*(hooks or ()), *joiner.hooks(kind)]
 
     def of_monitored(
         self: Any, session_creator: Any = None, hooks: Any = None, *args: Any, **kw: Any
     ) -> None:
         both = joined("MonitoredSession", hooks)
-        with party.inside():
+        with joiner.inside():
             monitored(self, session_creator, both, *args, **kw)
 
     def of_singular(self: Any, hooks: Any = None, *args: Any, **kw: Any) -> None:
         both = joined("SingularMonitoredSession", hooks)
-        with party.inside():
+        with joiner.inside():
             singular(self, both, *args, **kw)
 
     for kind, init in (
@@ -40,7 +40,7 @@ def join(party: Party) -> None:
         (train.SingularMonitoredSession, of_singular),
     ):
         methods = {
-            name: _inside(party, getattr(kind, name))
+            name: _inside(joiner, getattr(kind, name))
             for name in ("run", "run_step_fn", "close", "__exit__")
         }
         patching.InstanceMethods(kind, {**methods, "__init__": init}).install()
@@ -51,9 +51,9 @@ def trains(graph: Any) -> bool:
     return StepGraph(graph, tf.compat.v1.train.get_global_step(graph)).trains
 
 
-def _inside(party: Party, method: Callable[..., Any]) -> Callable[..., Any]:
+def _inside(joiner: Joiner, method: Callable[..., Any]) -> Callable[..., Any]:
     def marked(self: Any, *args: Any, **named: Any) -> Any:
-        with party.inside():
+        with joiner.inside():
             return method(self, *args, **named)
 
     return marked

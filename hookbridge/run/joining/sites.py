@@ -40,12 +40,12 @@ def tell(launch: Launch) -> int:
     modules = read_program(
         [located.file, *located.others], OwnCode(located.folder).roots()
     )
-    found = list(sites(modules))
-    for site in found:
+    trainings = list(sites(modules))
+    for site in trainings:
         mark = "joins" if site.joins else "cannot join"
         file = os.path.relpath(site.file)
         print(f"{file}:{site.line}: {site.call}: {mark}: {site.how}")
-    if not found:
+    if not trainings:
         print("The source has no training that guests could join.")
     return 0
 
@@ -55,13 +55,13 @@ def sites(modules: Sequence[Module]) -> Iterator[Site]:
     own = frozenset(part for module in modules for part in module.dotted.split("."))
     for module in modules:
         plain, trainings = _plain_sessions(module), Trainings(module)
-        found = []
+        of_module = []
         for node in module.source.nodes:
             if isinstance(node, ast.Call):
-                told = _of_call(module, node, plain, trainings, own)
-                if told is not None:
-                    found.append(Site(module.source.file, node.lineno, *told))
-        yield from sorted(found)
+                site = _of_call(module, node, plain, trainings, own)
+                if site is not None:
+                    of_module.append(Site(module.source.file, node.lineno, *site))
+        yield from sorted(of_module)
 
 
 def _of_call(
@@ -77,54 +77,54 @@ def _of_call(
     is_method = isinstance(node.func, ast.Attribute) and not full
     words = {keyword.arg for keyword in node.keywords}
     has_input = "input_fn" in words or any(_is_input(a) for a in node.args[:1])
-    found: tuple[str, bool, str] | None = None
+    site: tuple[str, bool, str] | None = None
     if last in SESSIONS:
-        found = last, True, f"{_HOOKS}, after its own"
+        site = last, True, f"{_HOOKS}, after its own"
     elif full.endswith("estimator.train_and_evaluate"):
         how = f"{_HOOKS}; its EvalSpec gives them val_* logs"
-        found = last, True, f"{how}, with --steps_per_epoch"
+        site = last, True, f"{how}, with --steps_per_epoch"
     elif full.startswith("tf.contrib.learn") and last in ("run", "Experiment"):
         name = "Experiment" if last == "Experiment" else "learn_runner.run"
-        found = name, True, f"{_HOOKS}, through `train_and_evaluate`"
+        site = name, True, f"{_HOOKS}, through `train_and_evaluate`"
     elif full.endswith("learning.train"):
-        found = "learning.train", False, "its session is a plain one"
+        site = "learning.train", False, "its session is a plain one"
     elif last in ("train", "fit") and is_method and has_input:
-        found = f"Estimator.{last}", True, f"{_HOOKS}, after its own"
+        site = f"Estimator.{last}", True, f"{_HOOKS}, after its own"
     elif last == "evaluate" and is_method and has_input:
-        found = "Estimator.evaluate", True, "new guests join it as hooks"
+        site = "Estimator.evaluate", True, "new guests join it as hooks"
     elif last in ("fit", "fit_generator") and is_method:
         if not _is_foreign(node.func, module, own):
-            found = f"Model.{last}", True, "the guests join it as callbacks"
+            site = f"Model.{last}", True, "the guests join it as callbacks"
     elif last == "train_on_batch":
-        found = f"Model.{last}", False, "a loop of the program's own calls no callbacks"
+        site = f"Model.{last}", False, "a loop of the program's own calls no callbacks"
     elif full.endswith("tf.GradientTape"):
-        found = last, False, "a loop of the program's own calls no callbacks"
+        site = last, False, "a loop of the program's own calls no callbacks"
     elif last in _MANAGED:
-        found = last, False, "a Supervisor's session is a plain one"
+        site = last, False, "a Supervisor's session is a plain one"
     elif last == "run" and _receiver(node.func) in plain and trainings.has(node):
-        found = f"{_receiver(node.func)}.run", False, "its session is a plain one"
-    return found
+        site = f"{_receiver(node.func)}.run", False, "its session is a plain one"
+    return site
 
 
 def _is_foreign(function: ast.expr, module: Module, own: frozenset[str]) -> bool:
     """Whether a method is one of an object that comes from another library."""
     assert isinstance(function, ast.Attribute)
-    made: list[ast.expr] = [function.value]
+    values: list[ast.expr] = [function.value]
     if isinstance(function.value, ast.Name):
-        made = [
+        values = [
             node.value
             for node in module.source.nodes
             if isinstance(node, ast.Assign)
             and function.value.id in map(ast.unparse, node.targets)
         ]
-    names = [module.names.raw(m.func) for m in made if isinstance(m, ast.Call)]
+    names = [module.names.raw(m.func) for m in values if isinstance(m, ast.Call)]
     roots = [name.partition(".")[0] for name in names if name is not None]
     return bool(roots) and not any(r in TENSORFLOW or r in own for r in roots)
 
 
 def _plain_sessions(module: Module) -> frozenset[str]:
     """The names that a file gives to plain sessions."""
-    found = set()
+    names = set()
     for node in module.source.nodes:
         pairs: list[tuple[ast.expr, ast.expr | None]] = []
         if isinstance(node, ast.With):
@@ -137,8 +137,8 @@ def _plain_sessions(module: Module) -> frozenset[str]:
                 or last_name(value.func) in _MANAGED
             )
             if is_plain and target is not None:
-                found.add(ast.unparse(target))
-    return frozenset(found)
+                names.add(ast.unparse(target))
+    return frozenset(names)
 
 
 def _is_input(node: ast.expr) -> bool:

@@ -319,5 +319,5 @@ def test_the_smallest_lag_of_all_guests_counts(
 ) -> None:
     delivery = Delivery(lambda deliver: deliver(), lambda value: None, workers=2)
     for wish in wishes:
-        delivery.wish_lag(wish)
+        delivery.limit_lag(wish)
     assert delivery.max_lag == lag

@@ -166,8 +166,8 @@ class BeamSearchDecoder(Decoder):
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
         longest = tf.reduce_max(final_state.lengths, 1)
         ids, parents = outputs.predicted_ids, outputs.parent_ids
-        found = gather_tree(ids, parents, longest, self._end_token)
-        return FinalBeamSearchDecoderOutput(found, outputs), final_state
+        beams = gather_tree(ids, parents, longest, self._end_token)
+        return FinalBeamSearchDecoderOutput(beams, outputs), final_state
 
     def _best(self, logits: Any, cell_state: Any, state: Any) -> tuple[Any, Any]:
         """The best continuations of all beams."""

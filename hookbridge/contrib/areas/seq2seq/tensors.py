@@ -10,8 +10,8 @@ import tensorflow as tf
 def dimensions(tensor: Any) -> list[Any]:
     """The dimensions of a tensor: numbers where they are known, tensors elsewhere."""
     dynamic = tf.shape(tensor)
-    known = enumerate(tensor.shape.as_list())
-    return [dynamic[axis] if size is None else size for axis, size in known]
+    sizes = enumerate(tensor.shape.as_list())
+    return [dynamic[axis] if size is None else size for axis, size in sizes]
 
 
 def map_batched(function: Any, state: Any, *others: Any) -> Any:

@@ -32,8 +32,8 @@ class AttentionWrapperState(NamedTuple):
                 new.set_shape(old.shape)
             return new
 
-        made: AttentionWrapperState = self._replace(**kwargs)
-        return tf.nest.map_structure(shaped, self, made)  # type: ignore[no-any-return]
+        copy: AttentionWrapperState = self._replace(**kwargs)
+        return tf.nest.map_structure(shaped, self, copy)  # type: ignore[no-any-return]
 
 
 @functools.cache

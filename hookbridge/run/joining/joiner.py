@@ -13,7 +13,7 @@ from hookbridge import errors
 from hookbridge.adapters import convert
 from hookbridge.adapters.session_loop.validations import as_validation
 from hookbridge.cluster import ClusterConfig
-from hookbridge.run.joining.guest_file import GuestFile, told
+from hookbridge.run.joining.guest_file import GuestFile, message_of
 
 USAGE_ERROR = 2
 
@@ -28,7 +28,7 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line}"
 
 
-class Party:
+class Joiner:
     """The guests from outside, for the trainings of this process."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Party:
         self._here = threading.local()
         self._joined: dict[str, int] = {}
         self._refused = False
-        self._passed_by: dict[tuple[str, Place | None], str] = {}
+        self._unjoined: dict[tuple[str, Place | None], str] = {}
 
     @property
     def is_inside(self) -> bool:
@@ -51,9 +51,9 @@ class Party:
         return bool(getattr(self._here, "depth", 0))
 
     @property
-    def is_quiet(self) -> bool:
+    def is_muted(self) -> bool:
         """Whether this thread evaluates for the guests themselves."""
-        return bool(getattr(self._here, "quiet", False))
+        return bool(getattr(self._here, "muted", False))
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
@@ -99,16 +99,16 @@ class Party:
             kind, lambda: convert.as_callbacks(self._guests.of_training())
         )
 
-    def pass_by(self, what: str, why: str) -> None:
+    def note_unjoined(self, what: str, why: str) -> None:
         """Notes a training that no guest joins, at the program's line that runs it."""
         place = self._place()
-        self._passed_by.setdefault((what, place), why)
+        self._unjoined.setdefault((what, place), why)
 
     def report(self) -> list[str]:
         """What to tell at the end of the program."""
         lines = [
             f"no guest joined `{what}`{f' in {place}' if place else ''}: {why}"
-            for (what, place), why in self._passed_by.items()
+            for (what, place), why in self._unjoined.items()
         ]
         if not self._joined and not lines and not self._refused:
             lines.append("the program started no training, so no guest was called")
@@ -116,25 +116,25 @@ class Party:
 
     def _made(self, kind: str, make: Callable[[], list[Any]]) -> list[Any]:
         try:
-            made = make()
+            guests = make()
         except errors.HookBridgeError as e:
             self._refused = True
-            print(told(e), file=sys.stderr)
+            print(message_of(e), file=sys.stderr)
             # The program's `except Exception` does not catch `SystemExit`.
             raise SystemExit(USAGE_ERROR) from None
         self._joined[kind] = self._joined.get(kind, 0) + 1
-        return made
+        return guests
 
     def _validation(self) -> Any:
         pair = getattr(self._here, "pair", None)
         in_cluster = bool(ClusterConfig.from_environment().cluster)
         if pair is None or in_cluster or self._steps_per_epoch is None:
             return None
-        return _Quiet(as_validation(pair), self)
+        return _MutedValidation(as_validation(pair), self)
 
-    def be_quiet(self, quiet: bool) -> None:
+    def set_muted(self, value: bool) -> None:
         """Sets whether this thread evaluates for the guests themselves."""
-        self._here.quiet = quiet
+        self._here.muted = value
 
     def _place(self) -> Place | None:
         for frame, line in traceback.walk_stack(sys._getframe(1)):
@@ -143,12 +143,12 @@ class Party:
         return None
 
 
-class _Quiet:
+class _MutedValidation:
     """The validation that guests asked for; no guest joins its evaluation."""
 
-    def __init__(self, validation: Any, party: Party) -> None:
+    def __init__(self, validation: Any, joiner: Joiner) -> None:
         self._validation = validation
-        self._party = party
+        self._joiner = joiner
 
     def begin(self) -> None:
         """Called once, while the graph may change."""
@@ -158,8 +158,8 @@ class _Quiet:
 
     def run(self, session: Any, report: Any) -> Any:
         """Evaluates once."""
-        self._party.be_quiet(True)
+        self._joiner.set_muted(True)
         try:
             return self._validation.run(session, report)
         finally:
-            self._party.be_quiet(False)
+            self._joiner.set_muted(False)
