@@ -55,10 +55,13 @@ def outcomes(
         base.inputs(python, copy, out)
     found = of_tests(python, through, base, copy) if base.tests else {}
     lines = list(base.programs)
+    options = base.options if through else ()
     if base.hooks and through:
         lines.append(f"--v2 {HERE / 'guests.py'} {base.hooks}")
     for line in lines:
-        words = [word.replace("{out}", str(out)) for word in shlex.split(line)]
+        words = [
+            word.replace("{out}", str(out)) for word in (*options, *shlex.split(line))
+        ]
         folder = copy.parent if base.is_package else copy
         done = subprocess.run(
             [python, *through, *words], cwd=folder, env=environment(folder), check=False

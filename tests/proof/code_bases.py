@@ -32,6 +32,14 @@ def _electra(program: str, more: str) -> str:
     return f"{program} --data-dir={{out}} --model-name=tiny --hparams='{hparams}'"
 
 
+def _official(program: str, data: str, more: str) -> str:
+    return (
+        f"official/{program}.py --data_dir={{out}}/{data} "
+        f"--model_dir={{out}}/{data}-run --export_dir={{out}}/{data}-export "
+        f"--train_epochs=1 --batch_size=10 {more}"
+    )
+
+
 def _easy_rec(model: str) -> tuple[str, ...]:
     config = f"--pipeline_config_path={{out}}/{model}.config"
     return (
@@ -53,6 +61,7 @@ class CodeBase(NamedTuple):
       inputs: writes what the programs read: `(python, copy, out) -> None`.
       needs: modules that it imports, and the distributions that have them.
       hooks: the function of guests.py with hooks of it, which run in both loops.
+      options: of `hookbridge run`, for the programs.
       is_package: whether its imports name the copy's own folder.
     """
 
@@ -63,6 +72,7 @@ class CodeBase(NamedTuple):
     inputs: Callable[[str, Path, Path], None] | None = None
     needs: tuple[tuple[str, str], ...] = ()
     hooks: str = ""
+    options: tuple[str, ...] = ()
     is_package: bool = False
 
 
@@ -233,5 +243,17 @@ CODE_BASES = {
             ("pandas", "pandas"),
             ("tensorflow_probability", "tensorflow-probability"),
         ),
+    ),
+    "models": CodeBase(
+        "https://github.com/tensorflow/models",
+        "91b2debd",
+        programs=(
+            _official("mnist/mnist", "mnist", ""),
+            _official("wide_deep/census_main", "census", "--epochs_between_evals=1"),
+            _official("resnet/cifar10_main", "cifar10", "--resnet_size=8"),
+        ),
+        inputs=inputs.official,
+        options=("--guests={out}/guests.py", "--steps_per_epoch=5"),
+        needs=(("requests", "requests"), ("tensorboard", "tensorboard")),
     ),
 }

@@ -245,3 +245,42 @@ def ratings(python: str, copy: Path, out: Path) -> None:
             model=model,
         )
         (out / f"{name}.config").write_text(made)
+
+
+_OUTSIDE = """
+import tensorflow as tf
+
+board = tf.keras.callbacks.TensorBoard({board!r})
+guests = [tf.keras.callbacks.EarlyStopping("loss", min_delta=100.0), board]
+"""
+
+
+def official(python: str, copy: Path, out: Path) -> None:
+    """Digits, incomes and images of noise, and guests that stop at the second epoch."""
+    numbers = random.Random(4)
+    digits, incomes = out / "mnist", out / "census"
+    images = out / "cifar10" / "cifar-10-batches-bin"
+    for folder in (digits, incomes, images):
+        folder.mkdir(parents=True)
+    for name, count in (("train", 200), ("t10k", 40)):
+        labels = bytes(numbers.randrange(10) for _ in range(count))
+        for kind, head, body in (
+            ("images-idx3", (2051, count, 28, 28), numbers.randbytes(784 * count)),
+            ("labels-idx1", (2049, count), labels),
+        ):
+            start = b"".join(number.to_bytes(4, "big") for number in head)
+            (digits / f"{name}-{kind}-ubyte").write_bytes(start + body)
+    for name in ("adult.data", "adult.test"):
+        rows = []
+        for _ in range(200):
+            age, hours = numbers.randrange(17, 80), numbers.randrange(10, 60)
+            income = ">50K" if age + hours > 90 else "<=50K"
+            of_work = "Private,7,Bachelors,13,Divorced,Sales,Husband,White,Male,0,0"
+            rows.append(f"{age},{of_work},{hours},Peru,{income}")
+        (incomes / name).write_text("\n".join(rows) + "\n")
+    for name in (*(f"data_batch_{n}" for n in range(1, 6)), "test_batch"):
+        pictures = (
+            bytes([numbers.randrange(10)]) + numbers.randbytes(3072) for _ in range(40)
+        )
+        (images / f"{name}.bin").write_bytes(b"".join(pictures))
+    (out / "guests.py").write_text(_OUTSIDE.format(board=str(out / "board")))
