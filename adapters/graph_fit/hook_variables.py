@@ -32,7 +32,7 @@ class HookVariables:
         self._again: list[Any] = []
 
     @contextlib.contextmanager
-    def made(self) -> Iterator[None]:
+    def recording(self) -> Iterator[None]:
         """A context for `begin` of all hooks."""
         before = self._collections()
         scope = v1.get_variable_scope()

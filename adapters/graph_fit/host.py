@@ -119,7 +119,7 @@ class GraphHost(Host):
             if self._is_begun:
                 graph.finalize()
             else:
-                at_start.enter_context(self._variables.made())
+                at_start.enter_context(self._variables.recording())
             try:
                 yield
             finally:

@@ -69,7 +69,7 @@ class StepCounter:
         """How far a run moves the global step, or None if the step has to be read."""
         return step.adds if self.exact else None
 
-    def run_seen(self, fetches: Any) -> bool:
+    def note_run(self, fetches: Any) -> bool:
         """Any run is about to start; returns whether to call again when it ended."""
         if type(fetches) is dict and self._member in fetches:
             return False
@@ -78,7 +78,7 @@ class StepCounter:
         self.stale = True
         return True
 
-    def callable_seen(self, fetches: Any) -> None:
+    def note_callable(self, fetches: Any) -> None:
         """A callable of the fetches is being made, whose runs will not be seen."""
         ours = type(fetches) is dict and self._member in fetches
         if not ours and self._writes(fetches):
@@ -103,18 +103,18 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
     @functools.wraps(type(session).run)
     def run(fetches: Any, *args: Any, **kwargs: Any) -> Any:
         counter = counting()
-        if counter is None or not counter.run_seen(fetches):
+        if counter is None or not counter.note_run(fetches):
             return run_below()(fetches, *args, **kwargs)
         try:
             return run_below()(fetches, *args, **kwargs)
         finally:
-            counter.run_seen(fetches)
+            counter.note_run(fetches)
 
     @functools.wraps(type(session).make_callable)
     def make_callable(fetches: Any, *args: Any, **kwargs: Any) -> Any:
         counter = counting()
         if counter is not None:
-            counter.callable_seen(fetches)
+            counter.note_callable(fetches)
         return make_below()(fetches, *args, **kwargs)
 
     methods = {"run": run, "make_callable": make_callable}

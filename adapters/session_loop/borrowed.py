@@ -24,7 +24,7 @@ class BorrowedCallback:
         self._before = dict(vars(callback))
         self._changed: list[str] = []
 
-    def taken(self) -> None:
+    def note_changes(self) -> None:
         """Notes what has changed; called after `set_model` and `set_params`."""
         now = vars(self._callback)
         before = self._before

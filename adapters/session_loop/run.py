@@ -77,7 +77,7 @@ class SessionRun:
             for member in self._active:
                 member.called.set_params(self.config.params_for(member.record))
         for borrowed in self._borrowed:
-            borrowed.taken()
+            borrowed.note_changes()
 
     def stop_lenders(self) -> None:
         """Stops the trainings whose callbacks this evaluation has borrowed."""

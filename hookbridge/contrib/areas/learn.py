@@ -231,7 +231,7 @@ def run(
     task = getattr(experiment, schedule or "train_and_evaluate", None)
     if not callable(task) or (schedule or "").startswith("_"):
         names = [n for n in dir(Experiment) if not n.startswith("_")]
-        raise ValueError(f"Schedule {schedule!r} is none of {', '.join(names)}")
+        raise ValueError(f"Schedule {schedule!r} is not one of {', '.join(names)}")
     return task()
 
 
