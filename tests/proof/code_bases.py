@@ -153,6 +153,7 @@ CODE_BASES = {
             f"-m tensor2tensor.serving.export {_REVERSE}",
         ),
         hooks="tensor2tensor",
+        options=("--old_library=mesh_tensorflow",),
         needs=(
             ("gym", "gym==0.14.0"),
             ("mesh_tensorflow", "mesh-tensorflow"),
