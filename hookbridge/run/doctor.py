@@ -129,10 +129,11 @@ def as_text(diagnoses: Diagnoses) -> str:
         lines.append(f"{unread.file}  could not be read: {unread.reason}")
     if diagnoses.left:
         lines.append(f"{diagnoses.left} of the places are left to a person.")
-    elif diagnoses.found:
-        lines.append("Nothing is left to a person.")
     else:
-        lines.append("Nothing is missing.")
+        verdict = "left to a person" if diagnoses.found else "missing"
+        names = " and ".join(diagnoses.absent)
+        once = f", once {names} can be imported" if names else ""
+        lines.append(f"Nothing is {verdict}{once}.")
     return "\n".join(lines)
 
 
