@@ -205,7 +205,7 @@ def sampled():
             one = cell()
             start = one.zero_state(3, tf.float32)
             outputs, state = one(tf.constant(INPUTS[:, 0]), start)
-            ids = helper.sample(tf.constant(0), outputs[:, :7] * 1e2, state)
+            ids = helper.sample(tf.constant(0), outputs[:, :7] * 1e5, state)
             made += [ids, helper.next_inputs(tf.constant(0), outputs, state, ids)]
     helper = s2s.SampleEmbeddingHelper(tf.constant(EMBEDDING), [0, 2, 3], END, 1e-3)
     ids = helper.sample(tf.constant(0), tf.constant(INPUTS[:, 0]), ())
