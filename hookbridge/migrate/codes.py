@@ -61,6 +61,9 @@ CODES: dict[str, Code] = {
     "LOST_NAME": Code(
         "auto", "Python or NumPy has this name no more.", "brings it back"
     ),
+    "LOST_FUNCTION": Code(
+        "manual", "Python or NumPy has this function no more.", "brings it back"
+    ),
     "STAR_IMPORT": Code(
         "manual",
         "Names of a starred import cannot be followed.",

@@ -99,6 +99,8 @@ def fate(name: str, target: Target) -> Fate | None:
     if root == "tf_slim":
         return _of_slim(name)
     if root in lost_names.MODULES:
+        if name in lost_names.FUNCTIONS:
+            return Fate("LOST_FUNCTION", hint=lost_names.FUNCTIONS[name])
         today = lost_names.today(name)
         return Fate("LOST_NAME", today) if today else None
     if name == "tf":

@@ -32,8 +32,13 @@ LOST = {
     **{f"collections.{name}": f"collections.abc.{name}" for name in _ABSTRACT},
     "time.clock": "time.perf_counter",
 }
+# Functions that no other name of today stands for -> the way out.
+FUNCTIONS = {
+    "inspect.getargspec": "`inspect.getfullargspec`, which returns more values",
+    "numpy.asscalar": "the array's method `item`",
+}
 # The modules that have lost names.
-MODULES = frozenset(name.partition(".")[0] for name in LOST)
+MODULES = frozenset(name.partition(".")[0] for name in (*LOST, *FUNCTIONS))
 
 
 def today(name: str) -> str:

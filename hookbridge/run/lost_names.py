@@ -5,15 +5,36 @@ from __future__ import annotations
 import builtins
 import importlib
 import importlib.util
+import inspect
 import sys
 import types
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
+from typing import Any, NamedTuple
 
-from hookbridge.migrate.lost_names import LOST
+from hookbridge.migrate.lost_names import FUNCTIONS, LOST
 from hookbridge.patching import InstanceMethods
 
 NAME = "distutils"
+
+
+class ArgSpec(NamedTuple):
+    """What `inspect.getargspec` returned until Python 3.11."""
+
+    args: list[str]
+    varargs: str | None
+    keywords: str | None
+    defaults: tuple[Any, ...] | None
+
+
+def getargspec(func: Any) -> ArgSpec:
+    """`inspect.getargspec`."""
+    return ArgSpec(*inspect.getfullargspec(func)[:4])
+
+
+def asscalar(a: Any) -> Any:
+    """`numpy.asscalar`."""
+    return importlib.import_module("numpy").asarray(a).item()
 
 
 class LateDistutils:
@@ -35,7 +56,8 @@ class LateDistutils:
 
 def bring_back() -> None:
     """Gives modules the names that they have lost; no name changes its meaning."""
-    for name, living in {**LOST, "numpy.bool": "bool"}.items():
+    ours = {name: f"{__name__}.{name.rpartition('.')[2]}" for name in FUNCTIONS}
+    for name, living in {**LOST, "numpy.bool": "bool", **ours}.items():
         module, _, lost = name.rpartition(".")
         place, _, last = living.rpartition(".")
         owner = importlib.import_module(module)

@@ -48,10 +48,15 @@ class ForkServer:
     Args:
       folder: gets the socket of the server, and the `python` of its processes.
       tensorflow: whether the forked processes have TensorFlow imported.
+
+    Attributes:
+      python: a `python` whose tasks run in forks of this server. It is the
+        `sys.executable` of processes that have TensorFlow.
     """
 
     def __init__(self, folder: str, tensorflow: bool = True) -> None:
         self._address = os.path.join(folder, "socket")
+        self.python = os.path.join(folder, "python")
         words = [folder] if tensorflow else [folder, WITHOUT]
         self._process = subprocess.Popen(
             [sys.executable, str(HERE), *words],
@@ -182,13 +187,13 @@ def _import_what_tensorflow_needs() -> None:
     assert "tensorflow" not in sys.modules
 
 
-def _write_python(folder: str) -> None:
-    """Sets `sys.executable` to a `python` whose task runs in a fork of this process."""
+def _write_python(folder: str) -> str:
+    """Writes a `python` whose task runs in a fork of this process; returns its path."""
     source = HERE.with_name("forked_python.py").read_text()
     python = Path(folder, "python")
     python.write_text(f"#!{sys.executable} -IS\n{source}")
     python.chmod(0o700)
-    sys.executable = str(python)
+    return str(python)
 
 
 class _Children:
@@ -246,11 +251,12 @@ def main() -> None:
     """Forks on request, until the standard input is closed."""
     folder = sys.argv[1]
     sys.path.insert(0, str(ROOT))
+    python = _write_python(folder)
     if WITHOUT in sys.argv:
         _import_what_tensorflow_needs()
     else:
         _import_all()
-        _write_python(folder)
+        sys.executable = python
     # So garbage collections of the children touch, and thus copy, no shared memory.
     gc.collect()
     gc.freeze()

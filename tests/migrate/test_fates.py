@@ -79,6 +79,9 @@ def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
         ("tf.contrib.seq2seq.LuongMonotonicAttention", "GONE", ""),
         ("tf.contrib.estimator.stop_if_no_increase_hook", "CONTRIB", "hookbridge."),
         ("tf.contrib.frameworks", "GONE", ""),
+        ("tf.contrib.learn.ExportStrategy", "GONE", ""),
+        ("inspect.getargspec", "LOST_FUNCTION", ""),
+        ("numpy.Inf", "LOST_NAME", "numpy.inf"),
         ("tf.examples.tutorials.mnist.mnist.loss", "GONE", ""),
     ],
 )

@@ -35,35 +35,25 @@ def test_a_tf1_program_runs_unedited(session: Any) -> None:
     seen = json.loads(session.stdout)
     assert seen["losses"] == [9.0, 0.5625, 0.03515625]
     assert (seen["count"], seen["width"], seen["mode"]) == (3, 2, "train")
-    assert "keras3" not in seen["keras"]
     assert seen["helper"]  # the program's own modules get TensorFlow 1 too
     assert seen["library"] == [False, False]  # other packages get TensorFlow 2
     (told,) = [x for x in session.stderr.splitlines() if "hookbridge run:" in x]
     assert "session.py: `import tensorflow` is tensorflow.compat.v1" in told
     assert "v1 behaviour" in told
-
-
-@pytest.mark.slow
-def test_keras_is_keras_2_by_every_name(session: Any) -> None:
-    seen = json.loads(session.stdout)
-    assert seen["keras_version"] == "2"
+    # Keras is Keras 2 by every name.
+    assert "keras3" not in seen["keras"] and seen["keras_version"] == "2"
     has_own = compat.tf_version() <= (2, 15)
     assert seen["same_keras"] == [True, "keras" if has_own else "tf_keras", True]
 
 
 @pytest.mark.slow
-def test_the_program_sees_what_python_shows_it(session: Any) -> None:
+def test_the_program_and_its_children_see_what_python_shows_them(session: Any) -> None:
     seen = json.loads(session.stdout)
     assert seen["argv"] == ["session.py", "--steps=3", "--end=error"]
     assert (seen["file"], seen["name"]) == ("session.py", "__main__")
     assert seen["path"] == str(TF1)
     assert seen["main"] and seen["spec"] and seen["pickled"] == 3
     assert seen["stdin"] == "some input"
-
-
-@pytest.mark.slow
-def test_child_processes_are_in_the_same_world(session: Any) -> None:
-    seen = json.loads(session.stdout)
     for method in ("spawn", "fork", "forkserver"):
         assert seen[method] == [method, True, False, True]
 
@@ -86,7 +76,9 @@ def test_a_module_runs_as_python_m_does() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_packages_above_a_module_are_imported_in_its_world(tmp_path: Path) -> None:
+def test_packages_above_a_module_are_imported_in_its_world(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
     package = tmp_path / "pkg"
     package.mkdir()
     (package / "__init__.py").write_text("from pkg.train import LAYERS\n")
@@ -96,7 +88,7 @@ def test_packages_above_a_module_are_imported_in_its_world(tmp_path: Path) -> No
         "LAYERS = tf.layers\n"
         "print(__name__, tf.placeholder.__name__, tf.keras.__name__)\n"
     )
-    done = launch("-m", "pkg.train", cwd=tmp_path)
+    done = launch_fork(launcher, "-m", "pkg.train", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     assert [line[:2] for line in lines] == [
@@ -105,7 +97,9 @@ def test_packages_above_a_module_are_imported_in_its_world(tmp_path: Path) -> No
     ]
 
 
-def test_tests_under_pytest_are_the_program(tmp_path: Path) -> None:
+def test_tests_under_pytest_are_the_program(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
     (tmp_path / "test_old.py").write_text(
         "import sys\n"
         "from collections import Sequence\n"
@@ -116,6 +110,12 @@ def test_tests_under_pytest_are_the_program(tmp_path: Path) -> None:
         "    assert isinstance([], Sequence) and np.Inf == np.inf\n"
         "    assert np.zeros(1, np.object).dtype == object and np.bool(1)\n"
         "    assert np.float is float and not hasattr(np, 'no_such_name')\n"
+        "    assert np.asscalar(np.array([3.0])) == 3.0\n"
+        "    import inspect\n"
+        "    def f(a, b=1, *rest, **more): pass\n"
+        "    found = inspect.getargspec(f)\n"
+        "    assert found.args == ['a', 'b'] and found.keywords == 'more'\n"
+        "    assert found == (['a', 'b'], 'rest', 'more', (1,))\n"
         "    assert sys.argv[1:] == ['-q', '-pno:cacheprovider', 'test_old.py']\n"
         "    tf.placeholder\n"
         "    assert not tf.executing_eagerly()\n"
@@ -125,22 +125,23 @@ def test_tests_under_pytest_are_the_program(tmp_path: Path) -> None:
         "    tf.layers.dense\n"
     )
     words = ("-m", "pytest", "-q", "-pno:cacheprovider")
-    done = launch(*words, "test_old.py", cwd=tmp_path)
+    done = launch_fork(launcher, *words, "test_old.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "pytest: `import tensorflow` is tensorflow.compat.v1" in done.stderr
 
 
-@pytest.mark.parametrize("flag", ["--keras=2", "--v1"])
-def test_a_flag_acts_before_the_program_begins(flag: str, tmp_path: Path) -> None:
+def test_flags_act_before_the_program_begins(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
     (tmp_path / "plain.py").write_text(
         "import importlib, os\n"
         "tf = importlib.import_module('tensor' + 'flow')\n"
         "print(os.environ.get('TF_USE_LEGACY_KERAS'), tf.executing_eagerly())\n"
     )
-    done = launch(flag, "plain.py", cwd=tmp_path)
+    done = launch_fork(launcher, "--keras=2", "--v1", "plain.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    keras = "None" if compat.tf_version() <= (2, 15) or flag == "--v1" else "1"
-    assert done.stdout.split() == [keras, str(flag != "--v1")]
+    keras = "None" if compat.tf_version() <= (2, 15) else "1"
+    assert done.stdout.split() == [keras, "False"]
 
 
 @pytest.mark.slow

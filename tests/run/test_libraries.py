@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from launching import PROGRAMS, ROOT, launch
+from fork_server import ForkServer
+from launching import PROGRAMS, ROOT, launch_fork
 
 from hookbridge import compat
 from hookbridge.estimator import places
@@ -24,27 +25,21 @@ V1_PLACES = ["compat.v1.placeholder", "compat.v1.layers", "compat.v1.app"]
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def seen(tmp_path_factory: pytest.TempPathFactory, launcher: ForkServer) -> Any:
     folder = tmp_path_factory.mktemp("model")
     paths = f"{LIBRARIES / 'site-packages'}:{ROOT}"
-    done = launch("train.py", str(folder), cwd=LIBRARIES, PYTHONPATH=paths)
+    words = ("train.py", str(folder))
+    done = launch_fork(launcher, *words, cwd=LIBRARIES, PYTHONPATH=paths)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.mark.slow
-def test_hooks_of_libraries_work(seen: Any) -> None:
+def test_hooks_of_libraries_work_and_see_tensorflow_2(seen: Any) -> None:
     assert (seen["runs"], seen["summaries"]) == (3, 3)
     assert (seen["head"], seen["metrics"]) == ("RegressionHead", 0)
-
-
-@pytest.mark.slow
-def test_libraries_see_tensorflow_2(seen: Any) -> None:
     assert seen["sees"] == [False, False, "tensorflow"]
-
-
-@pytest.mark.slow
-def test_tensorflows_modules_get_what_is_listed_and_no_more(seen: Any) -> None:
+    # TensorFlow's modules get what is listed and no more.
     ours = [place for place in seen["places"] if place not in V1_PLACES]
     listed = [f"{place}.estimator".partition(".")[2] for place in places.PLACES]
     assert ours and set(ours) <= set(listed), (ours, compat.tf_version())
@@ -133,9 +128,9 @@ def test_the_doctor_says_what_is_not_installed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_library_of_tensorflow_1_runs(installed: Path) -> None:
+def test_a_library_of_tensorflow_1_runs(installed: Path, launcher: ForkServer) -> None:
     path = f"{installed / 'site-packages'}:{ROOT}"
-    done = launch("main.py", cwd=installed, PYTHONPATH=path)
+    done = launch_fork(launcher, "main.py", cwd=installed, PYTHONPATH=path)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith("False tensorflow ")
     assert "mean 0.5" in done.stdout

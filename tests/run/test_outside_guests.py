@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
-from launching import PROGRAMS, launch, launch_fork
+from launching import PROGRAMS, launch_fork
 
 from hookbridge.cli import main
+from hookbridge.errors import HookBridgeError
+from hookbridge.run.joining.guest_file import GuestFile
 
 pytestmark = pytest.mark.slow
 
@@ -95,31 +97,40 @@ def test_fit(tmp_path: Path, launcher: ForkServer) -> None:
     assert "no guest joined `Model.train_on_batch` in" in line
 
 
-def test_epochs_without_a_length_end_the_program(tmp_path: Path) -> None:
-    done = launch(GUESTS, str(VISITED / "old_loops.py"), cwd=tmp_path)
+def test_epochs_without_a_length_end_the_program(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    done = launch_fork(launcher, GUESTS, str(VISITED / "old_loops.py"), cwd=tmp_path)
     assert done.returncode == 2
     assert "steps_per_epoch" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_a_bad_file_of_guests_ends_the_program(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    (tmp_path / "bad.py").write_text("def guests(:")
+    program = str(VISITED / "new_loop.py")
+    done = launch_fork(launcher, "--guests=bad.py", program, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "raised SyntaxError" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (None, "does not exist; expected a Python file"),
-        ("def guests(:", "raised SyntaxError"),
         ("guest = []", "has no `guests`; expected a list"),
     ],
 )
-def test_bad_files_of_guests(
-    text: str | None, message: str, tmp_path: Path, launcher: ForkServer
+def test_other_bad_files_of_guests(
+    text: str | None, message: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "bad.py"
     if text is not None:
         file.write_text(text)
-    program = str(VISITED / "new_loop.py")
-    done = launch_fork(launcher, f"--guests={file}", program, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr.splitlines()[-1]
+    with pytest.raises(HookBridgeError, match=message):
+        GuestFile(str(file))
 
 
 def test_dry_run_says_where_they_would_join(

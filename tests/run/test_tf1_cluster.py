@@ -9,44 +9,49 @@ import sys
 from pathlib import Path
 
 import pytest
+from fork_server import ForkServer
 from launching import ROOT
 from program_table import RECORDED, REPLICA, printed_losses
 
 pytestmark = pytest.mark.slow
 
 
-def test_synchronous_replicas_have_the_losses_of_their_tensorflow(
-    tmp_path: Path,
-) -> None:
-    python = [sys.executable, "-m", "hookbridge"]
-    done = subprocess.run(
-        [*python, "cluster", "--tf1-flags", "--num_workers=1", "--",
-         *python, "run", *REPLICA.command()],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "CUDA_VISIBLE_DEVICES": "",
-            "TF_CONFIG": "of somebody else",
-        },
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )  # fmt: skip
+def of_cluster(
+    launcher: ForkServer, folder: Path, *program: str, **environment: str
+) -> list[str]:
+    """The lines that a chief, a worker and a parameter server print."""
+    hookbridge = ("-m", "hookbridge")
+    done = launcher.run(
+        *(*hookbridge, "cluster", "--tf1-flags", "--num_workers=1", "--"),
+        *(launcher.python, *hookbridge, "run", *program),
+        folder=folder,
+        PYTHONPATH=str(ROOT),
+        CUDA_VISIBLE_DEVICES="",
+        **environment,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()
+
+
+def test_synchronous_replicas_have_the_losses_of_their_tensorflow(
+    launcher: ForkServer, tmp_path: Path
+) -> None:
+    elsewhere = "of somebody else"
+    lines = of_cluster(launcher, tmp_path, *REPLICA.command(), TF_CONFIG=elsewhere)
+    printed = "\n".join(lines)
     recorded = json.loads(RECORDED.read_text())["mnist_replica"]["losses"]
     # The step and the variables of a run are not read at one moment. So a run may print
     # another step than that of its loss, and a loss between two updates. The optimizer
     # drops the gradient of such a run.
-    losses = printed_losses(done.stdout)
+    losses = printed_losses(printed)
     for _, loss in recorded:
         assert any(x == pytest.approx(float(loss), rel=1e-5) for x in losses), loss
     for task in ("chief 0", "worker 0"):
-        assert f"[{task}] Training elapsed time" in done.stdout
-    assert "[ps 0] job name = ps" in done.stdout
+        assert f"[{task}] Training elapsed time" in printed
+    assert "[ps 0] job name = ps" in lines
 
 
-# Each of three workers has four towers, and each update takes a gradient of each. In
+# Each of two workers has four towers, and each update takes a gradient of each. In
 # TensorFlow one worker then waits for gradients of others, which have ended.
 BUILD = """
 import tensorflow as tf
@@ -116,20 +121,13 @@ PROGRAMS = {"hooks": WITH_HOOKS, "supervisor": WITH_A_SUPERVISOR}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_tasks_of_synchronous_towers_end_together(program: str, tmp_path: Path) -> None:
+def test_tasks_of_synchronous_towers_end_together(
+    program: str, launcher: ForkServer, tmp_path: Path
+) -> None:
     path = tmp_path / "towers.py"
     path.write_text(BUILD + PROGRAMS[program])
-    python = [sys.executable, "-m", "hookbridge"]
-    done = subprocess.run(
-        [*python, "cluster", "--tf1-flags", "--", *python, "run", str(path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    tasks = ("chief 0", "worker 0", "worker 1")
-    assert sorted(done.stdout.split("\n")[:-1]) == [f"[{t}] ended" for t in tasks]
+    lines = of_cluster(launcher, tmp_path, str(path))
+    assert sorted(lines) == ["[chief 0] ended", "[worker 0] ended"]
 
 
 @pytest.mark.parametrize("flag", ["--group_stop", "--no-group-stop"])

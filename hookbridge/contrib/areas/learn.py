@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from hookbridge.estimator import revive
 from hookbridge.loops.clusters.train_and_evaluate import train_and_evaluate
@@ -85,11 +84,11 @@ class Experiment:
         self._eval_hooks = list(eval_hooks or ())
         self._listeners = list(saving_listeners or ())
         self._delay_secs = eval_delay_secs
-        self._throttle_secs = continuous_eval_throttle_secs
         self._frequency = 1 if min_eval_frequency is None else min_eval_frequency
         self._local_frequency = local_eval_frequency
-        self._per_iteration = train_steps_per_iteration
-        self._exports = _exporters(export_strategies)
+        if isinstance(export_strategies, _estimator().Exporter):
+            export_strategies = [export_strategies]
+        self._exports = list(export_strategies or ())
 
     def extend_train_hooks(self, additional_hooks: Any) -> None:
         """Adds hooks to the training."""
@@ -122,7 +121,12 @@ class Experiment:
         if self._frequency or _is_distributed(self.estimator.config):
             return self._train_and_evaluate()
         self.train(delay_secs=0)
-        return self._exported(self._evaluate())
+        metrics, paths = self._evaluate(), []
+        newest = self.estimator.latest_checkpoint()
+        for exporter in self._exports:
+            folder = os.path.join(self.estimator.model_dir, "export", exporter.name)
+            paths.append(exporter.export(self.estimator, folder, newest, metrics, True))
+        return metrics, paths
 
     def _train_and_evaluate(self) -> Any:
         estimator = _estimator()
@@ -144,14 +148,6 @@ class Experiment:
             ),
         )
 
-    def _exported(self, metrics: Any) -> Any:
-        """The metrics of an evaluation, and what the exports return."""
-        newest, paths = self.estimator.latest_checkpoint(), []
-        for exporter in self._exports:
-            folder = os.path.join(self.estimator.model_dir, "export", exporter.name)
-            paths.append(exporter.export(self.estimator, folder, newest, metrics, True))
-        return metrics, paths
-
     def local_run(self) -> Any:
         """`train_and_evaluate`, with `local_eval_frequency` as its frequency."""
         before, self._frequency = self._frequency, self._local_frequency or 0
@@ -159,48 +155,6 @@ class Experiment:
             return self.train_and_evaluate()
         finally:
             self._frequency = before
-
-    def continuous_train_and_eval(
-        self, continuous_eval_predicate_fn: Callable[[Any], bool] | None = None
-    ) -> Any:
-        """Trains some steps and evaluates, in turns."""
-        metrics: Any = None
-        steps = self._per_iteration or self.train_steps or 1000
-        while continuous_eval_predicate_fn is None or (
-            continuous_eval_predicate_fn(metrics)
-        ):
-            before = _global_step(self.estimator)
-            if self.train_steps is not None and before >= self.train_steps:
-                break
-            goal = before + steps
-            goal = min(goal, self.train_steps) if self.train_steps else goal
-            self.estimator.train(
-                self._train_input_fn, hooks=self._train_hooks, max_steps=goal
-            )
-            metrics = self._evaluate()
-            if _global_step(self.estimator) < goal:
-                break  # a hook or the end of the data stopped the training
-        return self._exported(metrics)
-
-    def continuous_eval(
-        self,
-        evaluate_checkpoint_only_once: bool = True,
-        continuous_eval_predicate_fn: Callable[..., bool] | None = None,
-        name: str = "continuous",
-    ) -> Any:
-        """Evaluates each new checkpoint until the one of the last step."""
-        done, metrics, wants = None, None, continuous_eval_predicate_fn
-        time.sleep(self._delay_secs)
-        while True:
-            start, newest = time.time(), self.estimator.latest_checkpoint()
-            if newest and not (evaluate_checkpoint_only_once and newest == done):
-                metrics, done = self._evaluate(name), newest
-            step = (metrics or {}).get("global_step", 0)
-            if self.train_steps is not None and step >= self.train_steps:
-                return metrics
-            if wants is not None and not wants(metrics):
-                return metrics
-            time.sleep(max(0.0, self._throttle_secs - (time.time() - start)))
 
     def run_std_server(self) -> Any:
         """Plays this process's role in the cluster."""
@@ -235,30 +189,6 @@ def run(
     return task()
 
 
-class ExportStrategy(NamedTuple):
-    """`tf.contrib.learn.ExportStrategy`: a function as an exporter.
-
-    `export_fn` has `(estimator, export_dir_base, checkpoint_path[, eval_result])`.
-    """
-
-    name: str
-    export_fn: Callable[..., Any]
-    strip_default_attrs: Any = None
-
-    def export(
-        self,
-        estimator: Any,
-        export_path: str,
-        checkpoint_path: str | None = None,
-        eval_result: Any = None,
-        is_the_final_export: bool = False,
-    ) -> Any:
-        """Calls the function."""
-        if "eval_result" in inspect.signature(self.export_fn).parameters:
-            return self.export_fn(estimator, export_path, checkpoint_path, eval_result)
-        return self.export_fn(estimator, export_path, checkpoint_path)
-
-
 def make_export_strategy(
     serving_input_fn: Any,
     default_output_alternative_key: str | None = None,
@@ -281,31 +211,6 @@ def replace_monitors_with_hooks(monitors_or_hooks: Any, estimator: Any) -> list[
     return list(monitors_or_hooks or ())
 
 
-def _exporters(strategies: Any) -> list[Any]:
-    """Exporters of Estimator."""
-    if isinstance(strategies, ExportStrategy | _estimator().Exporter):
-        strategies = [strategies]
-    return [
-        _exporter(one) if isinstance(one, ExportStrategy) else one
-        for one in strategies or ()
-    ]
-
-
-def _exporter(strategy: ExportStrategy) -> Any:
-    class OfFunction(_estimator().Exporter):  # type: ignore[misc]
-        name = strategy.name
-        export = staticmethod(strategy.export)
-
-    return OfFunction()
-
-
 def _is_distributed(config: Any) -> bool:
-    cluster = config.cluster_spec
-    return (
-        sum(len(tasks) for tasks in (cluster.as_dict() if cluster else {}).values()) > 1
-    )
-
-
-def _global_step(estimator: Any) -> int:
-    newest = estimator.latest_checkpoint()
-    return int(estimator.get_variable_value("global_step")) if newest else 0
+    cluster = config.cluster_spec.as_dict() if config.cluster_spec else {}
+    return sum(map(len, cluster.values())) > 1

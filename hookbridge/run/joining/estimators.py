@@ -21,7 +21,7 @@ def join(joiner: Joiner) -> None:
     ) -> Any:
         if joiner.is_inside:
             return train(self, input_fn, hooks, *args, **named)
-        both = [*(hooks or ()), *joiner.hooks("Estimator.train")]
+        both = [*(hooks or ()), *joiner.hooks()]
         with joiner.inside():
             return train(self, input_fn, both, *args, **named)
 
@@ -35,9 +35,8 @@ def join(joiner: Joiner) -> None:
     ) -> Any:
         # Not `is_inside`: `train_and_evaluate` evaluates inside of a training, and the
         # guests join that evaluation.
-        added = [] if joiner.is_muted else joiner.evaluation_hooks("Estimator.evaluate")
+        both = [*(hooks or ()), *joiner.evaluation_hooks()]
         with joiner.inside():
-            both = [*(hooks or ()), *added]
             return evaluate(self, input_fn, steps, both, *args, **named)
 
     def plain_predict(self: Any, *args: Any, **named: Any) -> Any:

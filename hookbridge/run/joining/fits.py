@@ -51,7 +51,7 @@ def _joined(joiner: Joiner, fit: Callable[..., Any]) -> Callable[..., Any]:
             return fit(self, *args, **named)
         bound = signature.bind(self, *args, **named)
         callbacks: Any = bound.arguments.get("callbacks")
-        added = joiner.callbacks("Model.fit")
+        added = joiner.callbacks()
         if kinds.is_callback_list(callbacks):
             for callback in added:
                 callbacks.append(callback)

@@ -1,8 +1,4 @@
 """A custom Estimator after tf_upgrade_v2, with hooks, export and evaluation."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import os
 
 import numpy as np

@@ -3,10 +3,6 @@
 One process for each parameter server and worker:
   --job_name=ps --task_index=0 --ps_hosts=... --worker_hosts=...
 """
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import math
 import tempfile
 import time
@@ -15,30 +11,14 @@ import numpy as np
 import tensorflow as tf
 
 flags = tf.app.flags
-flags.DEFINE_string('train_dir', None, 'Directory of checkpoints')
-flags.DEFINE_integer('task_index', None,
-                     'Worker task index, should be >= 0. task_index=0 is '
-                     'the master worker task that performs the variable '
-                     'initialization ')
-flags.DEFINE_integer('num_gpus', 0, 'Total number of gpus for each machine.')
-flags.DEFINE_integer('replicas_to_aggregate', None,
-                     'Number of replicas to aggregate before parameter update '
-                     'is applied (For sync_replicas mode only; default: '
-                     'num_workers)')
-flags.DEFINE_integer('hidden_units', 12,
-                     'Number of units in the hidden layer of the NN')
-flags.DEFINE_integer('train_steps', 12,
-                     'Number of (global) training steps to perform')
+flags.DEFINE_integer('task_index', None, 'Worker task index')
+flags.DEFINE_integer('hidden_units', 12, 'Units in the hidden layer of the NN')
+flags.DEFINE_integer('train_steps', 12, 'Number of (global) training steps')
 flags.DEFINE_integer('batch_size', 40, 'Training batch size')
 flags.DEFINE_float('learning_rate', 0.02, 'Learning rate')
-flags.DEFINE_boolean('sync_replicas', False,
-                     'Use the sync_replicas (synchronized replicas) mode, '
-                     'wherein the parameter updates from workers are '
-                     'aggregated before applied to avoid stale gradients')
-flags.DEFINE_string('ps_hosts', 'localhost:2222',
-                    'Comma-separated list of hostname:port pairs')
-flags.DEFINE_string('worker_hosts', 'localhost:2223',
-                    'Comma-separated list of hostname:port pairs')
+flags.DEFINE_boolean('sync_replicas', False, 'Use synchronized replicas')
+flags.DEFINE_string('ps_hosts', 'localhost:2222', 'hostname:port pairs')
+flags.DEFINE_string('worker_hosts', 'localhost:2223', 'hostname:port pairs')
 flags.DEFINE_string('job_name', None, 'job name: worker or ps')
 
 FLAGS = flags.FLAGS
@@ -56,11 +36,6 @@ def next_batch():
 
 
 def main(unused_argv):
-  if FLAGS.job_name is None or FLAGS.job_name == '':
-    raise ValueError('Must specify an explicit `job_name`')
-  if FLAGS.task_index is None or FLAGS.task_index == '':
-    raise ValueError('Must specify an explicit `task_index`')
-
   print('job name = %s' % FLAGS.job_name)
   print('task index = %d' % FLAGS.task_index)
 
@@ -110,39 +85,25 @@ def main(unused_argv):
     opt = tf.train.AdamOptimizer(FLAGS.learning_rate)
     hooks = [tf.train.StopAtStepHook(last_step=FLAGS.train_steps)]
     if FLAGS.sync_replicas:
-      if FLAGS.replicas_to_aggregate is None:
-        replicas_to_aggregate = num_workers
-      else:
-        replicas_to_aggregate = FLAGS.replicas_to_aggregate
       opt = tf.train.SyncReplicasOptimizer(
-          opt,
-          replicas_to_aggregate=replicas_to_aggregate,
-          total_num_replicas=num_workers,
-          name='mnist_sync_replicas')
+          opt, replicas_to_aggregate=num_workers,
+          total_num_replicas=num_workers, name='mnist_sync_replicas')
     train_step = opt.minimize(cross_entropy, global_step=global_step)
     if FLAGS.sync_replicas:
       hooks.append(opt.make_session_run_hook(is_chief))
 
-    train_dir = FLAGS.train_dir or tempfile.mkdtemp()
     sess_config = tf.ConfigProto(
         allow_soft_placement=True,
-        log_device_placement=False,
         device_filters=['/job:ps',
                         '/job:worker/task:%d' % FLAGS.task_index])
 
-    if is_chief:
-      print('Worker %d: Initializing session...' % FLAGS.task_index)
-    else:
-      print('Worker %d: Waiting for session to be initialized...' %
-            FLAGS.task_index)
     with tf.train.MonitoredTrainingSession(
         master=server.target,
         is_chief=is_chief,
-        checkpoint_dir=train_dir if is_chief else None,
+        checkpoint_dir=tempfile.mkdtemp() if is_chief else None,
         hooks=hooks,
         config=sess_config,
         stop_grace_period_secs=5) as sess:
-      print('Worker %d: Session initialization complete.' % FLAGS.task_index)
       time_begin = time.time()
       local_step = 0
       while not sess.should_stop():

@@ -1,12 +1,6 @@
 """Census-like rows: writes them as CSV, and builds columns and inputs."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import os
 
-from absl import app as absl_app
-from absl import flags
 import numpy as np
 import tensorflow as tf
 
@@ -17,12 +11,6 @@ _WORK = ['Private', 'Self-emp-inc', 'Local-gov', '?']
 _EDUCATION = ['Bachelors', 'HS-grad', '11th', 'Masters', 'Doctorate']
 _JOBS = ['Tech-support', 'Sales', 'Exec-managerial', 'Craft-repair']
 _NUM_EXAMPLES = {'train': 240, 'validation': 80}
-
-
-def define_data_download_flags():
-  flags.DEFINE_string(
-      name='data_dir', default='/tmp/census_data/',
-      help='Directory to write the census data to')
 
 
 def _write(path, count, seed):
@@ -40,13 +28,12 @@ def _write(path, count, seed):
 
 
 def download(data_dir):
-  """Writes the data if it is not there yet."""
+  """Writes the data."""
   tf.io.gfile.makedirs(data_dir)
   paths = []
   for seed, name in enumerate(['adult.data', 'adult.test']):
     path = os.path.join(data_dir, name)
-    if not tf.io.gfile.exists(path):
-      _write(path, list(_NUM_EXAMPLES.values())[seed], seed + 5)
+    _write(path, list(_NUM_EXAMPLES.values())[seed], seed + 5)
     paths.append(path)
   return paths
 
@@ -54,9 +41,6 @@ def download(data_dir):
 def build_model_columns():
   """Builds a set of wide and deep feature columns."""
   age = tf.feature_column.numeric_column('age')
-  education_num = tf.feature_column.numeric_column('education_num')
-  hours_per_week = tf.feature_column.numeric_column('hours_per_week')
-
   education = tf.feature_column.categorical_column_with_vocabulary_list(
       'education', _EDUCATION)
   workclass = tf.feature_column.categorical_column_with_vocabulary_list(
@@ -88,25 +72,18 @@ def build_model_columns():
           initializer=tf.compat.v1.truncated_normal_initializer(
               stddev=0.3, seed=3)),
   ]
-  del education_num, hours_per_week
   return wide_columns, deep_columns
 
 
 def input_fn(data_file, num_epochs, shuffle, batch_size):
   """Generate an input function for the Estimator."""
-  assert tf.io.gfile.exists(data_file), (
-      '%s not found. Please make sure you have run census_dataset.py' %
-      data_file)
-
   def parse_csv(value):
     tf.compat.v1.logging.info('Parsing {}'.format(data_file))
     columns = tf.io.decode_csv(
         records=tf.strings.regex_replace(value, ', ', ','),
         record_defaults=_CSV_COLUMN_DEFAULTS)
     features = dict(zip(_CSV_COLUMNS, columns))
-    labels = features.pop('income_bracket')
-    classes = tf.equal(labels, '>50K')
-    return features, classes
+    return features, tf.equal(features.pop('income_bracket'), '>50K')
 
   dataset = tf.data.TextLineDataset(data_file)
   if shuffle:
@@ -114,13 +91,3 @@ def input_fn(data_file, num_epochs, shuffle, batch_size):
   dataset = dataset.map(parse_csv, num_parallel_calls=2)
   dataset = dataset.repeat(num_epochs)
   return dataset.batch(batch_size)
-
-
-def main(_):
-  download(flags.FLAGS.data_dir)
-
-
-if __name__ == '__main__':
-  tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.INFO)
-  define_data_download_flags()
-  absl_app.run(main)

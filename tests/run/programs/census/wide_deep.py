@@ -15,18 +15,16 @@ import census_dataset
 
 
 def define_flags():
-  census_dataset.define_data_download_flags()
+  flags.DEFINE_string('data_dir', '/tmp/census_data/', 'Data directory.')
   flags.DEFINE_string('model_dir', '/tmp/census_model', 'Model directory.')
-  flags.DEFINE_enum('model_type', 'wide_deep', ['wide', 'deep', 'wide_deep'],
-                    'Select model topology.')
   flags.DEFINE_integer('train_epochs', 4, 'Number of epochs to train.')
   flags.DEFINE_integer('epochs_between_evals', 2, 'Epochs between evaluations.')
   flags.DEFINE_integer('batch_size', 40, 'Batch size.')
   flags.DEFINE_string('export_dir', None, 'Where to export the model.')
 
 
-def build_estimator(model_dir, model_type, columns):
-  """Build an estimator appropriate for the given model type."""
+def build_estimator(model_dir, columns):
+  """Build a wide and deep estimator."""
   wide_columns, deep_columns = columns
   run_config = tf.estimator.RunConfig(
       tf_random_seed=1, log_step_count_steps=5, save_summary_steps=5
@@ -34,37 +32,22 @@ def build_estimator(model_dir, model_type, columns):
       session_config=tf.compat.v1.ConfigProto(device_count={'GPU': 0},
                                               inter_op_parallelism_threads=1,
                                               intra_op_parallelism_threads=1))
-  if model_type == 'wide':
-    return tf.compat.v1.estimator.LinearClassifier(
-        model_dir=model_dir, feature_columns=wide_columns, config=run_config,
-        loss_reduction=tf.compat.v1.losses.Reduction.SUM)
-  elif model_type == 'deep':
-    return tf.compat.v1.estimator.DNNClassifier(
-        model_dir=model_dir, feature_columns=deep_columns,
-        hidden_units=[16, 8], config=run_config,
-        loss_reduction=tf.compat.v1.losses.Reduction.SUM)
-  else:
-    return tf.compat.v1.estimator.DNNLinearCombinedClassifier(
-        model_dir=model_dir,
-        linear_feature_columns=wide_columns,
-        linear_optimizer=tf.compat.v1.train.FtrlOptimizer(0.05),
-        dnn_feature_columns=deep_columns,
-        dnn_optimizer=tf.compat.v1.train.AdagradOptimizer(0.05),
-        dnn_hidden_units=[16, 8],
-        config=run_config,
-        loss_reduction=tf.compat.v1.losses.Reduction.SUM)
+  return tf.compat.v1.estimator.DNNLinearCombinedClassifier(
+      model_dir=model_dir,
+      linear_feature_columns=wide_columns,
+      linear_optimizer=tf.compat.v1.train.FtrlOptimizer(0.05),
+      dnn_feature_columns=deep_columns,
+      dnn_optimizer=tf.compat.v1.train.AdagradOptimizer(0.05),
+      dnn_hidden_units=[16, 8],
+      config=run_config,
+      loss_reduction=tf.compat.v1.losses.Reduction.SUM)
 
 
-def export_model(model, model_type, export_dir, columns):
+def export_model(model, export_dir, columns):
   """Export to SavedModel format."""
   wide_columns, deep_columns = columns
-  if model_type == 'wide':
-    all_columns = wide_columns
-  elif model_type == 'deep':
-    all_columns = deep_columns
-  else:
-    all_columns = wide_columns + deep_columns
-  feature_spec = tf.feature_column.make_parse_example_spec(all_columns)
+  feature_spec = tf.feature_column.make_parse_example_spec(
+      wide_columns + deep_columns)
   example_input_fn = (
       tf.estimator.export.build_parsing_serving_input_receiver_fn(feature_spec))
   model.export_saved_model(export_dir, example_input_fn)
@@ -75,7 +58,7 @@ def run_loop(flags_obj):
     shutil.rmtree(flags_obj.model_dir, ignore_errors=True)
   train_file, test_file = census_dataset.download(flags_obj.data_dir)
   columns = census_dataset.build_model_columns()
-  model = build_estimator(flags_obj.model_dir, flags_obj.model_type, columns)
+  model = build_estimator(flags_obj.model_dir, columns)
 
   train_input_fn = functools.partial(
       census_dataset.input_fn, train_file, flags_obj.epochs_between_evals,
@@ -83,10 +66,6 @@ def run_loop(flags_obj):
   eval_input_fn = functools.partial(
       census_dataset.input_fn, test_file, 1, False, flags_obj.batch_size)
 
-  loss_prefix = {'wide_deep': 'head/', 'wide': '', 'deep': ''}
-  tensors_to_log = {
-      'my_average_loss': loss_prefix[flags_obj.model_type] + 'truediv:0'}
-  del tensors_to_log['my_average_loss']  # The name depends on the version.
   train_hooks = [tf.estimator.StepCounterHook(every_n_steps=5)]
 
   for n in range(flags_obj.train_epochs // flags_obj.epochs_between_evals):
@@ -99,7 +78,7 @@ def run_loop(flags_obj):
       tf.compat.v1.logging.info('%s: %s', key, results[key])
 
   if flags_obj.export_dir:
-    export_model(model, flags_obj.model_type, flags_obj.export_dir, columns)
+    export_model(model, flags_obj.export_dir, columns)
 
 
 def main(_):

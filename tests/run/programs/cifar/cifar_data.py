@@ -43,9 +43,6 @@ class Cifar10DataSet(object):
     self.data_dir = data_dir
     self.subset = subset
 
-  def get_filenames(self):
-    return [os.path.join(self.data_dir, self.subset + '.tfrecords')]
-
   def parser(self, serialized_example):
     """Parses a single tf.Example into image and label tensors."""
     features = tf.parse_single_example(
@@ -64,9 +61,8 @@ class Cifar10DataSet(object):
 
   def make_batch(self, batch_size):
     """Read the images and labels from 'filenames'."""
-    dataset = tf.data.TFRecordDataset(self.get_filenames()).repeat()
+    path = os.path.join(self.data_dir, self.subset + '.tfrecords')
+    dataset = tf.data.TFRecordDataset([path]).repeat()
     dataset = dataset.map(self.parser, num_parallel_calls=batch_size)
     dataset = dataset.batch(batch_size)
-    iterator = dataset.make_one_shot_iterator()
-    image_batch, label_batch = iterator.get_next()
-    return image_batch, label_batch
+    return dataset.make_one_shot_iterator().get_next()

@@ -1,11 +1,7 @@
 """CIFAR-like pictures on hand-made towers whose gradients are averaged."""
-from __future__ import division
-from __future__ import print_function
-
 import argparse
 import functools
 import itertools
-import os
 
 import cifar_data
 import cifar_utils
@@ -39,10 +35,7 @@ def _network(images, weight_decay):
 def _tower_fn(weight_decay, feature, label):
   """Build computation tower: loss, gradients and predictions."""
   logits, decay = _network(feature, weight_decay)
-  tower_pred = {
-      'classes': tf.argmax(input=logits, axis=1),
-      'probabilities': tf.nn.softmax(logits)
-  }
+  tower_pred = tf.argmax(input=logits, axis=1)
   tower_loss = tf.losses.sparse_softmax_cross_entropy(
       logits=logits, labels=label)
   tower_loss = tf.reduce_mean(tower_loss) + decay
@@ -51,33 +44,21 @@ def _tower_fn(weight_decay, feature, label):
   return tower_loss, zip(tower_grad, model_params), tower_pred
 
 
-def get_model_fn(num_gpus, variable_strategy, num_workers):
+def get_model_fn(num_gpus, num_workers):
   """Returns a function that will build the model."""
 
   def _model_fn(features, labels, mode, params):
-    is_training = (mode == tf.estimator.ModeKeys.TRAIN)
-    weight_decay = params.weight_decay
-    momentum = params.momentum
-    tower_features = features
-    tower_labels = labels
     tower_losses = []
     tower_gradvars = []
     tower_preds = []
-    num_devices = num_gpus
-
-    for i in range(num_devices):
-      worker_device = '/{}:{}'.format('cpu', i)
-      if variable_strategy == 'CPU':
-        device_setter = cifar_utils.local_device_setter(
-            worker_device=worker_device)
-      else:
-        device_setter = cifar_utils.local_device_setter(
-            num_devices=num_gpus, worker_device=worker_device)
+    for i in range(num_gpus):
+      device_setter = cifar_utils.local_device_setter(
+          worker_device='/{}:{}'.format('cpu', i))
       with tf.variable_scope('resnet', reuse=bool(i != 0)):
         with tf.name_scope('tower_%d' % i) as name_scope:
           with tf.device(device_setter):
             loss, gradvars, preds = _tower_fn(
-                weight_decay, tower_features[i], tower_labels[i])
+                params.weight_decay, features[i], labels[i])
             tower_losses.append(loss)
             tower_gradvars.append(gradvars)
             tower_preds.append(preds)
@@ -96,19 +77,13 @@ def get_model_fn(num_gpus, variable_strategy, num_workers):
       for var, grads in six.iteritems(all_grads):
         # Average gradients on the same device as the variables
         with tf.device(var.device):
-          if len(grads) == 1:
-            avg_grad = grads[0]
-          else:
-            avg_grad = tf.multiply(tf.add_n(grads), 1. / len(grads))
+          avg_grad = tf.multiply(tf.add_n(grads), 1. / len(grads))
         gradvars.append((avg_grad, var))
 
-    consolidation_device = '/cpu:0'
-    with tf.device(consolidation_device):
+    with tf.device('/cpu:0'):
       num_batches_per_epoch = 96 // (params.train_batch_size * num_workers)
       boundaries = [
-          num_batches_per_epoch * x
-          for x in np.array([2, 4], dtype=np.int64)
-      ]
+          num_batches_per_epoch * x for x in np.array([2, 4], dtype=np.int64)]
       staged_lr = [params.learning_rate * x for x in [1, 0.1, 0.01]]
       learning_rate = tf.train.piecewise_constant(
           tf.train.get_global_step(), boundaries, staged_lr)
@@ -122,38 +97,23 @@ def get_model_fn(num_gpus, variable_strategy, num_workers):
       train_hooks = [logging_hook, examples_sec_hook]
 
       optimizer = tf.train.MomentumOptimizer(
-          learning_rate=learning_rate, momentum=momentum)
-      if params.sync:
-        optimizer = tf.train.SyncReplicasOptimizer(
-            optimizer, replicas_to_aggregate=num_workers)
-        train_hooks.append(optimizer.make_session_run_hook(params.is_chief))
+          learning_rate=learning_rate, momentum=params.momentum)
 
       # Create single grouped train op
-      train_op = [
+      train_op = tf.group(
           optimizer.apply_gradients(
-              gradvars, global_step=tf.train.get_global_step())
-      ]
-      train_op.extend(update_ops)
-      train_op = tf.group(*train_op)
+              gradvars, global_step=tf.train.get_global_step()), *update_ops)
 
-      predictions = {
-          'classes':
-              tf.concat([p['classes'] for p in tower_preds], axis=0),
-          'probabilities':
-              tf.concat([p['probabilities'] for p in tower_preds], axis=0)
-      }
-      stacked_labels = tf.concat(labels, axis=0)
-      metrics = {
-          'accuracy':
-              tf.metrics.accuracy(stacked_labels, predictions['classes'])
-      }
+      predictions = {'classes': tf.concat(tower_preds, axis=0)}
+      metrics = {'accuracy': tf.metrics.accuracy(
+          tf.concat(labels, axis=0), predictions['classes'])}
 
     return tf.estimator.EstimatorSpec(
         mode=mode,
         predictions=predictions,
         loss=loss,
         train_op=train_op,
-        training_hooks=train_hooks if is_training else None,
+        training_hooks=train_hooks,
         eval_metric_ops=metrics)
 
   return _model_fn
@@ -164,8 +124,6 @@ def input_fn(data_dir, subset, num_shards, batch_size):
   with tf.device('/cpu:0'):
     dataset = cifar_data.Cifar10DataSet(data_dir, subset)
     image_batch, label_batch = dataset.make_batch(batch_size)
-    if num_shards <= 1:
-      return [image_batch], [label_batch]
     image_batch = tf.unstack(image_batch, num=batch_size, axis=0)
     label_batch = tf.unstack(label_batch, num=batch_size, axis=0)
     feature_shards = [[] for i in range(num_shards)]
@@ -179,13 +137,11 @@ def input_fn(data_dir, subset, num_shards, batch_size):
     return feature_shards, label_shards
 
 
-def main(job_dir, data_dir, num_gpus, variable_strategy, **hparams):
-  os.environ['TF_SYNC_ON_FINISH'] = '0'
+def main(job_dir, data_dir, num_gpus, **hparams):
   cifar_data.generate(data_dir)
 
   sess_config = tf.ConfigProto(
       allow_soft_placement=True,
-      log_device_placement=False,
       intra_op_parallelism_threads=1,
       device_count={'CPU': num_gpus},
       gpu_options=tf.GPUOptions(force_gpu_compatible=True))
@@ -200,8 +156,7 @@ def main(job_dir, data_dir, num_gpus, variable_strategy, **hparams):
       input_fn, data_dir, subset='eval', num_shards=num_gpus,
       batch_size=hparams.eval_batch_size)
   classifier = tf.estimator.Estimator(
-      model_fn=get_model_fn(num_gpus, variable_strategy,
-                            config.num_worker_replicas or 1),
+      model_fn=get_model_fn(num_gpus, config.num_worker_replicas or 1),
       config=config,
       params=hparams)
   classifier.train(train_input_fn, max_steps=hparams.train_steps)
@@ -212,8 +167,6 @@ if __name__ == '__main__':
   parser = argparse.ArgumentParser()
   parser.add_argument('--data-dir', type=str, required=True)
   parser.add_argument('--job-dir', type=str, required=True)
-  parser.add_argument('--variable-strategy', choices=['CPU', 'GPU'], type=str,
-                      default='CPU')
   parser.add_argument('--num-gpus', type=int, default=2)
   parser.add_argument('--train-steps', type=int, default=10)
   parser.add_argument('--train-batch-size', type=int, default=16)
@@ -221,6 +174,4 @@ if __name__ == '__main__':
   parser.add_argument('--momentum', type=float, default=0.9)
   parser.add_argument('--weight-decay', type=float, default=2e-4)
   parser.add_argument('--learning-rate', type=float, default=0.1)
-  parser.add_argument('--sync', action='store_true', default=False)
-  args = parser.parse_args()
-  main(**vars(args))
+  main(**vars(parser.parse_args()))

@@ -31,33 +31,22 @@ class RunConfig(tf.contrib.learn.RunConfig):
 
 
 class ExamplesPerSecondHook(session_run_hook.SessionRunHook):
-  """Hook to print out examples per second.
+  """Hook to print out examples per second."""
 
-  Total time is tracked and then divided by the total number of steps to get
-  the average step time; batch_size gives examples per second.
-  """
-
-  def __init__(self, batch_size, every_n_steps=100, every_n_secs=None):
-    if (every_n_steps is None) == (every_n_secs is None):
-      raise ValueError('exactly one of every_n_steps'
-                       ' and every_n_secs should be provided.')
+  def __init__(self, batch_size, every_n_steps=100):
     self._timer = basic_session_run_hooks.SecondOrStepTimer(
-        every_steps=every_n_steps, every_secs=every_n_secs)
+        every_steps=every_n_steps)
     self._step_train_time = 0
     self._total_steps = 0
     self._batch_size = batch_size
 
   def begin(self):
     self._global_step_tensor = training_util.get_global_step()
-    if self._global_step_tensor is None:
-      raise RuntimeError(
-          'Global step should be created to use StepCounterHook.')
 
   def before_run(self, run_context):  # pylint: disable=unused-argument
     return basic_session_run_hooks.SessionRunArgs(self._global_step_tensor)
 
   def after_run(self, run_context, run_values):
-    _ = run_context
     global_step = run_values.results
     if self._timer.should_trigger_for_step(global_step):
       elapsed_time, elapsed_steps = self._timer.update_last_triggered_step(
@@ -71,25 +60,17 @@ class ExamplesPerSecondHook(session_run_hook.SessionRunHook):
                      average_examples_per_sec, self._total_steps)
 
 
-def local_device_setter(num_devices=1,
-                        ps_device_type='cpu',
-                        worker_device='/cpu:0',
-                        ps_ops=None,
-                        ps_strategy=None):
+def local_device_setter(num_devices=1, worker_device='/cpu:0'):
   """Places variables on the devices in turn and the rest on the worker."""
-  if ps_ops is None:
-    ps_ops = ['Variable', 'VariableV2', 'VarHandleOp']
-  if ps_strategy is None:
-    ps_strategy = device_setter._RoundRobinStrategy(num_devices)
-  if not six.callable(ps_strategy):
-    raise TypeError('ps_strategy must be callable')
+  ps_ops = ['Variable', 'VariableV2', 'VarHandleOp']
+  ps_strategy = device_setter._RoundRobinStrategy(num_devices)
 
   def _local_device_chooser(op):
     current_device = pydev.DeviceSpec.from_string(op.device or '')
     node_def = op if isinstance(op, node_def_pb2.NodeDef) else op.node_def
     if node_def.op in ps_ops:
       ps_device_spec = pydev.DeviceSpec.from_string(
-          '/{}:{}'.format(ps_device_type, ps_strategy(op)))
+          '/cpu:{}'.format(ps_strategy(op)))
       ps_device_spec.merge_from(current_device)
       return ps_device_spec.to_string()
     else:

@@ -1,4 +1,4 @@
-"""Uses each living area of tf.contrib; prints what came out as JSON."""
+"""Uses each living area of tf.contrib; writes what came out, as JSON, into two files."""
 from __future__ import print_function
 
 import gzip
@@ -10,6 +10,7 @@ import tempfile
 
 import numpy as np
 import tensorflow as tf
+from numbers_of import numbers
 import tensorflow.contrib.slim as slim
 from tensorflow.contrib import learn
 from tensorflow.contrib.framework.python.ops import arg_scope
@@ -21,21 +22,6 @@ from tensorflow.examples.tutorials.mnist import input_data
 found = {}
 ONES = tf.constant_initializer(0.1)
 RNG = np.random.RandomState(1)
-
-
-def numbers(value):
-    """Anything as rounded Python numbers."""
-    if isinstance(value, dict):
-        return {str(k): numbers(v) for k, v in sorted(value.items())}
-    if isinstance(value, (list, tuple)):
-        return [numbers(v) for v in value]
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return numbers(value.tolist())
-    if isinstance(value, (np.ndarray, np.generic, float)):
-        return np.round(np.asarray(value, "float64"), 4).tolist()
-    return value
 
 
 def part(function):
@@ -360,3 +346,4 @@ def rest():
 for function in (hparams, experiment, mnist, profile, lazy_adam, rest):
     function()
 json.dump(found, open(sys.argv[1], "w"), indent=1, sort_keys=True)
+import seq2seq  # writes the other file

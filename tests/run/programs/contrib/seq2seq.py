@@ -1,11 +1,10 @@
-"""Uses tf.contrib.seq2seq; prints what came out, and the variables, as JSON."""
-from __future__ import print_function
-
+"""Uses tf.contrib.seq2seq; writes what came out, and the variables, as JSON."""
 import json
 import sys
 
 import numpy as np
 import tensorflow as tf
+from numbers_of import numbers
 
 s2s = tf.contrib.seq2seq
 RNG = np.random.RandomState(1)
@@ -16,17 +15,6 @@ MEMORY_LENGTHS = np.array([6, 4, 2], "int32")
 EMBEDDING = (RNG.rand(7, 4) * 4 - 2).astype("float32")
 END = 1
 found = {}
-
-
-def numbers(value):
-    """Anything as rounded Python numbers."""
-    if isinstance(value, dict):
-        return {str(k): numbers(v) for k, v in sorted(value.items())}
-    if isinstance(value, (list, tuple)):
-        return [numbers(v) for v in value]
-    if isinstance(value, (np.ndarray, np.generic, float)):
-        return np.round(np.asarray(value, "float64"), 4).tolist()
-    return value
 
 
 def part(function):
@@ -234,8 +222,5 @@ def helpers_of_functions():
     return made
 
 
-text = json.dumps(found, sort_keys=True)
-print(text)
-if len(sys.argv) > 1:
-    with open(sys.argv[1], "w") as f:
-        f.write(text + "\n")
+with open(sys.argv[2], "w") as f:
+    f.write(json.dumps(found, sort_keys=True) + "\n")

@@ -1,8 +1,4 @@
 """Model and input functions of the census sample."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import multiprocessing
 
 import numpy as np

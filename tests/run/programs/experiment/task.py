@@ -1,6 +1,5 @@
 """Runs the model as an Experiment."""
 import argparse
-import os
 
 import model
 import tensorflow as tf
@@ -47,19 +46,13 @@ if __name__ == '__main__':
   parser.add_argument('--num-layers', default=2, type=int)
   parser.add_argument('--scale-factor', default=0.5, type=float)
   parser.add_argument('--job-dir', required=True)
-  parser.add_argument('--verbosity', default='INFO',
-                      choices=['DEBUG', 'ERROR', 'FATAL', 'INFO', 'WARN'])
   parser.add_argument('--eval-delay-secs', default=0, type=int)
   parser.add_argument('--min-eval-frequency', default=None, type=int)
   parser.add_argument('--train-steps', default=10, type=int)
   parser.add_argument('--eval-steps', default=2, type=int)
   args = parser.parse_args()
 
-  # Set python level verbosity
-  tf.logging.set_verbosity(args.verbosity)
-  # Set C++ Graph Execution level verbosity
-  os.environ['TF_CPP_MIN_LOG_LEVEL'] = str(
-      tf.logging.__dict__[args.verbosity] / 10)
+  tf.logging.set_verbosity(tf.logging.INFO)
   model.write_csv(args.train_files[0], 100, 1)
   model.write_csv(args.eval_files[0], 60, 2)
 

@@ -1,8 +1,4 @@
 """Iris-like measurements: three kinds of flowers, four numbers each."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import numpy as np
 import tensorflow as tf
 
@@ -38,11 +34,5 @@ def train_input_fn(features, labels, batch_size):
 
 def eval_input_fn(features, labels, batch_size):
     """An input function for evaluation or prediction"""
-    features = dict(features)
-    if labels is None:
-        inputs = features
-    else:
-        inputs = (features, labels)
-    dataset = tf.data.Dataset.from_tensor_slices(inputs)
-    assert batch_size is not None, "batch_size must not be None"
-    return dataset.batch(batch_size)
+    inputs = dict(features) if labels is None else (dict(features), labels)
+    return tf.data.Dataset.from_tensor_slices(inputs).batch(batch_size)

@@ -1,8 +1,4 @@
 """Premade Estimators for the iris dataset, as in the TensorFlow 1 guide."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import argparse
 
 import tensorflow as tf

@@ -1,8 +1,4 @@
 """Convolutional Neural Network Estimator for MNIST, on several devices."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import argparse
 import os
 import sys
@@ -21,16 +17,13 @@ def model_fn(features, labels, mode, params):
   if isinstance(image, dict):
     image = features['image']
   net = tf.reshape(image, [-1, 28, 28, 1])
-  if params['data_format'] == 'channels_first':
-    net = tf.transpose(net, [0, 3, 1, 2])
 
   def init(seed):
     return tf.glorot_uniform_initializer(seed=seed)
 
   net = tf.layers.conv2d(net, 4, 5, padding='same', activation=tf.nn.relu,
-                         data_format=params['data_format'],
                          kernel_initializer=init(1), name='conv1')
-  net = tf.layers.max_pooling2d(net, 4, 4, data_format=params['data_format'])
+  net = tf.layers.max_pooling2d(net, 4, 4)
   net = tf.layers.flatten(net)
   net = tf.layers.dense(net, 16, activation=tf.nn.relu,
                         kernel_initializer=init(2), name='fc1')
@@ -57,9 +50,6 @@ def model_fn(features, labels, mode, params):
     if params.get('multi_gpu'):
       optimizer = tf.contrib.estimator.TowerOptimizer(optimizer)
 
-    # Name tensors to be logged with LoggingTensorHook.
-    tf.identity(LEARNING_RATE, 'learning_rate')
-    tf.identity(accuracy[1], name='train_accuracy')
     tf.summary.scalar('train_accuracy', accuracy[1])
 
     return tf.estimator.EstimatorSpec(
@@ -83,7 +73,6 @@ class MNISTArgParser(argparse.ArgumentParser):
     self.add_argument('--export_dir', default=None)
     self.add_argument('--batch_size', type=int, default=40)
     self.add_argument('--steps', type=int, default=8)
-    self.set_defaults(data_format='channels_last')
 
 
 def main(_):
@@ -104,10 +93,7 @@ def main(_):
       model_dir=flags.model_dir,
       config=tf.estimator.RunConfig(session_config=session_config,
                                     log_step_count_steps=4),
-      params={
-          'data_format': flags.data_format,
-          'multi_gpu': flags.multi_gpu
-      })
+      params={'multi_gpu': flags.multi_gpu})
 
   train_input_fn = tf.estimator.inputs.numpy_input_fn(
       x={'image': mnist.train.images},
@@ -122,14 +108,7 @@ def main(_):
       num_epochs=1,
       shuffle=False)
 
-  tensors_to_log = {'train_accuracy': 'train_accuracy',
-                    'learning_rate': 'learning_rate'}
-  if flags.multi_gpu:
-    tensors_to_log = {}
-  hooks = [tf.train.LoggingTensorHook(tensors=tensors_to_log, every_n_iter=4)
-          ] if tensors_to_log else []
-  mnist_classifier.train(input_fn=train_input_fn, hooks=hooks,
-                         steps=flags.steps)
+  mnist_classifier.train(input_fn=train_input_fn, steps=flags.steps)
 
   eval_results = mnist_classifier.evaluate(input_fn=eval_input_fn)
   print()

@@ -1,8 +1,4 @@
 """Builds the network: inference(), loss(), train()."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import tensorflow as tf
 
 import pictures_input
@@ -14,8 +10,6 @@ tf.app.flags.DEFINE_integer('batch_size', 16,
                             """Number of images to process in a batch.""")
 tf.app.flags.DEFINE_string('data_dir', '/tmp/pictures_data',
                            """Path to the data directory.""")
-tf.app.flags.DEFINE_boolean('use_fp16', False,
-                            """Train the model using fp16.""")
 
 NUM_CLASSES = pictures_input.NUM_CLASSES
 MOVING_AVERAGE_DECAY = 0.9999
@@ -31,16 +25,12 @@ def _activation_summary(x):
 
 def _variable_on_cpu(name, shape, initializer):
   with tf.device('/cpu:0'):
-    dtype = tf.float16 if FLAGS.use_fp16 else tf.float32
-    var = tf.get_variable(name, shape, initializer=initializer, dtype=dtype)
-  return var
+    return tf.get_variable(name, shape, initializer=initializer)
 
 
 def _variable_with_weight_decay(name, shape, stddev, wd, seed):
-  dtype = tf.float16 if FLAGS.use_fp16 else tf.float32
   var = _variable_on_cpu(
-      name, shape,
-      tf.truncated_normal_initializer(stddev=stddev, dtype=dtype, seed=seed))
+      name, shape, tf.truncated_normal_initializer(stddev=stddev, seed=seed))
   if wd is not None:
     weight_decay = tf.multiply(tf.nn.l2_loss(var), wd, name='weight_loss')
     tf.add_to_collection('losses', weight_decay)

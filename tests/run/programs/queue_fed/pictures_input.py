@@ -1,8 +1,4 @@
 """Queues of pictures: file names, records, examples, batches."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import os
 
 import numpy as np
@@ -38,9 +34,6 @@ class Record(object):
 def read_record(filename_queue):
   """Reads and parses examples from the data files."""
   result = Record()
-  result.height = IMAGE_SIZE
-  result.width = IMAGE_SIZE
-  result.depth = 3
   reader = tf.FixedLengthRecordReader(record_bytes=RECORD_BYTES)
   result.key, value = reader.read(filename_queue)
   record_bytes = tf.decode_raw(value, tf.uint8)
@@ -48,7 +41,7 @@ def read_record(filename_queue):
       tf.strided_slice(record_bytes, [0], [LABEL_BYTES]), tf.int32)
   depth_major = tf.reshape(
       tf.strided_slice(record_bytes, [LABEL_BYTES], [RECORD_BYTES]),
-      [result.depth, result.height, result.width])
+      [3, IMAGE_SIZE, IMAGE_SIZE])
   result.uint8image = tf.transpose(depth_major, [1, 2, 0])
   return result
 
@@ -57,9 +50,6 @@ def inputs(data_dir, batch_size):
   """Images and labels for training, in the order of the files."""
   filenames = [os.path.join(data_dir, 'data_batch_%d.bin' % i)
                for i in xrange(1, 3)]
-  for f in filenames:
-    if not tf.gfile.Exists(f):
-      raise ValueError('Failed to find file: ' + f)
   with tf.name_scope('input'):
     filename_queue = tf.train.string_input_producer(filenames, shuffle=False)
     read_input = read_record(filename_queue)

@@ -1,8 +1,4 @@
 """Trains on queues of pictures in a MonitoredTrainingSession."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 from datetime import datetime
 import time
 
@@ -17,10 +13,6 @@ tf.app.flags.DEFINE_string('train_dir', '/tmp/pictures_train',
                            """and checkpoint.""")
 tf.app.flags.DEFINE_integer('max_steps', 14,
                             """Number of batches to run.""")
-tf.app.flags.DEFINE_boolean('log_device_placement', False,
-                            """Whether to log device placement.""")
-tf.app.flags.DEFINE_integer('log_frequency', 1,
-                            """How often to log results to the console.""")
 
 
 def train():
@@ -48,31 +40,24 @@ def train():
         return tf.train.SessionRunArgs(loss)  # Asks for loss value.
 
       def after_run(self, run_context, run_values):
-        if self._step % FLAGS.log_frequency == 0:
-          current_time = time.time()
-          duration = current_time - self._start_time
-          self._start_time = current_time
-          loss_value = run_values.results
-          examples_per_sec = FLAGS.log_frequency * FLAGS.batch_size / duration
-          format_str = ('%s: step %d, loss = %.7f (%.1f examples/sec)')
-          print(format_str % (datetime.now(), self._step, loss_value,
-                              examples_per_sec))
+        current_time = time.time()
+        duration = current_time - self._start_time
+        self._start_time = current_time
+        format_str = ('%s: step %d, loss = %.7f (%.1f examples/sec)')
+        print(format_str % (datetime.now(), self._step, run_values.results,
+                            FLAGS.batch_size / duration))
 
     with tf.train.MonitoredTrainingSession(
         checkpoint_dir=FLAGS.train_dir,
         hooks=[tf.train.StopAtStepHook(last_step=FLAGS.max_steps),
                tf.train.NanTensorHook(loss),
                _LoggerHook()],
-        save_summaries_steps=5,
-        config=tf.ConfigProto(
-            log_device_placement=FLAGS.log_device_placement)) as mon_sess:
+        save_summaries_steps=5) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)
 
 
 def main(argv=None):  # pylint: disable=unused-argument
-  if tf.gfile.Exists(FLAGS.train_dir):
-    tf.gfile.DeleteRecursively(FLAGS.train_dir)
   tf.gfile.MakeDirs(FLAGS.train_dir)
   train()
 

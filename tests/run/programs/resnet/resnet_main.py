@@ -1,6 +1,4 @@
 """ResNet whose learning rate comes from a hook."""
-from __future__ import division
-
 import sys
 
 import numpy as np
@@ -8,14 +6,11 @@ import resnet_model
 import tensorflow as tf
 
 FLAGS = tf.app.flags.FLAGS
-tf.app.flags.DEFINE_string('mode', 'train', 'train or eval.')
 tf.app.flags.DEFINE_string('log_root', '',
                            'Directory to keep the checkpoints.')
 tf.app.flags.DEFINE_string('train_dir', '',
                            'Directory to keep training outputs.')
 tf.app.flags.DEFINE_integer('max_steps', 10, 'Steps of the training.')
-tf.app.flags.DEFINE_integer('num_gpus', 0,
-                            'Number of gpus used for training. (0 or 1)')
 
 
 def build_input(batch_size, num_classes):
@@ -33,14 +28,13 @@ def build_input(batch_size, num_classes):
   labels = tf.sparse_to_dense(
       tf.concat(values=[indices, labels], axis=1),
       [batch_size, num_classes], 1.0, 0.0)
-  assert len(images.get_shape()) == 4
   return images, labels
 
 
 def train(hps):
   """Training loop."""
   images, labels = build_input(hps.batch_size, hps.num_classes)
-  model = resnet_model.ResNet(hps, images, labels, FLAGS.mode)
+  model = resnet_model.ResNet(hps, images, labels)
   model.build_graph()
 
   param_stats = tf.contrib.tfprof.model_analyzer.print_model_analysis(
@@ -99,22 +93,10 @@ def train(hps):
 
 
 def main(_):
-  if FLAGS.num_gpus == 0:
-    dev = '/cpu:0'
-  elif FLAGS.num_gpus == 1:
-    dev = '/gpu:0'
-  else:
-    raise ValueError('Only support 0 or 1 gpu.')
-  hps = resnet_model.HParams(batch_size=16,
-                             num_classes=4,
-                             min_lrn_rate=0.0001,
-                             lrn_rate=0.1,
-                             num_residual_units=2,
-                             use_bottleneck=False,
-                             weight_decay_rate=0.0002,
-                             relu_leakiness=0.1,
-                             optimizer='mom')
-  with tf.device(dev):
+  hps = resnet_model.HParams(batch_size=16, num_classes=4, lrn_rate=0.1,
+                             num_residual_units=2, weight_decay_rate=0.0002,
+                             relu_leakiness=0.1)
+  with tf.device('/cpu:0'):
     train(hps)
 
 

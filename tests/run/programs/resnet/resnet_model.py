@@ -9,19 +9,17 @@ from tensorflow.python.training import moving_averages
 
 
 HParams = namedtuple('HParams',
-                     'batch_size, num_classes, min_lrn_rate, lrn_rate, '
-                     'num_residual_units, use_bottleneck, weight_decay_rate, '
-                     'relu_leakiness, optimizer')
+                     'batch_size, num_classes, lrn_rate, num_residual_units, '
+                     'weight_decay_rate, relu_leakiness')
 
 
 class ResNet(object):
   """ResNet model."""
 
-  def __init__(self, hps, images, labels, mode):
+  def __init__(self, hps, images, labels):
     self.hps = hps
     self._images = images
     self.labels = labels
-    self.mode = mode
     self._seed = 0
     self._extra_train_ops = []
 
@@ -29,8 +27,7 @@ class ResNet(object):
     """Build a whole graph for the model."""
     self.global_step = tf.contrib.framework.get_or_create_global_step()
     self._build_model()
-    if self.mode == 'train':
-      self._build_train_op()
+    self._build_train_op()
     self.summaries = tf.summary.merge_all()
 
   def _stride_arr(self, stride):
@@ -68,35 +65,25 @@ class ResNet(object):
     tf.summary.scalar('learning_rate', self.lrn_rate)
     trainable_variables = tf.trainable_variables()
     grads = tf.gradients(self.cost, trainable_variables)
-    if self.hps.optimizer == 'sgd':
-      optimizer = tf.train.GradientDescentOptimizer(self.lrn_rate)
-    elif self.hps.optimizer == 'mom':
-      optimizer = tf.train.MomentumOptimizer(self.lrn_rate, 0.9)
+    optimizer = tf.train.MomentumOptimizer(self.lrn_rate, 0.9)
     apply_op = optimizer.apply_gradients(
         zip(grads, trainable_variables),
         global_step=self.global_step, name='train_step')
-    train_ops = [apply_op] + self._extra_train_ops
-    self.train_op = tf.group(*train_ops)
+    self.train_op = tf.group(apply_op, *self._extra_train_ops)
 
   def _batch_norm(self, name, x):
     """Batch normalization."""
     with tf.variable_scope(name):
       params_shape = [x.get_shape()[-1]]
-      beta = tf.get_variable(
-          'beta', params_shape, tf.float32,
-          initializer=tf.constant_initializer(0.0, tf.float32))
-      gamma = tf.get_variable(
-          'gamma', params_shape, tf.float32,
-          initializer=tf.constant_initializer(1.0, tf.float32))
+      zeros = tf.constant_initializer(0.0, tf.float32)
+      ones = tf.constant_initializer(1.0, tf.float32)
+      beta = tf.get_variable('beta', params_shape, tf.float32, zeros)
+      gamma = tf.get_variable('gamma', params_shape, tf.float32, ones)
       mean, variance = tf.nn.moments(x, [0, 1, 2], name='moments')
       moving_mean = tf.get_variable(
-          'moving_mean', params_shape, tf.float32,
-          initializer=tf.constant_initializer(0.0, tf.float32),
-          trainable=False)
+          'moving_mean', params_shape, tf.float32, zeros, trainable=False)
       moving_variance = tf.get_variable(
-          'moving_variance', params_shape, tf.float32,
-          initializer=tf.constant_initializer(1.0, tf.float32),
-          trainable=False)
+          'moving_variance', params_shape, tf.float32, ones, trainable=False)
       self._extra_train_ops.append(moving_averages.assign_moving_average(
           moving_mean, mean, 0.9))
       self._extra_train_ops.append(moving_averages.assign_moving_average(
@@ -108,16 +95,13 @@ class ResNet(object):
   def _residual(self, x, in_filter, out_filter, stride,
                 activate_before_residual=False):
     """Residual unit with 2 sub layers."""
+    orig_x = x
+    with tf.variable_scope('shared_activation' if activate_before_residual
+                           else 'residual_only_activation'):
+      x = self._batch_norm('init_bn', x)
+      x = self._relu(x, self.hps.relu_leakiness)
     if activate_before_residual:
-      with tf.variable_scope('shared_activation'):
-        x = self._batch_norm('init_bn', x)
-        x = self._relu(x, self.hps.relu_leakiness)
-        orig_x = x
-    else:
-      with tf.variable_scope('residual_only_activation'):
-        orig_x = x
-        x = self._batch_norm('init_bn', x)
-        x = self._relu(x, self.hps.relu_leakiness)
+      orig_x = x
     with tf.variable_scope('sub1'):
       x = self._conv('conv1', x, 3, in_filter, out_filter, stride)
     with tf.variable_scope('sub2'):
@@ -132,15 +116,12 @@ class ResNet(object):
                      [(out_filter - in_filter) // 2,
                       (out_filter - in_filter) // 2]])
       x += orig_x
-    tf.logging.debug('image after unit %s', x.get_shape())
     return x
 
   def _decay(self):
     """L2 weight decay loss."""
-    costs = []
-    for var in tf.trainable_variables():
-      if var.op.name.find(r'DW') > 0:
-        costs.append(tf.nn.l2_loss(var))
+    costs = [tf.nn.l2_loss(var) for var in tf.trainable_variables()
+             if var.op.name.find(r'DW') > 0]
     return tf.multiply(self.hps.weight_decay_rate, tf.add_n(costs))
 
   def _conv(self, name, x, filter_size, in_filters, out_filters, strides):
@@ -166,5 +147,4 @@ class ResNet(object):
     return tf.nn.xw_plus_b(x, w, b)
 
   def _global_avg_pool(self, x):
-    assert x.get_shape().ndims == 4
     return tf.reduce_mean(x, [1, 2])

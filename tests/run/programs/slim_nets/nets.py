@@ -1,8 +1,4 @@
 """Small networks in the way of slim's own."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import functools
 
 import tensorflow as tf
@@ -60,8 +56,6 @@ arg_scopes_map = {'lenet': lenet_arg_scope}
 
 def get_network_fn(name, num_classes, weight_decay=0.0, is_training=False):
   """Returns a network_fn such as `logits, end_points = network_fn(images)`."""
-  if name not in networks_map:
-    raise ValueError('Name of network unknown %s' % name)
   func = networks_map[name]
 
   @functools.wraps(func)

@@ -1,8 +1,4 @@
 """Generic training script that trains a model of slim."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import numpy as np
 import tensorflow as tf
 from tensorflow.contrib import slim
@@ -16,7 +12,6 @@ tf.app.flags.DEFINE_integer('max_number_of_steps', 10, 'Number of steps.')
 tf.app.flags.DEFINE_integer('batch_size', 16, 'Samples in each batch.')
 tf.app.flags.DEFINE_float('weight_decay', 0.0004, 'Weight decay.')
 tf.app.flags.DEFINE_float('learning_rate', 0.05, 'Initial learning rate.')
-tf.app.flags.DEFINE_string('optimizer', 'rmsprop', 'One of "sgd", "rmsprop".')
 tf.app.flags.DEFINE_float('label_smoothing', 0.1, 'Label smoothing.')
 
 FLAGS = tf.app.flags.FLAGS
@@ -29,12 +24,8 @@ def _configure_learning_rate(global_step):
 
 
 def _configure_optimizer(learning_rate):
-  if FLAGS.optimizer == 'rmsprop':
-    return tf.train.RMSPropOptimizer(
-        learning_rate, decay=0.9, momentum=0.9, epsilon=1.0)
-  elif FLAGS.optimizer == 'sgd':
-    return tf.train.GradientDescentOptimizer(learning_rate)
-  raise ValueError('Optimizer [%s] was not recognized' % FLAGS.optimizer)
+  return tf.train.RMSPropOptimizer(
+      learning_rate, decay=0.9, momentum=0.9, epsilon=1.0)
 
 
 def _batches(network_fn, num_classes):

@@ -1,8 +1,4 @@
 """A linear-chain conditional random field over recurrent cells."""
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import numpy as np
 import tensorflow as tf
 

@@ -1,6 +1,4 @@
 """Named entities with a bidirectional LSTM and a CRF, as an Estimator."""
-from __future__ import absolute_import
-from __future__ import division
 from __future__ import print_function
 
 import functools
@@ -68,9 +66,6 @@ def input_fn(count, seed, params=None, shuffle_and_repeat=False):
 
 
 def model_fn(features, labels, mode, params):
-    if isinstance(features, dict):
-        features = features['words'], features['nwords']
-
     # Read vocabs and inputs
     dropout = params['dropout']
     words, nwords = features
