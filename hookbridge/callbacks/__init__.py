@@ -6,8 +6,8 @@ Each is a callback of every Keras flavour, and has the role that suits it. The n
 are looked up on first use: importing this package does not import TensorFlow.
 
 Reading order: `ready_made`, then one file for each: `prediction_outputs_processor`,
-`learning_rate_scheduler`, `summary_writer`, `early_stopper`, `saved_model_exporter`
-(with `export`), `model_uploader` (with `upload`), `progress`.
+`learning_rate_scheduler`, `summary_writer`, `early_stopper`, `saved_model_exporter`,
+`model_uploader`, `progress`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+import urllib.parse
+import urllib.request
 from typing import Any
 
 import tensorflow as tf
@@ -10,8 +12,12 @@ from absl import logging
 
 from hookbridge import arguments
 from hookbridge.arguments import positive, seconds
-from hookbridge.callbacks import upload
 from hookbridge.callbacks.ready_made import ReadyMade
+
+_HTTP = ("http://", "https://")
+_TIMEOUT_SECS = 60.0
+# A reader that finds this file takes the model for complete, so it is sent last.
+_LAST = "saved_model.pb"
 
 
 class ModelUploader(ReadyMade):
@@ -58,7 +64,7 @@ class ModelUploader(ReadyMade):
         folder = self.path(self._path, "saved_model_path", "path").rstrip("/")
         self.error = None
         try:
-            files = upload.files_below(folder)
+            files = files_below(folder)
             if not files:
                 raise FileNotFoundError(
                     f"There is no model in {folder!r}; expected the files of a "
@@ -78,10 +84,35 @@ class ModelUploader(ReadyMade):
     def _send(self, folder: str, file: str) -> None:
         for attempt in range(self._retries + 1):
             try:
-                upload.send(folder, file, self._url)
+                send(folder, file, self._url)
                 return
             except (OSError, tf.errors.OpError) as e:
                 if attempt == self._retries:
                     raise
                 logging.warning("hookbridge: %s was not uploaded: %s", file, e)
                 time.sleep(self._wait_secs * 2**attempt)
+
+
+def files_below(folder: str) -> list[str]:
+    """Paths of all files relative to `folder`, in the order in which to send them."""
+    files = []
+    for place, _, names in tf.io.gfile.walk(folder):
+        below = place[len(folder) :].strip("/")
+        files += [f"{below}/{name}" if below else name for name in names]
+    return sorted(files, key=lambda path: (path == _LAST, path))
+
+
+def send(folder: str, file: str, url: str) -> None:
+    """Sends a file below `folder` to `url`: by PUT, or through `tf.io.gfile`."""
+    source = tf.io.gfile.join(folder, file)
+    url = url.rstrip("/")
+    if url.startswith(_HTTP):
+        with tf.io.gfile.GFile(source, "rb") as opened:
+            request = urllib.request.Request(
+                f"{url}/{urllib.parse.quote(file)}", data=opened.read(), method="PUT"
+            )
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECS):
+            return
+    target = tf.io.gfile.join(url, file)
+    tf.io.gfile.makedirs(target.rpartition("/")[0])
+    tf.io.gfile.copy(source, target, overwrite=True)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import arguments, errors
-from hookbridge.callbacks import export
+from hookbridge.adapters.live_model.clone import keras_of
+from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.adapters.session_graph import saved
+from hookbridge.callbacks.model_uploader import files_below, send
 from hookbridge.callbacks.ready_made import ReadyMade, function
 
 
@@ -57,14 +64,77 @@ class SavedModelExporter(ReadyMade):
 
     def on_train_end(self, logs: Any = None) -> None:
         path = self.path(self._path, "saved_model_path", "path")
-        with export.replacing(path) as new:
+        with _replacing(path) as new:
             if self._model_fn is None:
-                export.keras_model(self.model, new)
+                _keras_model(self.model, new)
             else:
-                export.model_function(
+                _model_function(
                     self._model_fn,
                     self._serving_input_fn,
                     self._model_params,
-                    export.values_of(self.model),
+                    _values_of(self.model),
                     new,
                 )
+
+
+@contextlib.contextmanager
+def _replacing(path: str) -> Iterator[str]:
+    """Yields a new folder; it replaces `path` if the block ends without an error."""
+    path = path.rstrip("/")
+    new = f"{path}.new"
+    if tf.io.gfile.exists(new):
+        tf.io.gfile.rmtree(new)
+    parent = path.rpartition("/")[0]
+    if parent:
+        tf.io.gfile.makedirs(parent)
+    yield new
+    if tf.io.gfile.exists(path):
+        tf.io.gfile.rmtree(path)
+    tf.io.gfile.rename(new, path)
+
+
+def _keras_model(model: Any, path: str) -> None:
+    """Writes the Keras model of `fit` or of a session; its inputs are the signature."""
+    if uses_parameter_servers(model):  # a copy has its variables in this process
+        keras: Any = keras_of(model)
+        copy = keras.models.clone_model(model)
+        copy.set_weights(model.get_weights())
+        model = copy
+    model.export(path)
+
+
+def _values_of(model: Any) -> dict[saved.Entry, Any]:
+    """The weights of a model, as a checkpoint has them."""
+    link = getattr(model, "live_link", None)
+    if link is not None:
+        entries: dict[saved.Entry, Any] = link.entries()
+        return entries
+    return {
+        _whole(weight.name.partition(":")[0]): value
+        for weight, value in zip(model.weights, model.get_weights(), strict=True)
+    }
+
+
+def _whole(name: str) -> saved.Entry:
+    return saved.Entry(name, "", name)
+
+
+def _model_function(
+    model_fn: Any,
+    serving_input_fn: Any,
+    params: Mapping[str, Any] | None,
+    values: Mapping[saved.Entry, Any],
+    path: str,
+) -> None:
+    """Writes an Estimator's model with given values of its variables."""
+    from hookbridge import estimator as estimator_lib
+
+    with tempfile.TemporaryDirectory(prefix="hookbridge_export_") as folder:
+        step = _whole(tf.compat.v1.GraphKeys.GLOBAL_STEP)
+        checkpoint = saved.write(f"{folder}/model.ckpt-0", {**values, step: 0})
+        estimator = estimator_lib.Estimator(model_fn, folder, params=params)
+        exported = estimator.export_saved_model(
+            f"{folder}/export", serving_input_fn, checkpoint_path=checkpoint
+        )
+        for file in files_below(exported.decode()):
+            send(exported.decode(), file, path)

@@ -40,7 +40,7 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> Callable[[], int]:
     """Prepares the program; what is returned runs it in this process."""
     from hookbridge.run.execute import prepare
-    from hookbridge.run.launch import Launch
+    from hookbridge.run.located import Launch
 
     words = list(values.rest)
     as_module = words[:1] == [MODULE]

@@ -1,6 +1,6 @@
 """Runs a TF1 program, unedited, on the installed TensorFlow.
 
-Reading order: `launch` and `located` (what to run), `reading` and `evidence` (what its
+Reading order: `located` (what to run), `reading` and `evidence` (what its
 source says), `world` (which TensorFlow the program gets), `own_modules`, `statements`
 and `views` (what `import tensorflow` means in its files), `lost_names`, then
 `execute`, `tracebacks`, `children` and `spawned` (how it runs). `doctor` lists what

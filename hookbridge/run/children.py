@@ -15,8 +15,7 @@ from typing import Any
 
 from hookbridge import patching
 from hookbridge.run import own_modules
-from hookbridge.run.launch import Launch
-from hookbridge.run.located import Located, locate
+from hookbridge.run.located import Launch, Located, locate
 from hookbridge.run.own_modules import OwnLoader, Program
 
 # The module that a child runs in the place of the program's main file.

@@ -11,8 +11,7 @@ from typing import Any
 
 from hookbridge.run import children, own_modules, tracebacks
 from hookbridge.run import world as worlds
-from hookbridge.run.launch import Launch
-from hookbridge.run.located import Located, locate
+from hookbridge.run.located import Launch, Located, locate
 from hookbridge.run.own_modules import OwnLoader, Program
 
 # With its own way of assertions pytest would load the program's modules by itself.

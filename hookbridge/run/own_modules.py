@@ -17,8 +17,7 @@ from hookbridge.migrate.reading.meaning import means_old_alone
 from hookbridge.migrate.reading.modules import Module, read_module
 from hookbridge.migrate.reading.programs import read_program
 from hookbridge.run import world as worlds
-from hookbridge.run.launch import Launch
-from hookbridge.run.located import Located, OwnCode
+from hookbridge.run.located import Launch, Located, OwnCode
 from hookbridge.run.lost_names import LateDistutils
 from hookbridge.run.statements import rewrite
 

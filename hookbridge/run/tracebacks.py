@@ -43,15 +43,14 @@ def _trim(error: BaseException, visited: set[int]) -> None:
             _trim(other, visited)
 
 
-def _without_ours(frames: types.TracebackType | None) -> types.TracebackType | None:
+def _without_ours(entry: types.TracebackType | None) -> types.TracebackType | None:
     others = []
-    while frames is not None:
-        if not os.path.abspath(frames.tb_frame.f_code.co_filename).startswith(_ROOMS):
-            others.append(frames)
-        frames = frames.tb_next
-    result: types.TracebackType | None = None
-    for frame in reversed(others):
-        result = types.TracebackType(
-            result, frame.tb_frame, frame.tb_lasti, frame.tb_lineno
-        )
-    return result
+    while entry is not None:
+        if not os.path.abspath(entry.tb_frame.f_code.co_filename).startswith(_ROOMS):
+            others.append(entry)
+        entry = entry.tb_next
+    following = None
+    for entry in reversed(others):
+        entry.tb_next = following
+        following = entry
+    return following

@@ -16,7 +16,7 @@ from hookbridge import compat, errors, extras
 from hookbridge.compat import LAST_WITH_KERAS2
 from hookbridge.migrate.reading.evidence import Evidence
 from hookbridge.migrate.reading.meaning import Meaning, of_files
-from hookbridge.run.launch import Launch
+from hookbridge.run.located import Launch
 
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 

@@ -152,13 +152,10 @@ def test_a_failed_upload_loses_nothing(server: Any, tmp_path: Path, keras: Any) 
 def test_upload_to_a_folder(tmp_path: Path) -> None:
     files = exported(tmp_path / "model")
     uploader = hb.callbacks.ModelUploader(str(tmp_path / "far" / "away"))
-    session_ramp([uploader], params={"saved_model_path": str(tmp_path / "model")})
+    without = hb.callbacks.ModelUploader(str(tmp_path / "far"), str(tmp_path / "none"))
+    params = {"saved_model_path": str(tmp_path / "model")}
+    session_ramp([uploader, without], params=params)
     assert uploader.error is None
     for name, content in files.items():
         assert (tmp_path / "far" / "away" / name).read_bytes() == content
-
-
-def test_without_a_model_there_is_nothing_to_upload(tmp_path: Path) -> None:
-    uploader = hb.callbacks.ModelUploader(str(tmp_path / "far"), str(tmp_path / "none"))
-    session_ramp([uploader])
-    assert isinstance(uploader.error, FileNotFoundError)
+    assert isinstance(without.error, FileNotFoundError)

@@ -62,17 +62,6 @@ def test_both_loops_print_the_same_lines(loop: str, keras: Any) -> None:
     assert " examples/s" in stream.getvalue() and " left" in stream.getvalue()
 
 
-@pytest.mark.parametrize("loop", ["session", "fit"])
-def test_a_terminal_has_one_line(loop: str, keras: Any) -> None:
-    stream = Terminal()
-    run(loop, keras, [Progress(stream=stream, every_secs=1e-9)], epochs=2)
-    text = stream.getvalue()
-    assert text.count("\n") == 1 and text.endswith("\n")
-    lines = text.split("\r\x1b[K")[1:]
-    assert len(lines) == 9
-    assert all(len(line.rstrip("\n")) < 80 for line in lines)
-
-
 def test_a_session_without_epochs_counts_steps() -> None:
     stream = io.StringIO()
     progress = Progress(stream=stream, every_secs=1e-9, last_step=5)
@@ -132,10 +121,14 @@ def test_a_file_gets_few_lines_and_the_last_one() -> None:
     ]
 
 
-def test_a_terminal_is_rewritten_a_few_times_a_second() -> None:
+def test_a_terminal_has_one_line_that_is_rewritten_a_few_times_a_second() -> None:
     stream = Terminal()
     stepping(stream, 101)
-    assert 30 <= stream.getvalue().count("\r") <= 60
+    text = stream.getvalue()
+    lines = text.split("\r\x1b[K")[1:]
+    assert 30 <= len(lines) <= 60
+    assert text.count("\n") == 1 and text.endswith("\n")
+    assert all(len(line.rstrip("\n")) < 80 for line in lines)
 
 
 def test_long_times_are_readable() -> None:

@@ -64,26 +64,6 @@ def stop_after(number: int, seen: list[Any]) -> Callable[[list[Any]], bool]:
     return stop
 
 
-def test_early_stopper_in_fit(keras: Any) -> None:
-    seen: list[Any] = []
-    stopper = hb.callbacks.EarlyStopper(stop_after(2, seen))
-    ones = np.ones([2, 1], "float32")
-    model = fit_ramp(keras, [stopper], epochs=9, validation_data=(ones, ones))
-    assert int(model.optimizer.iterations) == 6  # 2 epochs of 3 steps
-    assert [len(each) for each in seen] == [1, 2]
-    assert seen[1] == stopper.evaluations
-    assert set(stopper.evaluations[0]) == {"loss"}
-
-
-def test_early_stopper_in_a_session() -> None:
-    seen: list[Any] = []
-    stopper = hb.callbacks.EarlyStopper(stop_after(2, seen))
-    values = iter([{"accuracy": 0.5}, {"accuracy": 0.75}, {"accuracy": 1.0}])
-    steps = session_ramp([stopper], steps=9, validation=lambda: next(values))
-    assert len(steps) <= 6
-    assert stopper.evaluations == [{"accuracy": 0.5}, {"accuracy": 0.75}]
-
-
 def summaries(folder: Path) -> list[tuple[int, str, float]]:
     found = []
     for path in sorted(folder.glob("events*")):
@@ -94,27 +74,37 @@ def summaries(folder: Path) -> list[tuple[int, str, float]]:
     return found
 
 
-def test_summary_writer_in_fit(keras: Any, tmp_path: Path) -> None:
+def test_early_stopper_and_summary_writer_in_fit(keras: Any, tmp_path: Path) -> None:
+    seen: list[Any] = []
+    stopper = hb.callbacks.EarlyStopper(stop_after(2, seen))
     writer = hb.callbacks.SummaryWriter(
         lambda metrics: {"twice": 2 * metrics["loss"]}, str(tmp_path)
     )
     ones = np.ones([2, 1], "float32")
-    stopper = hb.callbacks.EarlyStopper(lambda evaluations: False)
-    fit_ramp(keras, [writer, stopper], validation_data=(ones, ones))
+    model = fit_ramp(keras, [writer, stopper], epochs=9, validation_data=(ones, ones))
+    assert int(model.optimizer.iterations) == 6  # 2 epochs of 3 steps
+    assert [len(each) for each in seen] == [1, 2]
+    assert seen[1] == stopper.evaluations
+    assert set(stopper.evaluations[0]) == {"loss"}
     losses = [each["loss"] for each in stopper.evaluations]
     found = summaries(tmp_path)
     assert [each[:2] for each in found] == [(3, "twice"), (6, "twice")]
     assert [each[2] for each in found] == pytest.approx([2 * each for each in losses])
 
 
-def test_summary_writer_in_a_session(tmp_path: Path) -> None:
+def test_early_stopper_and_summary_writer_in_a_session(tmp_path: Path) -> None:
+    stopper = hb.callbacks.EarlyStopper(stop_after(2, []))
     writer = hb.callbacks.SummaryWriter(lambda metrics: {"twice": 2 * metrics["score"]})
-    session_ramp(
-        [writer],
-        validation=lambda: {"score": 0.5},
+    values = iter([{"score": 0.5}, {"score": 0.75}, {"score": 1.0}])
+    steps = session_ramp(
+        [writer, stopper],
+        steps=9,
+        validation=lambda: next(values),
         params={"checkpoint_path": str(tmp_path)},
     )
-    expected = [(3, "twice", 1.0), (6, "twice", 1.0)]
+    assert len(steps) <= 6
+    assert stopper.evaluations == [{"score": 0.5}, {"score": 0.75}]
+    expected = [(3, "twice", 1.0), (6, "twice", 1.5)]
     assert summaries(tmp_path / "evaluation") == expected
 
 

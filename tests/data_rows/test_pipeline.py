@@ -64,12 +64,11 @@ def test_training_shuffles_and_repeats(tmp_path: Path) -> None:
 
 def test_workers_share_the_rows(tmp_path: Path) -> None:
     path = listed(tmp_path, [1] * 6)
-    seen = []
-    for index in range(2):
+    for index, rows in enumerate(([0, 2, 4], [1, 3, 5])):
         made = pipeline(path, batch_size=3, shard=(2, index))
         (batch,) = made.dataset(training=True).take(1)
-        seen.append(sorted(batch[1].numpy().tolist()))
-    assert seen == [[0, 2, 4], [1, 3, 5]]
+        assert sorted(batch[1].numpy().tolist()) == rows
+        assert made.first_bad_row() is None
 
 
 def test_towers_take_one_batch_each(tmp_path: Path) -> None:
@@ -97,33 +96,24 @@ def test_towers_take_one_batch_each(tmp_path: Path) -> None:
     assert sorted([*one, *other]) == [0, 1, 2, 3]
 
 
-def broken(folder: Path, kind: str) -> Path:
-    path = listed(folder, [2, 2, 2, 2])
-    lines = path.read_text().splitlines()
-    lines[2] = {
-        "missing": "none.txt,2",
-        "columns": "2.txt",
-        "label": "2.txt,9",
-        "content": "2.txt,2",
-    }[kind]
-    (folder / "2.txt").write_text("1 two" if kind == "content" else "1 2")
-    path.write_text("\n".join(["file,label", *lines]))
-    return path
-
-
-REASONS = {
-    "missing": "No such file or directory",
-    "columns": "Expect 2 fields but have 1",
-    "label": "the label is out of range 0 to 3",
-    "content": "StringToNumberOp could not correctly convert string: two",
+# The third row, what is in its file, and what is said of it.
+BROKEN = {
+    "missing": ("none.txt,2", "1 2", "No such file or directory"),
+    "columns": ("2.txt", "1 2", "Expect 2 fields but have 1"),
+    "label": ("2.txt,9", "1 2", "the label is out of range 0 to 3"),
+    "content": ("2.txt,2", "1 two", "could not correctly convert string: two"),
 }
 
 
-@pytest.mark.parametrize("kind", sorted(REASONS))
+@pytest.mark.parametrize("kind", sorted(BROKEN))
 def test_a_row_that_cannot_be_read(
     kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path = broken(tmp_path, kind)
+    row, content, reason = BROKEN[kind]
+    path = listed(tmp_path, [2, 2, 2, 2])
+    (tmp_path / "2.txt").write_text(content)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(["file,label", *lines[:2], row, *lines[3:]]))
     rows = hb.data.Rows(str(path), header_lines=1)
     options: Any = {"batch_size": 1, "locations": [0], "num_classes": 4}
     stops = hb.data.Pipeline(rows, Numbers(), **options)
@@ -132,16 +122,12 @@ def test_a_row_that_cannot_be_read(
     bad = stops.first_bad_row()
     assert bad is not None
     assert (bad.file, bad.number) == (str(path), 4)
-    assert REASONS[kind] in bad.reason
+    assert reason in bad.reason
     skips = hb.data.Pipeline(rows, Numbers(), bad_rows="skip", **options)
     assert [row.number for row in skips.skipped] == [4]
     labels = [int(label[0]) for _, label in skips.dataset(training=False)]
     assert labels == [0, 1, 3]
     assert f"hookbridge: skipped {path}, line 4: " in capfd.readouterr().err
-
-
-def test_good_rows_are_no_bad_rows(tmp_path: Path) -> None:
-    assert pipeline(listed(tmp_path, [1, 2])).first_bad_row() is None
 
 
 def test_tfrecord_files(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from launching import PROGRAMS, ROOT
@@ -30,50 +29,52 @@ tf.estimator.Estimator(None)
 tf.nowhere(3)
 import numpy as np
 np.zeros(1, np.object)
+import inspect
+inspect.getargspec(tf.contrib.seq2seq.TrainingHelper)
+tf.contrib.seq2seq.BahdanauMonotonicAttention(1)
 """
-
-
-def diagnosed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    (tmp_path / "old.py").write_text(SOURCE)
-    code = main(["doctor", "--format=json", str(tmp_path)])
-    return code, json.loads(capsys.readouterr().out)
 
 
 def test_each_name_has_its_line_and_who_mends_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, found = diagnosed(tmp_path, capsys)
-    assert (code, found["left"], found["files"]) == (1, 2, 1)
+    (tmp_path / "old.py").write_text(SOURCE)
+    assert main(["doctor", "--format=json", str(tmp_path)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["left"], found["files"]) == (3, 1)
     by_name = {one["name"]: one for one in found["found"]}
     assert by_name["tf.placeholder"]["line"] == 5
     assert by_name["tf.placeholder"]["run"] == "answers with tf.compat.v1"
     assert by_name["tf.placeholder"]["migrate"] == "`tf.compat.v1.placeholder`"
+    helper = by_name["tf.contrib.seq2seq.TrainingHelper"]
+    assert helper["migrate"] == "`hb.contrib.seq2seq.TrainingHelper`"
     for name in (
         "tf.contrib.slim.conv2d",
         "tf.contrib.learn.python.learn.learn_runner.run",
         "tf.contrib.crf.crf_decode",
+        "tf.contrib.seq2seq.TrainingHelper",
         "tf.estimator.Estimator",
         "numpy.object",
+        "inspect.getargspec",
     ):
         assert by_name[name]["run"] and not by_name[name]["person"], name
-    for name, line in (("tf.contrib.opt.AdamWOptimizer", 9), ("tf.nowhere", 11)):
+    for name, line in (
+        ("tf.contrib.opt.AdamWOptimizer", 9),
+        ("tf.nowhere", 11),
+        ("tf.contrib.seq2seq.BahdanauMonotonicAttention", 16),
+    ):
         one = by_name[name]
         assert (one["line"], one["run"], one["migrate"]) == (line, "", "")
         assert one["person"]
     # Names that are left to a person come first.
-    assert [bool(one["person"]) for one in found["found"][:3]] == [True, True, False]
-
-
-def test_the_text_fits_100_columns_and_cuts_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, found = diagnosed(tmp_path, capsys)
+    assert [bool(one["person"]) for one in found["found"][2:4]] == [True, False]
+    # The text fits 100 columns and cuts nothing.
     assert main(["doctor", str(tmp_path)]) == 1
     text = capsys.readouterr().out
     first, name, *lines, last = text.splitlines()
     assert first == "1 files read; target TensorFlow 2.21."
     assert (name, lines[0].split()[0]) == ("tf.contrib.opt.AdamWOptimizer", "in")
-    assert last == "2 of the places are left to a person."
+    assert last == "3 of the places are left to a person."
     assert max(map(len, lines)) <= 100
     words = " ".join(text.split())
     for one in found["found"]:
@@ -89,23 +90,22 @@ def test_packages_that_fail_together_are_named_with_the_command() -> None:
     assert not compat.known_troubles({"tensorflow": "2.21.0", "protobuf": "7.34.2"})
 
 
-def test_nothing_is_left_where_run_does_all(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("source", "code", "end"),
+    [
+        ("import tensorflow as tf\ntf.placeholder\n", 0, "is left to a person."),
+        ("import tensorflow as tf\ntf.constant(1)\n", 0, "Nothing is missing."),
+        ("print 'hello'\n", 1, "of the places are left to a person."),
+    ],
+)
+def test_verdicts(
+    source: str, code: int, end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "old.py").write_text("import tensorflow as tf\ntf.placeholder\n")
-    assert main(["doctor", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.endswith("Nothing is left to a person.\n")
-    (tmp_path / "old.py").write_text("import tensorflow as tf\ntf.constant(1)\n")
-    assert main(["doctor", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.endswith("Nothing is missing.\n")
-
-
-def test_a_file_that_is_no_python_is_left_to_a_person(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "old.py").write_text("print 'hello'\n")
-    assert main(["doctor", str(tmp_path)]) == 1
-    assert "could not be read: Python 2" in capsys.readouterr().out
+    (tmp_path / "old.py").write_text(source)
+    assert main(["doctor", str(tmp_path)]) == code
+    text = capsys.readouterr().out
+    assert text.endswith(f"{end}\n")
+    assert ("could not be read: Python 2" in text) is bool(code)
 
 
 @pytest.mark.parametrize("words", [[], ["nowhere"], ["--target=1.0", "."]])
@@ -140,19 +140,6 @@ def test_every_name_of_the_table_is_listed() -> None:
     }
     for name in contrib_names.NAMES:
         assert contrib_names.lives(f"tf.contrib.{name}"), name
-
-
-def test_decoders_are_carried_one_by_one(tmp_path: Path) -> None:
-    file = tmp_path / "decoders.py"
-    names = ("TrainingHelper", "BahdanauMonotonicAttention")
-    lines = [f"tf.contrib.seq2seq.{name}(1)\n" for name in names]
-    file.write_text("import tensorflow as tf\n" + "".join(lines))
-    found = {d.name: d for d in doctor.diagnose([file], "2.21").found}
-    carried, left = (found[f"tf.contrib.seq2seq.{name}"] for name in names)
-    assert carried.migrate == "`hb.contrib.seq2seq.TrainingHelper`"
-    assert (bool(carried.run), carried.person) == (True, "")
-    assert (left.run, left.migrate) == ("", "")
-    assert left.person.startswith("code of your own")
 
 
 def test_readers_on_a_gpu_are_named(tmp_path: Path) -> None:

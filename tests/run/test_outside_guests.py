@@ -149,10 +149,10 @@ def test_dry_run_says_where_they_would_join(
             "42: Model.fit: joins",
             "52: Model.train_on_batch: can",
         ],
-        "slim_nets/train_image_classifier.py": ["95: learning.train: cannot join"],
+        "slim_nets/train_image_classifier.py": ["86: learning.train: cannot join"],
         "iris/premade_estimator.py": [
-            "39: Estimator.train: joins: the guests join it as hooks",
-            "44: Estimator.evaluate: joins",
+            "35: Estimator.train: joins: the guests join it as hooks",
+            "40: Estimator.evaluate: joins",
         ],
     }
     for file, expected in words.items():

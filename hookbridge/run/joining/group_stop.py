@@ -16,7 +16,7 @@ from hookbridge.loops.group_stop.hook import GroupStopHook
 from hookbridge.loops.group_stop.supervisor import follow_supervisors
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.run.joining import servers
-from hookbridge.run.joining.sessions import trains
+from hookbridge.run.joining.sessions import kind_of_sessions, trains
 
 
 def join() -> None:
@@ -25,14 +25,12 @@ def join() -> None:
     Call it before guests from outside join: the hook has to be the last of all.
     """
     servers.follow()
-    kind = tf.compat.v1.train.MonitoredSession
+    kind = kind_of_sessions()
     init = kind.__init__
 
-    def joined(
-        self: Any, session_creator: Any = None, hooks: Any = None, *args: Any, **kw: Any
-    ) -> None:
+    def joined(self: Any, creator: Any, hooks: Any, *args: Any, **kw: Any) -> None:
         hooks = list(hooks or ())
-        init(self, session_creator, hooks + _more(hooks), *args, **kw)
+        init(self, creator, hooks + _more(hooks), *args, **kw)
 
     patching.InstanceMethods(kind, {"__init__": joined}).install()
     follow_supervisors(lambda: next(iter(_more([])), None))

@@ -14,36 +14,25 @@ from hookbridge.run.joining.joiner import Joiner
 
 def join(joiner: Joiner) -> None:
     """Guests join every monitored session whose graph can train."""
-    train = tf.compat.v1.train
-    monitored = train.MonitoredSession.__init__
-    singular = train.SingularMonitoredSession.__init__
+    kind = kind_of_sessions()
+    init = kind.__init__
 
-    def joined(kind: str, hooks: Any) -> Any:
-        if joiner.is_inside or not trains(tf.compat.v1.get_default_graph()):
-            return hooks
-        return [*(hooks or ()), *joiner.hooks(kind)]
-
-    def of_monitored(
-        self: Any, session_creator: Any = None, hooks: Any = None, *args: Any, **kw: Any
-    ) -> None:
-        both = joined("MonitoredSession", hooks)
+    def joined(self: Any, creator: Any, hooks: Any, *args: Any, **kw: Any) -> None:
+        if not joiner.is_inside and trains(tf.compat.v1.get_default_graph()):
+            hooks = [*(hooks or ()), *joiner.hooks()]
         with joiner.inside():
-            monitored(self, session_creator, both, *args, **kw)
+            init(self, creator, hooks, *args, **kw)
 
-    def of_singular(self: Any, hooks: Any = None, *args: Any, **kw: Any) -> None:
-        both = joined("SingularMonitoredSession", hooks)
-        with joiner.inside():
-            singular(self, both, *args, **kw)
+    methods = {
+        name: _inside(joiner, getattr(kind, name))
+        for name in ("run", "run_step_fn", "close", "__exit__")
+    }
+    patching.InstanceMethods(kind, {**methods, "__init__": joined}).install()
 
-    for kind, init in (
-        (train.MonitoredSession, of_monitored),
-        (train.SingularMonitoredSession, of_singular),
-    ):
-        methods = {
-            name: _inside(joiner, getattr(kind, name))
-            for name in ("run", "run_step_fn", "close", "__exit__")
-        }
-        patching.InstanceMethods(kind, {**methods, "__init__": init}).install()
+
+def kind_of_sessions() -> Any:
+    """The class that all monitored sessions derive from."""
+    return tf.compat.v1.train.MonitoredSession.__base__
 
 
 def trains(graph: Any) -> bool:

@@ -12,8 +12,7 @@ from hookbridge.migrate.guest_sites import SESSIONS, Trainings, last_name
 from hookbridge.migrate.reading.evidence import TENSORFLOW
 from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.programs import read_program
-from hookbridge.run.launch import Launch
-from hookbridge.run.located import OwnCode, locate
+from hookbridge.run.located import Launch, OwnCode, locate
 
 _PLAIN = ("Session", "InteractiveSession")
 _MANAGED = ("managed_session", "prepare_or_wait_for_session")

@@ -10,8 +10,6 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from crf import crf_log_likelihood, viterbi_decode
-
 DATADIR = sys.argv[1] if len(sys.argv) > 1 else 'data'
 RESULTS = os.path.join(DATADIR, 'results')
 
@@ -121,7 +119,11 @@ def model_fn(features, labels, mode, params):
     # Loss
     vocab_tags = tf.contrib.lookup.index_table_from_file(params['tags'])
     tags = tf.to_int32(vocab_tags.lookup(labels))
-    log_likelihood, _ = crf_log_likelihood(logits, tags, nwords)
+    transitions = tf.get_variable(
+        'transitions', [num_tags, num_tags],
+        initializer=tf.random_uniform_initializer(-.1, .1, seed=17))
+    log_likelihood, _ = tf.contrib.crf.crf_log_likelihood(
+        logits, tags, nwords, transitions)
     loss = tf.reduce_mean(-log_likelihood)
 
     # Metrics
@@ -184,7 +186,8 @@ if __name__ == '__main__':
     with open(os.path.join(RESULTS, 'score.txt'), 'wb') as f:
         for gold, pred in zip(golds, preds):
             ((words, n), tags) = gold
-            path, _ = viterbi_decode(pred['logits'][:n], pred['transitions'])
+            path, _ = tf.contrib.crf.viterbi_decode(
+                pred['logits'][:n], pred['transitions'])
             for word, tag, tag_pred in zip(words, tags, path):
                 f.write(b' '.join([word, tag, TAGS[tag_pred].encode()]) +
                         b'\n')
