@@ -140,16 +140,16 @@ def test_dry_run_says_where_they_would_join(
     monkeypatch.syspath_prepend("")
     words = {
         "visited/old_loops.py": [
-            "66: train_and_evaluate: joins",
-            "76: MonitoredTrainingSession: joins",
-            "86: MonitoredTrainingSession: joins",
-            "97: sess.run: cannot join: its session is a plain one",
+            "58: train_and_evaluate: joins",
+            "68: MonitoredTrainingSession: joins",
+            "78: MonitoredTrainingSession: joins",
+            "89: sess.run: cannot join: its session is a plain one",
         ],
         "visited/new_loop.py": [
             "42: Model.fit: joins",
             "52: Model.train_on_batch: can",
         ],
-        "slim_nets/train_image_classifier.py": ["86: learning.train: cannot join"],
+        "slim_nets/train_image_classifier.py": ["82: learning.train: cannot join"],
         "iris/premade_estimator.py": [
             "35: Estimator.train: joins: the guests join it as hooks",
             "40: Estimator.evaluate: joins",

@@ -116,7 +116,8 @@ class Joiner:
         in_cluster = bool(ClusterConfig.from_environment().cluster)
         if pair is None or in_cluster or self._steps_per_epoch is None:
             return None
-        return _MutedValidation(*pair, self._here)
+        estimator, eval_spec = pair
+        return _MutedValidation(estimator, eval_spec, self._here)
 
 
 class _MutedValidation(EstimatorValidation):

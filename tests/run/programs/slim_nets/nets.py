@@ -1,6 +1,4 @@
 """Small networks in the way of slim's own."""
-import functools
-
 import tensorflow as tf
 from tensorflow.contrib import layers as contrib_layers
 
@@ -38,9 +36,6 @@ def lenet(images, num_classes=10, is_training=False,
   return logits, end_points
 
 
-lenet.default_image_size = 12
-
-
 def lenet_arg_scope(weight_decay=0.0):
   """Defines the default lenet argument scope."""
   with slim.arg_scope(
@@ -48,22 +43,3 @@ def lenet_arg_scope(weight_decay=0.0):
       weights_regularizer=contrib_layers.l2_regularizer(weight_decay),
       activation_fn=tf.nn.relu) as sc:
     return sc
-
-
-networks_map = {'lenet': lenet}
-arg_scopes_map = {'lenet': lenet_arg_scope}
-
-
-def get_network_fn(name, num_classes, weight_decay=0.0, is_training=False):
-  """Returns a network_fn such as `logits, end_points = network_fn(images)`."""
-  func = networks_map[name]
-
-  @functools.wraps(func)
-  def network_fn(images, **kwargs):
-    arg_scope = arg_scopes_map[name](weight_decay=weight_decay)
-    with slim.arg_scope(arg_scope):
-      return func(images, num_classes, is_training=is_training, **kwargs)
-
-  if hasattr(func, 'default_image_size'):
-    network_fn.default_image_size = func.default_image_size
-  return network_fn

@@ -7,7 +7,6 @@ import nets
 
 tf.app.flags.DEFINE_string('train_dir', '/tmp/slim_model',
                            'Where checkpoints and events are written.')
-tf.app.flags.DEFINE_string('model_name', 'lenet', 'Architecture to train.')
 tf.app.flags.DEFINE_integer('max_number_of_steps', 10, 'Number of steps.')
 tf.app.flags.DEFINE_integer('batch_size', 16, 'Samples in each batch.')
 tf.app.flags.DEFINE_float('weight_decay', 0.0004, 'Weight decay.')
@@ -28,9 +27,8 @@ def _configure_optimizer(learning_rate):
       learning_rate, decay=0.9, momentum=0.9, epsilon=1.0)
 
 
-def _batches(network_fn, num_classes):
+def _batches(num_classes, size=12):
   random = np.random.RandomState(3)
-  size = network_fn.default_image_size
   labels = np.arange(64) % num_classes
   images = random.rand(64, size, size, 1).astype(np.float32)
   images[np.arange(64), labels] += 1.
@@ -48,11 +46,9 @@ def main(_):
   tf.logging.set_verbosity(tf.logging.INFO)
   with tf.Graph().as_default():
     global_step = slim.create_global_step()
-    network_fn = nets.get_network_fn(
-        FLAGS.model_name, num_classes=10, weight_decay=FLAGS.weight_decay,
-        is_training=True)
-    images, labels = _batches(network_fn, 10)
-    logits, end_points = network_fn(images)
+    images, labels = _batches(10)
+    with slim.arg_scope(nets.lenet_arg_scope(FLAGS.weight_decay)):
+      logits, end_points = nets.lenet(images, 10, is_training=True)
     slim.losses.softmax_cross_entropy(
         logits, labels, label_smoothing=FLAGS.label_smoothing, weights=1.0)
     regularization = tf.add_n(tf.losses.get_regularization_losses())
