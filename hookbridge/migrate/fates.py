@@ -70,6 +70,7 @@ OTHERS = {
 # What to do about names that nothing stands for, by prefix; the longest one counts.
 _HINTS = {
     "tf.contrib.learn": "`hb.estimator` for Estimators, code of your own for the rest",
+    "tf.contrib.learn.ExportStrategy": "an exporter of `tf.estimator`",
     "tf.contrib.learn.preprocessing": "`tf.keras.layers.TextVectorization`",
     "tf.contrib.tpu": "`tf.distribute.TPUStrategy` with `Model.fit`",
     "tf.contrib": "code of your own: no living name is known for `{name}`",
