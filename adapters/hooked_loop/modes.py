@@ -34,10 +34,8 @@ MODES = (TRAIN, TEST, PREDICT)
 def is_running(model: Any) -> bool:
     """Whether the caller runs inside a loop of `model`."""
     # The stack frames are searched, since a loop that ends by an exception tells
-    # nobody.
+    # nobody. Only methods count: a user's function may be called `fit` too.
     return any(
-        frame.f_code.co_name in LOOPS
-        and frame.f_code.co_argcount
-        and frame.f_locals.get(frame.f_code.co_varnames[0]) is model
+        frame.f_code.co_name in LOOPS and frame.f_locals.get("self") is model
         for frame, _ in traceback.walk_stack(sys._getframe(1))
     )

@@ -136,10 +136,10 @@ def test_none_is_no_guest_but_no_list_either(convert: Callable[[Any], Any]) -> N
 
 
 @pytest.mark.parametrize("max_lag", ["x", -1, True, 1.5])
-def test_a_bad_lag_of_one_hook_is_refused(max_lag: Any) -> None:
-    hook = v1.train.StopAtStepHook(3)
-    with pytest.raises(errors.InvalidArgumentError, match="`max_lag="):
-        hb.HookToCallback(hook, max_lag=max_lag)
+def test_a_bad_lag_is_refused(max_lag: Any) -> None:
+    for convert in (hb.HookToCallback, hb.as_callbacks):
+        with pytest.raises(errors.InvalidArgumentError, match="`max_lag="):
+            convert(v1.train.StopAtStepHook(3), max_lag=max_lag)
 
 
 def test_every_hook_tells_whether_an_evaluation_asked_to_stop(keras: Any) -> None:

@@ -18,11 +18,12 @@ v1 = tf.compat.v1
 def test_stop_at_step_stops_and_hooks_have_their_lifecycle(keras2: Any) -> None:
     model, recorder = make_model(keras2), Recorder("loss:0")
     stop = v1.train.StopAtStepHook(num_steps=15)
-    history = model.fit(
-        X, Y, epochs=9, verbose=0, callbacks=hb.as_callbacks([stop, recorder])
-    )
+    final = hb.in_begin(lambda: v1.train.FinalOpsHook(v1.train.get_global_step() * 2))
+    guests = hb.as_callbacks([stop, recorder, final])
+    history = model.fit(X, Y, epochs=9, verbose=0, callbacks=guests)
     assert recorder.calls == lifecycle(15)
     assert recorder.steps == [0, *range(1, 16), 15]
+    assert final.final_ops_values == 30
     assert len(history.epoch) == 2
     assert np.mean(recorder.results[:10]) == pytest.approx(
         history.history["loss"][0], rel=1e-5
@@ -49,13 +50,19 @@ def test_each_fit_has_a_life_of_its_own(keras2: Any) -> None:
             count = v1.get_variable("count", [], initializer=v1.zeros_initializer())
             self.fetches = count.assign_add(1.0)
 
-    model = make_model(keras2)
-    for first in (0, 10):
+    def constants() -> int:
+        ops = v1.get_default_graph().get_operations()
+        return sum(op.type == "Const" for op in ops)
+
+    model, counts = make_model(keras2), []
+    for first in (0, 10, 20):
         hook = Counts()
         model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
         assert hook.calls == lifecycle(10)
         assert hook.steps == [first, *range(first + 1, first + 11), first + 10]
         assert hook.results == list(range(1, 11))
+        counts.append(constants())
+    assert counts[2] == counts[1]
     assert "count" not in {v.op.name for v in v1.global_variables()}
     model.fit(X, Y, verbose=0)
     assert hook.calls == lifecycle(10)
@@ -77,29 +84,51 @@ def test_evaluate_and_predict_run_hooks(keras2: Any) -> None:
     assert recorder.calls == lifecycle(10)
 
 
-def test_data_of_every_kind(keras2: Any) -> None:
+@pytest.mark.v1_mode("disable_v2_behavior")
+@pytest.mark.parametrize("kind", ["arrays", "dataset", "generator"])
+def test_data_of_every_kind(keras2: Any, kind: str) -> None:
+    """A stopped loop returns what it has seen of them."""
+
+    class StopsAfter(Recorder):
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            super().after_run(run_context, run_values)
+            if len(self.results) == 3:
+                run_context.request_stop()
+
     def batches() -> Any:
         while True:
-            yield X[:32], Y[:32]
+            for begin in range(0, 320, 32):
+                yield X[begin : begin + 32], Y[begin : begin + 32]
 
     dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(32)
+
+    def run(loop: str, fetches: Any = None) -> tuple[StopsAfter, Any]:
+        hook = StopsAfter(fetches)
+        data: dict[str, Any] = {"x": X, "y": Y} if kind == "arrays" else {"x": dataset}
+        if kind == "generator":
+            steps = "steps_per_epoch" if loop == "fit" else "steps"
+            data = {"x": batches(), steps: 10}
+        if loop == "predict":
+            data.pop("y", None)
+        guests = hb.as_callbacks(hook)
+        return hook, getattr(model, loop)(**data, verbose=0, callbacks=guests)
+
     model = make_model(keras2)
-    recorder = Recorder(["loss:0", "hidden/Relu:0"])
-    model.fit(
-        dataset,
-        epochs=2,
-        verbose=0,
-        validation_data=dataset,
-        validation_steps=2,
-        callbacks=hb.as_callbacks(recorder),
-    )
-    assert recorder.calls == lifecycle(20)
-    assert recorder.results[0][1].shape == (32, 4)
-    recorder = Recorder("loss:0")
-    stop = v1.train.StopAtStepHook(num_steps=6)
-    guests = hb.as_callbacks([stop, recorder])
-    model.fit(batches(), steps_per_epoch=4, epochs=9, verbose=0, callbacks=guests)
-    assert recorder.calls == lifecycle(6)
+    expected = model.evaluate(X[:96], Y[:96], verbose=0)
+    hook, result = run("evaluate", "loss:0")
+    assert result == pytest.approx(expected, rel=1e-5)
+    assert hook.calls == lifecycle(3)
+    hook, result = run("predict")
+    np.testing.assert_allclose(result, model.predict(X[:96]), rtol=1e-5)
+    hook, history = run("fit", "loss:0")
+    assert history.history["loss"][0] == pytest.approx(np.mean(hook.results), rel=1e-5)
+    if kind == "dataset":
+        recorder = Recorder(["loss:0", "hidden/Relu:0"])
+        validation = {"validation_data": dataset, "validation_steps": 2}
+        guests = hb.as_callbacks(recorder)
+        model.fit(dataset, epochs=2, verbose=0, callbacks=guests, **validation)
+        assert recorder.calls == lifecycle(20)
+        assert recorder.results[0][1].shape == (32, 4)
 
 
 def test_checkpoints_load_in_a_v1_saver(keras2: Any, tmp_path: Path) -> None:
@@ -123,13 +152,6 @@ def test_a_strategy_is_refused_by_name(keras2: Any) -> None:
         model = make_model(keras2)
     with pytest.raises(hb.errors.RefusedError, match=r"`Recorder`.*strategy"):
         model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(Recorder()))
-
-
-def test_in_begin_makes_its_hook_on_the_graph(keras2: Any) -> None:
-    hook = hb.in_begin(lambda: v1.train.FinalOpsHook(v1.train.get_global_step() * 2))
-    model = make_model(keras2)
-    model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
-    assert hook.final_ops_values == 20
 
 
 def test_loops_in_callbacks_and_hooks_of_their_own(keras2: Any) -> None:

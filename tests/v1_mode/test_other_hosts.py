@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_recorder import callback_of
 
 import hookbridge as hb
 
@@ -61,39 +62,40 @@ def input_fn() -> Any:
 
 
 def test_session_loop(keras: Any, tmp_path: Path) -> None:
+    seen: list[dict[str, float]] = []
     with tf.Graph().as_default():
         _, train = regression(tf.constant(X), tf.constant(Y))
         more = [
             keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate * 0.9),
             keras.callbacks.TensorBoard(str(tmp_path / "board"), histogram_freq=1),
+            keras.callbacks.LambdaCallback(
+                on_epoch_end=lambda epoch, logs: seen.append(dict(logs))
+            ),
         ]
-        hooks = hb.as_hooks([*guests(keras, tmp_path), *more], steps_per_epoch=4)
+        hooks = hb.as_hooks(
+            [*guests(keras, tmp_path), *more],
+            steps_per_epoch=4,
+            validation=lambda: {"mae": 2.0},
+        )
         with v1.train.MonitoredTrainingSession(
             checkpoint_dir=str(tmp_path / "checkpoints"), hooks=hooks
         ) as session:
             while not session.should_stop():
                 session.run(train)
     check(tmp_path)
+    assert [each["val_mae"] for each in seen] == [2.0] * 3
     assert list((tmp_path / "board").rglob("events*"))
 
 
+@pytest.mark.v1_mode("disable_v2_behavior")
 def test_session_loop_with_a_keras_model(keras2: Any, tmp_path: Path) -> None:
     with tf.Graph().as_default():
         model = keras2.Sequential([keras2.layers.Dense(1, input_shape=(4,))])
         loss = tf.reduce_mean(tf.square(model(X) - Y), name="loss")
         step = v1.train.get_or_create_global_step()
         train = v1.train.GradientDescentOptimizer(0.01).minimize(loss, step)
-        hooks = hb.as_hooks(
-            [
-                keras2.callbacks.CSVLogger(str(tmp_path / "log.csv")),
-                keras2.callbacks.ModelCheckpoint(
-                    str(tmp_path / "w.weights.h5"), save_weights_only=True
-                ),
-            ],
-            steps_per_epoch=4,
-            epochs=3,
-            model=model,
-        )
+        log, _, weights, *_ = guests(keras2, tmp_path)
+        hooks = hb.as_hooks([log, weights], steps_per_epoch=4, epochs=3, model=model)
         with v1.train.MonitoredSession(hooks=hooks) as session:
             while not session.should_stop():
                 session.run(train)
@@ -101,36 +103,18 @@ def test_session_loop_with_a_keras_model(keras2: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.v1_mode("disable_v2_behavior")
-def test_session_loop_with_validation(keras2: Any) -> None:
-    seen: list[dict[str, float]] = []
-    callback = keras2.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: seen.append(dict(logs))
-    )
-    with tf.Graph().as_default():
-        _, train = regression(tf.constant(X), tf.constant(Y))
-        hooks = hb.as_hooks(
-            callback, steps_per_epoch=4, epochs=2, validation=lambda: {"mae": 2.0}
-        )
-        with v1.train.MonitoredSession(hooks=hooks) as session:
-            while not session.should_stop():
-                session.run(train)
-    assert [each["val_mae"] for each in seen] == [2.0, 2.0]
-
-
 def test_estimator_trains_evaluates_and_predicts(keras: Any, tmp_path: Path) -> None:
     estimator = hb.estimator.Estimator(model_fn, str(tmp_path / "model"))
     hooks = hb.as_hooks(guests(keras, tmp_path), steps_per_epoch=4)
     estimator.train(input_fn, hooks=hooks)
     check(tmp_path)
     seen: list[int] = []
-    callback = keras.callbacks.LambdaCallback()
-    callback.on_test_batch_end = lambda batch, logs=None: seen.append(batch)
+    callback = callback_of(keras, on_test_batch_end=lambda c, n, logs: seen.append(n))
     estimator.evaluate(input_fn, steps=3, hooks=hb.as_hooks(callback))
     assert seen == [0, 1, 2]
     outputs: list[Any] = []
-    callback = keras.callbacks.LambdaCallback()
-    callback.on_predict_batch_end = lambda batch, logs=None: outputs.append(
-        logs["outputs"]
+    callback = callback_of(
+        keras, on_predict_batch_end=lambda c, n, logs: outputs.append(logs["outputs"])
     )
     given = estimator.predict(input_fn, hooks=hb.as_hooks(callback))
     predicted = [next(given)["sum"] for _ in range(32)]

@@ -86,35 +86,63 @@ def test_a_restart_goes_on_with_what_callbacks_counted(
 def test_a_checkpoint_in_mid_epoch_has_the_state_of_its_step(
     keras: Any, tmp_path: Path
 ) -> None:
-    hook = saver(tmp_path, 3)
-    fit(built(keras), [hook, counting(keras)])
-    found = {n: states_in(tmp_path, n)[None]["batches"] for n in (3, 4)}
-    assert found == {3: 3, 4: 4}
+    hook, model, count = saver(tmp_path, 3), built(keras), counting(keras)
+    stopping = keras.callbacks.EarlyStopping("loss", patience=3, min_delta=1e-4)
+    stopping.state_key = "stopping"
+    guests = hb.as_callbacks([hook, stopping, count])
+    fit(model, guests, epochs=3)
+    found = {n: states_in(tmp_path, n)[None]["batches"] for n in (3, 12)}
+    assert found == {3: 3, 12: 12}
     assert hook._listeners == []  # the hook is as it was
+    # A second `fit` begins anew, as without hooks.
+    assert len(fit(model, guests, epochs=3).history["loss"]) == 3
+    assert count.batches == 6 * STEPS
 
 
-@pytest.mark.parametrize("ends", ["by epochs", "by a stop", "by an error"])
-def test_a_fit_that_ends_at_a_checkpoint_has_all_its_events(
-    keras: Any, ends: str, tmp_path: Path
+def stop(callback: Any, epoch: int, logs: Any = None) -> None:
+    callback.model.stop_training = True
+
+
+def fail(callback: Any, index: int, logs: Any = None) -> None:
+    # In the last batch of an epoch, at its end, or when the next one begins.
+    if index == callback.fails_at:
+        raise ZeroDivisionError
+
+
+# The lists of a `fit`: callbacks 1 and 2, a saver S and another callback, X; what X
+# does in an event; and the batches and ends that 1 and 2 get.
+LISTS: list[tuple[str, dict[str, Any], list[int]]] = [
+    ("1S2X", {}, [STEPS, 1, STEPS, 1]),
+    ("1S2X", {"on_epoch_end": stop}, [STEPS, 1, STEPS, 1]),
+    ("1S2X", {"on_epoch_begin": fail, "fails_at": 1}, [STEPS, 0, STEPS, 0]),
+    ("S 1 2", {}, [STEPS, 1, STEPS, 1]),
+    ("1 2 S", {}, [STEPS, 1, STEPS, 1]),
+    ("S 1 X 2", {"on_train_batch_end": fail, "fails_at": 3}, [STEPS, 0, STEPS - 1, 0]),
+    ("1 X 2 S", {"on_train_batch_end": fail, "fails_at": 3}, [STEPS, 0, STEPS - 1, 0]),
+    ("1 S X 2", {"on_epoch_end": fail, "fails_at": 0}, [STEPS, 0, STEPS, 0]),
+]
+
+
+@pytest.mark.parametrize(("lists", "events", "expected"), LISTS)
+def test_the_state_has_all_events_before_the_end_or_an_error(
+    keras: Any, lists: str, events: dict[str, Any], expected: list[int], tmp_path: Path
 ) -> None:
-    def end(self: Any, epoch: int, logs: Any = None) -> None:
-        self.model.stop_training = ends == "by a stop"
+    def run(epochs: int, **events: Any) -> list[int]:
+        guests = dict(zip("12", two_counts(keras), strict=True))
+        guests["S"] = saver(tmp_path, STEPS)
+        guests["X"] = callback_of(keras, **events)
+        parts = [[guests[name] for name in part] for part in lists.split()]
+        fails = "fails_at" in events
+        with pytest.raises(ZeroDivisionError) if fails else contextlib.nullcontext():
+            fit(built(keras, tmp_path), *parts, epochs=epochs)
+        return [n for k in "12" for n in (guests[k].batches, guests[k].ends)]
 
-    def begin(self: Any, epoch: int, logs: Any = None) -> None:
-        if epoch and ends == "by an error":
-            raise ValueError("mine")
-
-    one, two = two_counts(keras)
-    last = callback_of(keras, on_epoch_begin=begin, on_epoch_end=end)
-    with contextlib.suppress(ValueError):
-        fit(
-            built(keras),
-            [one, saver(tmp_path, STEPS), two, last],
-            epochs=1 if ends == "by epochs" else 2,
-        )
+    assert run(1 + bool(events), **events) == expected
     found = states_in(tmp_path, STEPS)
-    assert [found[key]["batches"] for key in ("one", "two")] == [STEPS, STEPS]
-    assert found["one"].get("ends", 0) == found["two"].get("ends", 0) == one.ends
+    saved = [found[k].get(n, 0) for k in ("one", "two") for n in ("batches", "ends")]
+    assert saved == expected
+    if lists in ("S 1 2", "1 2 S"):  # a restart goes on with all of it
+        assert run(1) == [2 * STEPS, 2] * 2
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -137,57 +165,6 @@ def test_an_evaluation_after_a_fit_is_in_the_state_of_its_end(
 
     assert train_with(evaluations=2) == 2
     assert train_with(evaluations=0) == 2
-
-
-@pytest.mark.parametrize("order", [0, 2])
-def test_all_lists_of_a_fit_have_one_state_with_their_last_events(
-    keras: Any, order: int, tmp_path: Path
-) -> None:
-    def run() -> list[Any]:
-        counts = two_counts(keras)
-        lists = [[each] for each in counts]
-        lists.insert(order, [saver(tmp_path, STEPS)])
-        fit(built(keras, tmp_path), *lists)
-        return counts
-
-    run()
-    found = states_in(tmp_path, STEPS)
-    assert [found[k][n] for k in ("one", "two") for n in ("batches", "ends")] == [
-        *(STEPS, 1),
-        *(STEPS, 1),
-    ]
-    assert [(each.batches, each.ends) for each in run()] == [(2 * STEPS, 2)] * 2
-
-
-@pytest.mark.parametrize(
-    ("event", "order"),
-    [("on_train_batch_end", 0), ("on_train_batch_end", 3), ("on_epoch_end", 1)],
-)
-def test_an_error_between_two_lists_loses_no_event_before_it(
-    keras: Any, event: str, order: int, tmp_path: Path
-) -> None:
-    def fail(self: Any, index: int, logs: Any = None) -> None:
-        if index == {"on_train_batch_end": STEPS - 1, "on_epoch_end": 0}[event]:
-            raise ZeroDivisionError
-
-    first, second = two_counts(keras)
-    lists = [[first], [callback_of(keras, **{event: fail})], [second]]
-    lists.insert(order, [saver(tmp_path, STEPS)])
-    with pytest.raises(ZeroDivisionError):
-        fit(built(keras), *lists)
-    found = states_in(tmp_path, STEPS)
-    assert found["one"]["batches"] == first.batches == STEPS
-    assert found["two"].get("batches") == second.batches
-    assert second.batches == STEPS - (event == "on_train_batch_end")
-
-
-def test_a_second_fit_begins_anew_as_without_hooks(keras: Any, tmp_path: Path) -> None:
-    model, count = built(keras), counting(keras)
-    stopping = keras.callbacks.EarlyStopping("loss", patience=3, min_delta=1e-4)
-    guests = hb.as_callbacks([saver(tmp_path, 2), stopping, count])
-    fit(model, guests, epochs=3)
-    assert len(fit(model, guests, epochs=3).history["loss"]) == 3
-    assert count.batches == 6 * STEPS
 
 
 def test_no_checkpoint_is_without_state(keras: Any, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Mistaken(train.SessionRunHook):  # type: ignore[misc]
         }.get(self.mistake, lambda: None)()
 
 
-MISTAKES = {
+MISTAKES: dict[str, Any] = {
     "name in begin": KeyError,
     "operation in begin": KeyError,
     "graph changed": RuntimeError,
@@ -66,25 +66,23 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_same_exception_before_the_first_step(keras2: Any, mistake: str) -> None:
-    kind: Any = MISTAKES[mistake]
-    with pytest.raises(kind) as native:
-        hosts.in_session([Mistaken(mistake)])
+def test_same_exception_before_the_first_step(keras2: Any) -> None:
     model = hosts.keras_model(keras2)
     before = model.get_weights()
-    with pytest.raises(kind) as bridged:
-        hosts.in_fit(keras2, [Mistaken(mistake)], model=model)
-    if mistake not in ("fed nothing",):  # its text names the function
-        theirs = str(native.value).strip("'\"")
-        ours = str(bridged.value).strip("'\"").replace("\\'", "'")
-        assert ours[:34] == theirs.replace("\\'", "'")[:34]
-    np.testing.assert_array_equal(model.get_weights()[0], before[0])
-
-
-def test_an_unknown_name_comes_with_the_nearest(keras2: Any) -> None:
+    for mistake, kind in MISTAKES.items():
+        with pytest.raises(kind) as native:
+            hosts.in_session([Mistaken(mistake)])
+        with pytest.raises(kind) as bridged:
+            hosts.in_fit(keras2, [Mistaken(mistake)], model=model)
+        if mistake != "fed nothing":  # its text names the function
+            theirs, ours = (
+                str(e.value).strip("'\"").replace("\\'", "'")[:34]
+                for e in (native, bridged)
+            )
+            assert ours == theirs, mistake
+        np.testing.assert_array_equal(model.get_weights()[0], before[0])
     with pytest.raises(errors.UnknownTensorError, match="`hidden/Relu:0`"):
-        hosts.in_fit(keras2, [Fetch("hiden/Relu:0")])
+        hosts.in_fit(keras2, [Fetch("hiden/Relu:0")], model=model)
 
 
 @pytest.mark.parametrize("item", [3, "hook", train.StopAtStepHook, print])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from callback_recorder import callback_of
 from hook_fetching import Fetch, X, Y, sequential
 
 from hookbridge import errors
@@ -14,30 +15,32 @@ from hookbridge.adapters.hook_to_callback import HookToCallback
 
 ONE_KERAS = True
 
-FIT: dict[str, Any] = {"batch_size": 8, "verbose": 0, "shuffle": False}
-EPOCHS = 2
-STEPS = EPOCHS * len(X) // 8
+Body = Callable[[Any, int], None]
+BATCHES = len(X) // 8
 
 
-def in_callback(keras: Any, event: str, body: Callable[[Any, int], None]) -> Any:
-    """A callback that calls `body(model, index)` in an event."""
+def calling(keras: Any, **bodies: Body) -> Any:
+    """A callback that calls `body(model, index)` in its events."""
 
-    def method(self: Any, index: int, logs: Any = None) -> None:
-        body(self.model, index)
+    def method(body: Body) -> Any:
+        return lambda self, index, logs=None: body(self.model, index)
 
-    return type("Inner", (keras.callbacks.Callback,), {event: method})()
+    return callback_of(keras, **{event: method(body) for event, body in bodies.items()})
 
 
-def fit_twins(
-    keras: Any, event: str, body: Callable[[Any, int], None]
-) -> tuple[Fetch, Any]:
+def fit(model: Any, *guests: Any, epochs: int = 1) -> None:
+    callbacks = [HookToCallback(g) if isinstance(g, Fetch) else g for g in guests]
+    options = {"batch_size": 8, "verbose": 0, "shuffle": False}
+    model.fit(X, Y, epochs=epochs, callbacks=callbacks, **options)
+
+
+def fit_twins(keras: Any, epochs: int, **bodies: Body) -> tuple[Fetch, Any]:
     """Fits with and without a hook, with the same callback; weights must agree."""
     hook = Fetch("loss:0")
     bare, hooked = sequential(keras), sequential(keras)
     hooked.set_weights(bare.get_weights())
-    for model, hooks in ((bare, []), (hooked, [HookToCallback(hook)])):
-        callbacks = [*hooks, in_callback(keras, event, body)]
-        model.fit(X, Y, epochs=EPOCHS, callbacks=callbacks, **FIT)
+    fit(bare, calling(keras, **bodies), epochs=epochs)
+    fit(hooked, hook, calling(keras, **bodies), epochs=epochs)
     for one, other in zip(hooked.get_weights(), bare.get_weights(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
     assert hook.ended
@@ -46,124 +49,98 @@ def fit_twins(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["force", "reset"])
-def test_a_rebuilt_step_goes_on_with_the_hooks(keras: Any, how: str) -> None:
+def test_a_rebuilt_step_goes_on_with_the_hooks(keras: Any) -> None:
     def freeze(model: Any, epoch: int) -> None:
         if epoch == 0:
             return
-        model.layers[0].trainable = False
-        if how == "reset":
+        model.layers[0].trainable = epoch == 2
+        if epoch == 2:
             model.train_function = None
-        made = model.make_train_function(force=how == "force")
+        made = model.make_train_function(force=epoch == 1)
         if made is not None:  # Keras 2
             model.train_function = made
 
-    hook, _ = fit_twins(keras, "on_epoch_begin", freeze)
-    assert hook.steps == list(range(STEPS))
+    hook, _ = fit_twins(keras, 3, on_epoch_begin=freeze)
+    assert hook.steps == list(range(3 * BATCHES))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("event", ["on_epoch_end", "on_train_batch_end"])
-def test_steps_on_a_batch_are_not_the_loops(keras: Any, event: str) -> None:
+def test_steps_on_a_batch_are_not_the_loops(keras: Any) -> None:
     def on_batch(model: Any, index: int) -> None:
         if index == 1:
             model.train_on_batch(X[:4], Y[:4])
             model.test_on_batch(X[:4], Y[:4])
             model.predict_on_batch(X[:4])
 
-    hook, model = fit_twins(keras, event, on_batch)
-    assert len(hook.steps) == STEPS
-    extra = 1 if event == "on_epoch_end" else EPOCHS
-    assert (
-        hook.last_step == STEPS + extra == int(np.asarray(model.optimizer.iterations))
-    )
+    bodies = {"on_epoch_end": on_batch, "on_train_batch_end": on_batch}
+    hook, model = fit_twins(keras, 2, **bodies)
+    assert len(hook.steps) == 2 * BATCHES
+    steps = 2 * BATCHES + 3  # one in each epoch, one after the second
+    assert hook.last_step == steps == int(np.asarray(model.optimizer.iterations))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("loop", "has_hooks"),
-    [("evaluate", True), ("predict", True), ("fit", True), ("fit", False)],
-)
-def test_a_loop_inside_a_loop(keras: Any, loop: str, has_hooks: bool) -> None:
+def test_a_loop_inside_a_loop(keras: Any) -> None:
     inner: list[Fetch] = []
 
-    def body(model: Any, index: int) -> None:
-        callbacks = []
-        if has_hooks:
-            inner.append(Fetch("hidden/Relu:0"))
-            callbacks = [HookToCallback(inner[-1])]
-        data = (X[:16],) if loop == "predict" else (X[:16], Y[:16])
-        getattr(model, loop)(*data, batch_size=8, verbose=0, callbacks=callbacks)
+    def loop(model: Any, name: str, *hooks: Any) -> None:
+        inner.extend(hooks)
+        data = (X[:16],) if name == "predict" else (X[:16], Y[:16])
+        callbacks = [HookToCallback(hook) for hook in hooks]
+        getattr(model, name)(*data, batch_size=8, verbose=0, callbacks=callbacks)
 
-    hook = Fetch("loss:0")
-    model = sequential(keras)
-    callbacks = [HookToCallback(hook), in_callback(keras, "on_epoch_end", body)]
-    model.fit(X, Y, epochs=EPOCHS, callbacks=callbacks, **FIT)
-    moved = 2 if loop == "fit" else 0  # steps by each inner loop
-    assert hook.steps == [e * (4 + moved) + s for e in range(EPOCHS) for s in range(4)]
-    assert hook.ended and hook.last_step == STEPS + EPOCHS * moved
-    assert len(inner) == (EPOCHS if has_hooks else 0)
-    for index, each in enumerate(inner):
-        assert each.ended
-        assert each.steps[0] == 4 + index * (4 + moved)
-        assert len(each.steps) == 2
-
-
-def fail(*_: Any) -> None:
-    raise ZeroDivisionError
-
-
-@pytest.mark.slow
-def test_an_inner_loop_that_fails_leaves_the_outer_one(keras: Any) -> None:
-    failing = Fetch("nowhere:0")
-
-    def body(model: Any, index: int) -> None:
-        callbacks = [HookToCallback(failing)]
+    def fail(model: Any) -> None:
+        callbacks = [HookToCallback(Fetch("nowhere:0"))]
         with pytest.raises(errors.UnknownTensorError):
             model.evaluate(X, Y, verbose=0, callbacks=callbacks)
-        broken = in_callback(keras, "on_test_batch_end", fail)
+        broken = calling(keras, on_test_batch_end=lambda model, batch: 1 // batch)
         callbacks = [HookToCallback(Fetch("loss:0")), broken]
         with pytest.raises(ZeroDivisionError):
             model.evaluate(X, Y, verbose=0, callbacks=callbacks)
 
+    loops: list[Callable[[Any], None]] = [
+        lambda model: loop(model, "evaluate", Fetch("hidden/Relu:0")),
+        lambda model: loop(model, "predict", Fetch("hidden/Relu:0")),
+        fail,
+        lambda model: loop(model, "fit", Fetch("hidden/Relu:0")),
+        lambda model: loop(model, "fit"),
+    ]
     hook, model = Fetch("loss:0"), sequential(keras)
-    callbacks = [HookToCallback(hook), in_callback(keras, "on_epoch_end", body)]
-    model.fit(X, Y, epochs=EPOCHS, callbacks=callbacks, **FIT)
-    assert hook.steps == list(range(STEPS)) and hook.ended
+    ends = calling(keras, on_epoch_end=lambda model, epoch: loops[epoch](model))
+    fit(model, hook, ends, epochs=5)
+    # A `fit` inside moves the global step by two.
+    assert hook.steps == [*range(16), *range(18, 22)]
+    assert hook.ended and hook.last_step == 24
+    assert [(each.steps, each.ended) for each in inner] == [
+        ([4, 4], True),
+        ([8, 8], True),
+        ([16, 17], True),
+    ]
+    # One hook cannot be in both.
+    callback = HookToCallback(hook)
+    again = calling(keras, on_epoch_end=lambda model, epoch: fit(model, callback))
+    with pytest.raises(errors.RefusedError, match="Give the inner loop a hook"):
+        fit(model, callback, again)
+    fit(model, callback)
+    assert len(hook.steps) == BATCHES and hook.ended
 
 
-def test_one_hook_cannot_be_in_both_loops(keras: Any) -> None:
-    callback = HookToCallback(Fetch("loss:0"))
-
-    def body(model: Any, index: int) -> None:
-        model.evaluate(X, Y, verbose=0, callbacks=[callback])
+def test_a_loop_that_others_have_ended_is_over(keras: Any) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError
 
     model = sequential(keras)
-    inner = in_callback(keras, "on_epoch_end", body)
-    with pytest.raises(errors.RefusedError, match="Give the inner loop a hook"):
-        model.fit(X, Y, callbacks=[callback, inner], **FIT)
-    model.fit(X, Y, callbacks=[callback], **FIT)
-    assert callback.hook.ended
-
-
-@pytest.mark.parametrize(
-    ("event", "then"),
-    [
+    for event, then in (
         ("set_model", "evaluate"),
         ("on_epoch_end", "fit"),
         ("on_epoch_end", "train_on_batch"),
-    ],
-)
-def test_a_loop_that_others_have_ended_is_over(
-    keras: Any, event: str, then: str
-) -> None:
-    hook, model = Fetch("loss:0"), sequential(keras)
-    broken = keras.callbacks.Callback()
-    setattr(broken, event, fail)
-    with pytest.raises(ZeroDivisionError):
-        model.fit(X, Y, callbacks=[HookToCallback(hook), broken], **FIT)
-    before = len(getattr(hook, "steps", ()))
-    getattr(model, then)(X, Y)
-    assert len(getattr(hook, "steps", ())) == before
-    model.fit(X, Y, callbacks=[HookToCallback(hook)], **FIT)
-    assert len(hook.steps) == 4 and hook.ended
+    ):
+        hook, broken = Fetch("loss:0"), keras.callbacks.Callback()
+        setattr(broken, event, fail)
+        with pytest.raises(ZeroDivisionError):
+            fit(model, hook, broken)
+        before = len(getattr(hook, "steps", ()))
+        getattr(model, then)(X, Y)
+        assert len(getattr(hook, "steps", ())) == before
+        fit(model, hook)
+        assert len(hook.steps) == BATCHES and hook.ended

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from callback_recorder import callback_of
 from hook_fetching import Fetch, X, Y, sequential
 
 from hookbridge.adapters.hook_to_callback import HookToCallback
@@ -41,46 +42,35 @@ def subclassed(keras: Any) -> Any:
 MODELS = pytest.mark.parametrize("make", [sequential, subclassed])
 
 
-def with_and_without_hooks(
-    keras: Any, make: Callable[[Any], Any], use: Callable[[Any], Any]
-) -> list[Any]:
-    """What `use` makes of a model while it trains: natively, and with a hook."""
-    found: list[Any] = []
-    for hooks in ([], [HookToCallback(Fetch("loss:0"))]):
-        keras.backend.clear_session()
-        model = make(keras)
-        uses = keras.callbacks.LambdaCallback(
-            on_epoch_end=lambda epoch, logs, model=model: found.append(use(model))
-        )
-        model.fit(X, Y, batch_size=8, verbose=0, callbacks=[*hooks, uses])
-    return found
-
-
 @MODELS
-def test_a_picture_of_the_model(keras: Any, make: Callable[[Any], Any]) -> None:
+def test_a_picture_of_the_model_and_a_model_of_the_config(
+    keras: Any, make: Callable[[Any], Any]
+) -> None:
+    """They are the same while the model trains natively and with a hook."""
     pytest.importorskip("pydot")  # Graphviz itself would only draw the text
 
-    def picture(model: Any) -> str:
+    def picture_and_config(model: Any) -> tuple[str, str]:
         options = {"show_shapes": True, "show_layer_names": True}
         dot = keras.utils.model_to_dot(model, expand_nested=True, **options)
-        return re.sub(r"\d{9,}", "<id>", dot.to_string())
-
-    native, hooked = with_and_without_hooks(keras, make, picture)
-    assert "hidden" in native or make is subclassed
-    assert hooked == native
-
-
-@MODELS
-def test_a_model_of_the_config(keras: Any, make: Callable[[Any], Any]) -> None:
-    def copied(model: Any) -> Any:
         config = json.dumps(model.get_config(), sort_keys=True, default=str)
         copy = type(model).from_config(model.get_config())
         copy(X[:1])
         copy.set_weights(model.get_weights())
         np.testing.assert_allclose(copy(X), model(X), rtol=1e-6)
-        return config
+        return re.sub(r"\d{9,}", "<id>", dot.to_string()), config
 
-    native, hooked = with_and_without_hooks(keras, make, copied)
+    found: list[Any] = []
+    for hooks in ([], [HookToCallback(Fetch("loss:0"))]):
+        keras.backend.clear_session()
+        uses = callback_of(
+            keras,
+            on_epoch_end=lambda self, epoch, logs: found.append(
+                picture_and_config(self.model)
+            ),
+        )
+        make(keras).fit(X, Y, batch_size=8, verbose=0, callbacks=[*hooks, uses])
+    native, hooked = found
+    assert "hidden" in native[0] or make is subclassed
     assert hooked == native
 
 

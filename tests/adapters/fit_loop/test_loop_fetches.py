@@ -31,15 +31,21 @@ def run(loop: str, model: Any, *guests: Any, **options: Any) -> Any:
     return getattr(model, loop)(*data, callbacks=hb.as_callbacks([*guests]), **options)
 
 
-@pytest.mark.parametrize("strategy", ["default", "MirroredStrategy", "eager"])
-def test_predict_gives_the_outputs(keras: Any, strategy: str) -> None:
-    mirrored = hosts.mirrored() if strategy == "MirroredStrategy" else None
-    model = hosts.keras_model(keras, mirrored, run_eagerly=strategy == "eager")
+def test_predict_gives_the_outputs(keras: Any) -> None:
+    models = [hosts.keras_model(keras, each) for each in (None, hosts.mirrored())]
+    for model in (*models, hosts.keras_model(keras, run_eagerly=True)):
+        hook = refetching()
+        expected = run("predict", model, hook)
+        assert len(hook.seen) == hosts.BATCHES
+        seen = np.concatenate([next(iter(each.values())) for each in hook.seen])
+        np.testing.assert_allclose(seen, expected, rtol=1e-6)
+    # Several outputs go by their names.
+    inputs = keras.layers.Input((4,))
+    heads = [keras.layers.Dense(n, name=f"head{n}")(inputs) for n in (1, 2)]
     hook = refetching()
-    expected = run("predict", model, hook)
-    assert len(hook.seen) == hosts.BATCHES
-    seen = np.concatenate([next(iter(each.values())) for each in hook.seen])
-    np.testing.assert_allclose(seen, expected, rtol=1e-6)
+    run("predict", keras.Model(inputs, heads), hook)
+    shapes = {key: value.shape for key, value in hook.seen[0].items()}
+    assert shapes == {"head1": (8, 1), "head2": (8, 2)}
 
 
 @pytest.mark.parametrize("run_eagerly", [False, True])
@@ -66,15 +72,6 @@ def test_fit_and_evaluate_give_loss_and_metrics(keras: Any, run_eagerly: bool) -
     hook = refetching()
     result = run("evaluate", model, hook, return_dict=True)
     assert hook.seen[-1]["accuracy"] == pytest.approx(result["accuracy"])
-
-
-def test_several_outputs_go_by_their_names(keras: Any) -> None:
-    inputs = keras.layers.Input((4,))
-    heads = [keras.layers.Dense(n, name=f"head{n}")(inputs) for n in (1, 2)]
-    hook = refetching()
-    run("predict", keras.Model(inputs, heads), hook)
-    shapes = {key: value.shape for key, value in hook.seen[0].items()}
-    assert shapes == {"head1": (8, 1), "head2": (8, 2)}
 
 
 def fetching_in_end(kind: str, name: str) -> Any:

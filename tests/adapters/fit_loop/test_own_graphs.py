@@ -69,15 +69,6 @@ def test_whatever_a_session_can_fetch_is_an_element(name: str) -> None:
             hb.as_callbacks(hook)
 
 
-def test_what_is_of_no_graph_is_no_element(keras2: Any) -> None:
-    model = hosts.keras_model(keras2)
-    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-        mirrored = tf.Variable(1.0)
-    objects = [tf.Variable(1.0), mirrored, *model.weights, model, model.optimizer]
-    more = [tf.constant(1.0), tf.sparse.eye(2), np.ones(3), "loss:0", 1, None, len]
-    hb.as_callbacks([Holding(each) for each in (*objects, *more)])
-
-
 @pytest.mark.parametrize("name", HOOKS)
 def test_refused_by_name_with_the_way_out(name: str) -> None:
     with tf.Graph().as_default():
@@ -90,13 +81,16 @@ def test_refused_by_name_with_the_way_out(name: str) -> None:
     assert report.verdict == "refused" and "in_begin" in report.reason
 
 
-def test_a_symbolic_tensor_of_keras_is_one(keras2: Any) -> None:
+def test_what_is_of_no_graph_is_no_element(keras2: Any) -> None:
     model = hosts.keras_model(keras2)
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        mirrored = tf.Variable(1.0)
+    objects = [tf.Variable(1.0), mirrored, *model.weights, model, model.optimizer]
+    more = [tf.constant(1.0), tf.sparse.eye(2), np.ones(3), "loss:0", 1, None, len]
+    hb.as_callbacks([Holding(each) for each in (*objects, *more)])
     with pytest.raises(errors.RefusedError, match="`_loss_tensor` holds"):
-        hb.as_callbacks(train.NanTensorHook(model.outputs[0]))
-
-
-def test_what_an_earlier_session_left_is_no_reason(keras2: Any) -> None:
+        hb.as_callbacks(train.NanTensorHook(model.outputs[0]))  # Keras's symbolic one
+    # What an earlier session left is no reason.
     hooks = [
         train.LoggingTensorHook(["loss:0"], every_n_iter=1),
         train.StepCounterHook(every_n_steps=1),
@@ -104,31 +98,33 @@ def test_what_an_earlier_session_left_is_no_reason(keras2: Any) -> None:
     ]
     assert hosts.in_session(hooks) == 2
     assert any(isinstance(v, tf.Tensor) for v in vars(hooks[1]).values())
-    model = hosts.keras_model(keras2)
     model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hooks[:2]))
 
 
-@pytest.mark.parametrize("breaks_begin", [False, True])
-def test_what_begin_does_not_replace_is_refused_before_a_step(
-    keras2: Any, breaks_begin: bool
-) -> None:
-    class Late(Holding):
-        runs = 0
+class Late(Holding):
+    """Keeps the tensor in `begin`, and may use it there."""
 
-        def begin(self) -> None:
-            if breaks_begin:
-                tf.add(self.fetches["all"][0], 1.0, name="never")
+    runs = 0
+    breaks_begin = False
 
-        def before_run(self, run_context: Any) -> None:
-            self.runs += 1
+    def begin(self) -> None:
+        if self.breaks_begin:
+            tf.add(self.fetches["all"][0], 1.0, name="never")
 
+    def before_run(self, run_context: Any) -> None:
+        self.runs += 1
+
+
+def test_what_begin_does_not_replace_is_refused_before_a_step(keras2: Any) -> None:
     with tf.Graph().as_default() as graph:
         hook = Late(tf.constant(1.0, name="mine"))
     graph.finalize()  # as a session loop leaves its graph
     model = hosts.keras_model(keras2)
-    with pytest.raises(errors.RefusedError, match=r"`Late`.*`fetches` holds `mine:0`"):
-        model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
-    assert hook.runs == 0 and int(model.optimizer.iterations) == 0
+    message = r"`Late`.*`fetches` holds `mine:0`"
+    for hook.breaks_begin in (False, True):
+        with pytest.raises(errors.RefusedError, match=message):
+            model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
+        assert hook.runs == 0 and int(model.optimizer.iterations) == 0
 
 
 def test_a_model_of_a_graph_that_runs_eagerly_is_refused(keras2: Any) -> None:

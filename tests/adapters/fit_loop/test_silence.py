@@ -39,7 +39,7 @@ def step(model: Any) -> None:
     model.optimizer.apply_gradients(zip(gradients, weights, strict=True))
 
 
-def custom_loop(keras: Any, *, ends: bool, logs: Any = None) -> Any:
+def custom_loop(keras: Any, *, ends: bool) -> Any:
     model = model_of(keras)
     callbacks = keras.callbacks.CallbackList(
         hb.as_callbacks(RecordingHook(EventLog())), model=model
@@ -48,63 +48,55 @@ def custom_loop(keras: Any, *, ends: bool, logs: Any = None) -> Any:
     callbacks.on_epoch_begin(0)
     step(model)
     if ends:
-        callbacks.on_epoch_end(0, logs)
+        callbacks.on_epoch_end(0, None)
         callbacks.on_train_end()
     return callbacks
 
 
-def test_a_loop_of_the_users_own_is_told(keras: Any) -> None:
+def test_a_loop_of_the_users_own_is_told(
+    keras: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """At its end, by the first logs that it gives, or when the adapter is forgotten."""
     with pytest.raises(
         hb.errors.NeverCalledError,
         match=r"`RecordingHook` was given to a loop of the model .*never called",
     ):
         custom_loop(keras, ends=True)
-
-
-@pytest.mark.parametrize("mode", ["epoch", "test", "predict"])
-def test_the_first_logs_of_a_loop_tell_it(keras: Any, mode: str) -> None:
-    (callback,) = hb.as_callbacks(RecordingHook(EventLog()))
-    callback.set_model(model_of(keras))
-    if mode == "epoch":
-        callback.on_train_begin()
-        callback.on_epoch_end(0, {})  # no step
-    end = getattr(callback, f"on_{mode}_end")
-    with pytest.raises(hb.errors.NeverCalledError):
-        end(*([1] if mode == "epoch" else []), {"loss": 1.0})
-
-
-def test_a_fit_without_a_step_is_no_error(keras: Any) -> None:
-    log = EventLog()
-    callbacks = hb.as_callbacks(RecordingHook(log))
-    model = model_of(keras)
-    model.fit(X, Y, initial_epoch=1, verbose=0, callbacks=callbacks)
-    assert not log.of("RecordingHook")
-    model.fit(X, Y, epochs=1, verbose=0, callbacks=callbacks)
-    assert log.counts("RecordingHook")["end"] == 1
-
-
-def test_an_adapter_that_is_forgotten_tells_it(
-    keras: Any, capfd: pytest.CaptureFixture[str]
-) -> None:
+    for mode in ("epoch", "test", "predict"):
+        (callback,) = hb.as_callbacks(RecordingHook(EventLog()))
+        callback.set_model(model_of(keras))
+        if mode == "epoch":
+            callback.on_train_begin()
+            callback.on_epoch_end(0, {})  # no step
+        end = getattr(callback, f"on_{mode}_end")
+        with pytest.raises(hb.errors.NeverCalledError):
+            end(*([1] if mode == "epoch" else []), {"loss": 1.0})
     custom_loop(keras, ends=False)
     gc.collect()
     assert "NeverCalledError: `RecordingHook` was given" in capfd.readouterr().err
 
 
-def test_a_loop_that_failed_before_its_first_step_says_nothing_more(
+def test_a_loop_without_a_step_is_no_error(
     keras: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    model = model_of(keras)
-
     def fail(self: Any, logs: Any = None) -> None:
         raise KeyError("of the user's")
 
-    fails = callback_of(keras, on_train_begin=fail)
-    callbacks = [*hb.as_callbacks(RecordingHook(EventLog())), fails]
+    log = EventLog()
+    callbacks = hb.as_callbacks(RecordingHook(log))
+    model = model_of(keras)
+    model.fit(X, Y, initial_epoch=1, verbose=0, callbacks=callbacks)
+    fails = [
+        *hb.as_callbacks(RecordingHook(log)),
+        callback_of(keras, on_train_begin=fail),
+    ]
     with pytest.raises(KeyError):
-        model.fit(X, Y, verbose=0, callbacks=callbacks)
+        model.fit(X, Y, verbose=0, callbacks=fails)
     model.fit(X, Y, verbose=0)
-    callbacks.clear()
+    assert not log.of("RecordingHook")
+    model.fit(X, Y, epochs=1, verbose=0, callbacks=callbacks)
+    assert log.counts("RecordingHook")["end"] == 1
+    fails.clear()
     gc.collect()
     assert "NeverCalledError" not in capfd.readouterr().err
 

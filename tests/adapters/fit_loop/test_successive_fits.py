@@ -9,75 +9,66 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import Fetch, X, Y, sequential
+from hook_fetching import Fetch, X, Y, hook_of, sequential
 
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
+
+ONE_KERAS = True
 
 v1: Any = tf.compat.v1
 train: Any = v1.train
 
 
+def fit(model: Any, *hooks: Any, x: Any = X, y: Any = Y, **options: Any) -> Any:
+    options = {"batch_size": 8, "shuffle": False, "verbose": 0, **options}
+    return model.fit(x, y, callbacks=[HookToCallback(h) for h in hooks], **options)
+
+
 @pytest.mark.slow
 def test_compiled_and_fitted_several_times_with_and_without_hooks(keras: Any) -> None:
-    model = sequential(keras)
-    hook = Fetch("loss:0")
-    arguments: dict[str, Any] = {"batch_size": 8, "verbose": 0}
-    model.fit(X, Y, **arguments)
-    validated = model.fit(
-        X, Y, callbacks=[HookToCallback(hook)], validation_data=(X, Y), **arguments
-    )
+    model = keras.Sequential([keras.layers.Dense(1)])
+    with pytest.raises((RuntimeError, ValueError), match="compile"):  # Keras's own
+        fit(model, Fetch("loss:0"))
+    model, hook = sequential(keras), Fetch("loss:0")
+    fit(model)
+    validated = fit(model, hook, validation_data=(X, Y))
     assert hook.steps == [4, 5, 6, 7]  # validation calls no hook
     assert "val_mae" in validated.history
-    model.fit(X, Y, **arguments)
+    fit(model)
     assert len(hook.seen) == 4  # a fit without hooks calls none
     model.compile("adam", "mse")
-    model.fit(X, Y, callbacks=[HookToCallback(hook)], **arguments)
+    fit(model, hook)
     assert hook.steps == [0, 1, 2, 3]  # a new optimizer counts from zero
     model.evaluate(X, Y, verbose=0)
-    model.fit(X, Y, **arguments)
+    fit(model)
     assert len(hook.seen) == 4
 
 
-def test_an_uncompiled_model_raises_what_keras_raises(keras: Any) -> None:
-    model = keras.Sequential([keras.layers.Dense(1)])
-    with pytest.raises((RuntimeError, ValueError), match="compile"):
-        model.fit(X, Y, callbacks=[HookToCallback(Fetch("loss:0"))], verbose=0)
+class Feeder(Fetch):
+    """Feeds the first of its tensors a value per step."""
 
-
-class Feeder(train.SessionRunHook):  # type: ignore[misc]
-    """Feeds one tensor a value per step."""
-
-    def __init__(self, name: str, values: list[float], *names: str) -> None:
-        self.name, self.values, self.names = name, values, names
-
-    def begin(self) -> None:
-        graph = v1.get_default_graph()
-        self.tensor = graph.get_tensor_by_name(self.name)
-        self.fetches = [graph.get_tensor_by_name(name) for name in self.names]
-        self.seen: list[Any] = []
+    def __init__(self, values: list[float], *names: str) -> None:
+        super().__init__(*names)
+        self.values = values
 
     def before_run(self, run_context: Any) -> Any:
-        value = self.values[len(self.seen)]
-        return train.SessionRunArgs(self.fetches, feed_dict={self.tensor: value})
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.seen.append(run_values.results)
+        feeds = {self.tensors[0]: self.values[len(self.seen)]}
+        return train.SessionRunArgs([self.step, self.tensors], feed_dict=feeds)
 
 
 def test_a_fed_rate_takes_the_place_of_a_schedules(keras: Any) -> None:
     model = sequential(keras)
     schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
     model.compile(keras.optimizers.SGD(schedule), "mse")
-    hook = Feeder("learning_rate:0", [0.3, 0.0], "gradients/hidden/kernel:0")
+    hook = Feeder([0.3, 0.0], "learning_rate:0", "gradients/hidden/kernel:0")
     before = model.get_weights()[0]
-    arguments: dict[str, Any] = {"batch_size": 16, "verbose": 0}
-    model.fit(X, Y, callbacks=[HookToCallback(hook)], **arguments)
+    fit(model, hook, batch_size=16)
     np.testing.assert_allclose(
-        model.get_weights()[0], before - 0.3 * hook.seen[0][0], rtol=1e-4, atol=1e-6
+        model.get_weights()[0], before - 0.3 * hook.seen[0][1], rtol=1e-4, atol=1e-6
     )
     fetch = Fetch("learning_rate:0")  # the schedule itself goes on
-    model.fit(X, Y, callbacks=[HookToCallback(fetch)], **arguments)
+    fit(model, fetch, batch_size=16)
     assert fetch.seen[0][0] == pytest.approx(0.025)
 
 
@@ -109,112 +100,76 @@ def test_a_fed_rate_does_not_outlive_its_step(
         model = _checked(keras)
         model.compile(keras.optimizers.SGD(0.125), "mse", jit_compile=False, **how)
     x = np.concatenate([X[:16], 9 * X[:16] + 9]) if end == "error" else X
-    data = tf.data.Dataset.from_tensor_slices((x, Y)).batch(8)
-    hook = Feeder("learning_rate:0", [0.5] * 5, "learning_rate:0")
+    data = tf.data.Dataset.from_tensor_slices((x, Y)).batch(8).filter(lambda *_: True)
+    hook = Feeder([0.5] * 5, "learning_rate:0")
     fails = pytest.raises(tf.errors.InvalidArgumentError)
     with fails if end == "error" else nullcontext():
-        model.fit(
-            data.filter(lambda *_: True), verbose=0, callbacks=[HookToCallback(hook)]
-        )
+        fit(model, hook, x=data, y=None, batch_size=None)
     assert [rate for (rate,) in hook.seen] == [0.5] * (2 if end == "error" else 4)
     assert float(np.asarray(model.optimizer.learning_rate)) == 0.125
 
 
-def test_a_placeholder_with_default_of_the_step_is_fed(keras: Any) -> None:
+def test_a_tensor_of_the_step_is_fed_where_it_has_a_graph(keras: Any) -> None:
     class Scaled(keras.layers.Layer):  # type: ignore[misc, name-defined]
         def call(self, inputs: Any) -> Any:
             return inputs * v1.placeholder_with_default(1.0, [], name="scale")
 
-    def make() -> Any:
-        model = keras.Sequential(
-            [keras.Input((4,)), Scaled(name="scaled"), keras.layers.Dense(1)]
-        )
-        model.compile(keras.optimizers.SGD(0.0), "mse", jit_compile=False)
-        return model
-
-    model = make()
-    hook = Feeder("scaled/scale:0", [1.0, 0.0], "loss:0")
-    model.fit(
-        X[:16], Y[:16], batch_size=8, verbose=0, shuffle=False,
-        callbacks=[HookToCallback(hook)],
-    )  # fmt: skip
+    layers = [keras.Input((4,)), Scaled(name="scaled"), keras.layers.Dense(1)]
+    model = keras.Sequential(layers)
+    model.compile(keras.optimizers.SGD(0.0), "mse", jit_compile=False)
+    hook = Feeder([1.0, 0.0], "scaled/scale:0", "loss:0")
+    fit(model, hook, x=X[:16], y=Y[:16])
     untouched = model.evaluate(X[:8], Y[:8], verbose=0)
     zeroed = model.evaluate(0 * X[8:16], Y[8:16], verbose=0)
-    assert [s[0] for s in hook.seen] == pytest.approx([untouched, zeroed], rel=1e-4)
-
-
-def test_feeding_a_tensor_of_a_step_that_has_no_graph_is_refused(keras: Any) -> None:
+    assert [s[1] for s in hook.seen] == pytest.approx([untouched, zeroed], rel=1e-4)
     model = sequential(keras, run_eagerly=True)
     before = model.get_weights()
-    hook = Feeder("loss:0", [1.0])
     with pytest.raises(errors.LiveSessionError, match="cannot be fed here"):
-        model.fit(X, Y, verbose=0, callbacks=[HookToCallback(hook)])
+        fit(model, Feeder([1.0], "loss:0"))
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
 
 
-ONE_KERAS = True
-
-LOOPS = pytest.mark.parametrize("loop", ["evaluate", "predict"])
-ROWS = 8  # per batch
-
-
-class Stop(train.SessionRunHook):  # type: ignore[misc]
-    """Asks for a stop in its second run."""
-
-    def __init__(self, event: str, error: type[Exception] | None = None) -> None:
-        self.event, self.error, self.runs = event, error, 0
-
-    def _stop(self, run_context: Any, event: str) -> None:
-        if self.runs == 2 and event == self.event:
-            if self.error is not None:
-                raise self.error("a hook")
-            run_context.request_stop()
-
-    def before_run(self, run_context: Any) -> None:
-        self.runs += 1
-        self._stop(run_context, "before_run")
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self._stop(run_context, "after_run")
+# The event in which a hook ends the second run, by which error, whether the number of
+# batches is known, and how many steps are made.
+STOPS: list[tuple[str, type[Exception] | None, bool, int]] = [
+    ("before_run", None, True, 2),
+    ("after_run", None, True, 2),
+    ("after_run", None, False, 2),
+    ("after_run", StopIteration, True, 2),
+    ("before_run", StopIteration, True, 1),
+]
 
 
-def run(model: Any, loop: str, hooks: list[Any], *, known: bool = True) -> Any:
-    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(ROWS)
-    if not known:
-        data = data.filter(lambda *_: True)
-    callbacks = [HookToCallback(hook) for hook in hooks]
-    return getattr(model, loop)(data, verbose=0, callbacks=callbacks)
+def stopping(event: str, error: type[Exception] | None) -> Any:
+    """A hook that asks for a stop, or raises an error, in its second run."""
+    contexts = []
+
+    def stop(hook: Any, context: Any, *values: Any) -> None:
+        contexts.append(context)
+        if len(contexts) == 2:
+            if error is not None:
+                raise error("a hook")
+            context.request_stop()
+
+    return hook_of(**{event: stop})
 
 
-def check_rows(model: Any, loop: str, found: Any, rows: int) -> None:
-    data = (X[:rows], Y[:rows]) if loop == "evaluate" else (X[:rows],)
-    expected = getattr(model, loop)(*data, batch_size=ROWS, verbose=0)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+@pytest.mark.parametrize("loop", ["evaluate", "predict"])
+def test_a_stop_ends_the_loop(keras: Any, loop: str) -> None:
+    model = sequential(keras)
 
+    def run(rows: int, *hooks: Any, is_known: bool = True) -> Any:
+        data = tf.data.Dataset.from_tensor_slices((X[:rows], Y[:rows])).batch(8)
+        data = data if is_known else data.filter(lambda *_: True)
+        callbacks = [HookToCallback(hook) for hook in hooks]
+        return getattr(model, loop)(data, verbose=0, callbacks=callbacks)
 
-@LOOPS
-@pytest.mark.parametrize(
-    ("event", "error", "known", "steps"),
-    [
-        ("before_run", None, True, 2),
-        ("after_run", None, True, 2),
-        ("after_run", None, False, 2),
-        ("after_run", StopIteration, True, 2),
-        ("before_run", StopIteration, True, 1),
-    ],
-)
-def test_a_stop_ends_the_loop(
-    keras: Any,
-    loop: str,
-    event: str,
-    error: type[Exception] | None,
-    known: bool,
-    steps: int,
-) -> None:
-    model, fetch = sequential(keras), Fetch("hidden/Relu:0")
-    found = run(model, loop, [fetch, Stop(event, error)], known=known)
-    assert fetch.ended
-    check_rows(model, loop, found, steps * ROWS)
-    # The stop reaches neither this model's next loops nor a `fit`.
-    check_rows(model, loop, run(model, loop, [], known=known), len(X))
-    assert not model.stop_training
+    whole = run(len(X))
+    for event, error, is_known, steps in STOPS:
+        fetch = Fetch("hidden/Relu:0")
+        found = run(len(X), fetch, stopping(event, error), is_known=is_known)
+        assert fetch.ended
+        np.testing.assert_allclose(found, run(8 * steps), rtol=1e-5)
+        # The stop reaches neither this model's next loops nor a `fit`.
+        np.testing.assert_allclose(run(len(X), is_known=is_known), whole, rtol=1e-5)
+        assert not model.stop_training

@@ -79,3 +79,24 @@ def sequential(keras: Any, **compile_args: Any) -> Any:
     )
     model.compile(keras.optimizers.SGD(0.05), "mse", metrics=["mae"], **compile_args)
     return model
+
+
+def with_step(keras: Any, step: Any, *compile_args: Any, **options: Any) -> Any:
+    """A linear subclassed model whose `train_step` is `step(model, x, y)`."""
+
+    class Own(keras.Model):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.out = keras.layers.Dense(1, name="out")
+            self.mean = keras.metrics.Mean(name="mean")
+
+        def call(self, inputs: Any) -> Any:
+            return self.out(inputs)
+
+        def train_step(self, data: Any) -> Any:
+            return step(self, *data)
+
+    model = Own()
+    model(X[:1])
+    model.compile(*compile_args, **options)
+    return model

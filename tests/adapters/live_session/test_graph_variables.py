@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import X, Y, sequential
+from hook_fetching import X, Y, hook_of, sequential
 
 import hookbridge as hb
 
@@ -24,31 +24,19 @@ PARTS = ("", "/Read/ReadVariableOp", "/current_value", "/Assign", "/IsInitialize
 TYPES = ["Placeholder", "ReadVariableOp", "Identity", "AssignVariableOp"]
 
 
-class Looking(train.SessionRunHook):  # type: ignore[misc]
-    """Calls a function in each event, with the graph or session; keeps the results."""
+def looking(**looks: Callable[[Any], Any]) -> Any:
+    """Calls functions of the graph in its events; keeps the results and the graphs."""
 
-    def __init__(self, **looks: Callable[[Any], Any]) -> None:
-        self._looks = looks
-        self.seen: dict[str, Any] = {}
-        self.graphs: list[Any] = []
+    def look(hook: Any, event: str) -> None:
+        graph = v1.get_default_graph()
+        hook.graphs.append(weakref.ref(graph))
+        if event in looks:
+            hook.seen[event] = looks[event](graph)
 
-    def _look(self, event: str, *session: Any) -> None:
-        self.graphs.append(weakref.ref(v1.get_default_graph()))
-        if event in self._looks:
-            argument = session[0] if session else v1.get_default_graph()
-            self.seen[event] = self._looks[event](argument)
-
-    def begin(self) -> None:
-        self._look("begin")
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        self._look("session", session)
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self._look("after_run", run_context.session)
-
-    def end(self, session: Any) -> None:
-        self._look("end", session)
+    events = ("begin", "after_create_session", "after_run", "end")
+    hook = hook_of(**{e: lambda self, *_, e=e: look(self, e) for e in events})
+    hook.graphs, hook.seen = [], {}
+    return hook
 
 
 def fit(model: Any, *hooks: Any) -> None:
@@ -115,8 +103,8 @@ def by_listing(graph: Any) -> Any:
 def test_who_looks_first_changes_nothing(keras: Any) -> None:
     """In collections, by name, with a variable of its own, or by listing."""
     model = sequential(keras)
-    hooks = [Looking(begin=each) for each in (collections, by_name, with_own)]
-    hooks.append(Looking(begin=by_listing, after_run=lambda s: types_of_parts(s.graph)))
+    hooks = [looking(begin=each) for each in (collections, by_name, with_own)]
+    hooks.append(looking(begin=by_listing, after_run=types_of_parts))
     for hook in hooks:
         fit(model, hook)
         assert hook.seen["begin"] == hooks[0].seen["begin"]
@@ -136,17 +124,16 @@ def test_who_looks_first_changes_nothing(keras: Any) -> None:
 def test_a_session_prepares_variables_of_hooks_only(keras: Any) -> None:
     """The model's variables keep their values, even if a hook initializes them."""
 
-    class Own(Looking):
-        def begin(self) -> None:
-            self.variable = v1.get_variable("own", initializer=3.0, use_resource=True)
-            self.add = v1.assign_add(self.variable, 1.0)
-            super().begin()
+    def begin(self: Any) -> None:
+        variable = v1.get_variable("own", initializer=3.0, use_resource=True)
+        self.add = v1.assign_add(variable, 1.0)
 
-        def after_create_session(self, session: Any, coord: Any) -> None:
-            self.first = float(session.run(self.add))
-            session.run([v.initializer for v in v1.global_variables()[:-1]])
+    def initialize(self: Any, session: Any, coord: Any) -> None:
+        self.first = float(session.run(self.add))
+        session.run([v.initializer for v in v1.global_variables()[:-1]])
 
-    model, hook = sequential(keras), Own()
+    model = sequential(keras)
+    hook = hook_of(begin=begin, after_create_session=initialize)
     before = model.get_weights()
     stop = train.StopAtStepHook(num_steps=1)
     model.evaluate(X, Y, verbose=0, callbacks=hb.as_callbacks([hook, stop]))
@@ -162,7 +149,7 @@ def test_many_fits_keep_nothing(keras: Any, tmp_path: Path) -> None:
 
     def objects(fits: int) -> int:
         for _ in range(fits):
-            hook = Looking(begin=lambda graph: graphs.append(weakref.ref(graph)))
+            hook = looking(begin=lambda graph: graphs.append(weakref.ref(graph)))
             stock = [
                 train.CheckpointSaverHook(str(tmp_path), save_steps=100),
                 train.LoggingTensorHook(["loss:0"], every_n_iter=1),
@@ -176,5 +163,5 @@ def test_many_fits_keep_nothing(keras: Any, tmp_path: Path) -> None:
         return sum(package in ("tensorflow", "hookbridge") for package in packages)
 
     before = objects(5)
-    assert objects(15) - before < 7  # less than one object for two fits
+    assert objects(8) - before < 4  # less than one object for two fits
     assert sum(graph() is not None for graph in graphs) <= 2

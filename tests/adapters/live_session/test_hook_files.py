@@ -1,4 +1,4 @@
-"""Checkpoints and rates of `fit`: its savers and scaffolds are those of a session."""
+"""Checkpoints of `fit`: its savers and scaffolds are those of a session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from hook_fetching import X, Y, hook_of, sequential
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.adapters.hook_to_callback import HookToCallback
 
 ONE_KERAS = True
 
@@ -22,45 +21,18 @@ v1: Any = tf.compat.v1
 train: Any = v1.train
 
 
-def test_the_fed_learning_rate_is_the_one_the_step_uses(
-    keras: Any, tmp_path: Path
-) -> None:
-    """A common hook: finds `learning_rate:0` and feeds it in each step."""
-
-    def begin(self: Any) -> None:
-        self.rate = v1.get_default_graph().get_tensor_by_name("learning_rate:0")
-        self.steps = 0
-
-    def feed(self: Any, context: Any) -> Any:
-        self.steps += 1
-        return train.SessionRunArgs(self.rate, {self.rate: 0.3 / self.steps})
-
-    found = []
-    for name in ("native", "bridged"):
-        saver = train.CheckpointSaverHook(str(tmp_path / name), save_steps=5)
-        hooks = [hook_of(begin=begin, before_run=feed), saver]
-        if name == "native":
-            hosts.in_session(hooks)
-        else:
-            model, _ = hosts.in_fit(keras, hooks)
-        state = tf.train.get_checkpoint_state(str(tmp_path / name))
-        paths = state.all_model_checkpoint_paths
-        found.append({Path(p).name: hosts.read_checkpoint(p) for p in paths})
-    assert list(found[0]) == list(found[1])
-    for path, expected in found[0].items():
-        assert found[1][path].keys() == expected.keys()
-        for key, value in expected.items():
-            np.testing.assert_allclose(found[1][path][key], value, rtol=1e-4, atol=1e-5)
-    assert (tmp_path / "bridged" / "graph.pbtxt").exists()
-    rate = float(np.asarray(model.optimizer.learning_rate))
-    assert rate == pytest.approx(hosts.RATE)  # fed for a step, not set
-
-
 def test_a_checkpoint_of_fit_restores_in_a_v1_graph(keras: Any, tmp_path: Path) -> None:
-    model, _ = hosts.in_fit(
-        keras, [train.CheckpointSaverHook(str(tmp_path), save_steps=100)]
-    )
-    path = tf.train.latest_checkpoint(str(tmp_path))
+    by_steps, by_seconds = tmp_path / "steps", tmp_path / "seconds"
+    savers = [
+        train.CheckpointSaverHook(str(by_steps), save_steps=100),
+        train.CheckpointSaverHook(str(by_seconds), save_secs=0.0001),
+    ]
+    model, _ = hosts.in_fit(keras, savers)
+    state = tf.train.get_checkpoint_state(str(by_seconds))
+    assert state.model_checkpoint_path.endswith(f"-{hosts.STEPS}")
+    assert len(state.all_model_checkpoint_paths) == 5  # the Saver keeps five
+    assert (by_steps / "graph.pbtxt").exists()
+    path = tf.train.latest_checkpoint(str(by_steps))
     stored = {hosts.short(n): n for n, _ in tf.train.list_variables(path)}
     with tf.Graph().as_default(), v1.Session() as session:
         hosts.build_graph()
@@ -75,29 +47,20 @@ def test_a_checkpoint_of_fit_restores_in_a_v1_graph(keras: Any, tmp_path: Path) 
     assert restored["global_step"] == hosts.STEPS
 
 
-def test_checkpoint_saver_by_seconds(keras: Any, tmp_path: Path) -> None:
-    hosts.in_fit(keras, [train.CheckpointSaverHook(str(tmp_path), save_secs=0.0001)])
-    state = tf.train.get_checkpoint_state(str(tmp_path))
-    assert state.model_checkpoint_path.endswith(f"-{hosts.STEPS}")
-    assert len(state.all_model_checkpoint_paths) == 5  # the Saver keeps five
-
-
-@pytest.mark.parametrize("kind", ["checkpoints", "summaries"])
 def test_a_directory_that_cannot_be_written_is_refused_before_the_first_step(
-    keras: Any, kind: str, tmp_path: Path
+    keras: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     directory = str(tmp_path / "file" / "run")
-    hook = (
-        train.CheckpointSaverHook(directory, save_steps=1)
-        if kind == "checkpoints"
-        else train.StepCounterHook(output_dir=directory)
-    )
     model = hosts.keras_model(keras)
     before = model.get_weights()
-    with pytest.raises(errors.UnwritableError, match=type(hook).__name__):
-        hosts.in_fit(keras, [hook], model=model)
-    np.testing.assert_array_equal(model.get_weights()[0], before[0])
+    for hook in (
+        train.CheckpointSaverHook(directory, save_steps=1),
+        train.StepCounterHook(output_dir=directory),
+    ):
+        with pytest.raises(errors.UnwritableError, match=type(hook).__name__):
+            hosts.in_fit(keras, [hook], model=model)
+        np.testing.assert_array_equal(model.get_weights()[0], before[0])
 
 
 def fit(model: Any, *hooks: Any) -> None:
@@ -170,23 +133,28 @@ def test_checkpoints_are_those_of_the_ops(keras: Any, tmp_path: Path) -> None:
             np.testing.assert_allclose(other[name], value, rtol=1e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("scaffold", [False, True])
-def test_a_saver_of_a_hook_comes_first(
-    keras: Any, tmp_path: Path, scaffold: bool
-) -> None:
+def test_a_saver_of_a_hook_comes_first(keras: Any, tmp_path: Path) -> None:
     """The hook makes it in `begin`, in the collection of savers or in a scaffold."""
 
     class Two(train.CheckpointSaverHook):  # type: ignore[misc]
+        has_scaffold = False
+
         def begin(self) -> None:
             saver = v1.train.Saver(max_to_keep=1)
-            if scaffold:
+            if self.has_scaffold:
                 self._scaffold = train.Scaffold(saver=saver)
             else:
                 v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
             super().begin()
 
-    fit(sequential(keras), Two(str(tmp_path), save_steps=1))
-    assert [p.stem for p in tmp_path.glob("*.index")] == ["model.ckpt-2"]
+    model = sequential(keras)
+    for step, has_scaffold in ((2, False), (4, True)):
+        hook = Two(str(tmp_path / str(step)), save_steps=1)
+        hook.has_scaffold = has_scaffold
+        fit(model, hook)
+        assert [p.stem for p in tmp_path.glob(f"{step}/*.index")] == [
+            f"model.ckpt-{step}"
+        ]
 
 
 def test_a_hook_goes_on_saving_in_its_next_fit(keras: Any, tmp_path: Path) -> None:
@@ -259,9 +227,7 @@ def filled(hook: Filling) -> dict[str, Any]:
 
 
 def fit_scaffold(keras: Any, hook: Filling) -> None:
-    sequential(keras).fit(
-        X, Y, batch_size=8, verbose=0, callbacks=[HookToCallback(hook)]
-    )
+    fit(sequential(keras), hook)
 
 
 def in_session(hook: Filling) -> None:
@@ -273,21 +239,14 @@ def in_session(hook: Filling) -> None:
 
 
 def test_a_scaffold_prepares_the_session(keras: Any, tmp_path: Path) -> None:
-    native, hook = (
-        Filling(tmp_path / "native", filled),
-        Filling(tmp_path / "fit", filled),
-    )
+    native = Filling(tmp_path / "native", filled)
     in_session(native)
+    assert native.called == ["init_fn 2.0", "session 3.0"]
+    hook = Filling(tmp_path, filled, tf.errors.AbortedError(None, None, "lost"))
     fit_scaffold(keras, hook)
-    assert hook.called == native.called == ["init_fn 2.0", "session 3.0"]
-
-
-def test_init_fn_is_not_for_a_recovered_session(keras: Any, tmp_path: Path) -> None:
-    """`init_fn` may load weights, but by then the model has better ones."""
-    lost = tf.errors.AbortedError(None, None, "lost")
-    hook = Filling(tmp_path, filled, lost)
-    fit_scaffold(keras, hook)
-    assert hook.called == ["init_fn 2.0", "session 3.0", "session 3.0"]
+    # `init_fn` is not for the recovered session: it may load weights, but by then the
+    # model has better ones.
+    assert hook.called == [*native.called, "session 3.0"]
 
 
 def test_a_model_that_is_not_ready_is_an_error(keras: Any, tmp_path: Path) -> None:

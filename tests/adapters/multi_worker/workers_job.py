@@ -1,6 +1,6 @@
-"""Many fits under `MultiWorkerMirroredStrategy`; `FOLDER/<task>.jsonl` has the results.
+"""Many fits under `MultiWorkerMirroredStrategy`; the results go to `EVENTS`.
 
-TF_CONFIG=... python tests/adapters/multi_worker/workers_job.py FOLDER CASE...
+TF_CONFIG=... python tests/adapters/multi_worker/workers_job.py EVENTS CASE...
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ import hookbridge as hb  # noqa: E402
 HAS_TF_KERAS = importlib.util.find_spec("tf_keras") is not None
 keras: Any = importlib.import_module("tf_keras") if HAS_TF_KERAS else tf.keras
 v1: Any = tf.compat.v1
-FOLDER, CASES = Path(sys.argv[1]), sys.argv[2:]
+EVENTS, CASES = Path(sys.argv[1]), sys.argv[2:]
 CONFIG = json.loads(os.environ["TF_CONFIG"])["task"]
 TASK = 0 if CONFIG["type"] == "chief" else 1 + CONFIG["index"]
 DEVICES = int(os.environ.get("DEVICES", "1"))
@@ -34,7 +33,7 @@ EPOCHS, BATCHES = 3, 4
 
 
 def note(event: str, **facts: Any) -> None:
-    with (FOLDER / f"{TASK}.jsonl").open("a") as file:
+    with EVENTS.open("a") as file:
         file.write(json.dumps({"event": event, **facts}, default=float) + "\n")
 
 
@@ -237,7 +236,7 @@ def weights() -> None:
 
 def restart() -> None:
     """A job that saves, and one that goes on from its checkpoint."""
-    folder = str(FOLDER / "saved")
+    folder = str(EVENTS.parent / "saved")
     for steps in (5, 3):
         model = made(0.01, keras.layers.BatchNormalization)
         if os.path.exists(folder):
@@ -284,13 +283,12 @@ def mirrored() -> None:
 
 def killed(task: int) -> None:
     def kill(it: Any) -> None:
-        note("killed", at=time.time())
         os.kill(os.getpid(), signal.SIGKILL)
 
     try:
         fit(made(), [Watch(at(3, task, kill)), Log()])
     except tf.errors.OpError as e:
-        note("lost", error=type(e).__name__, at=time.time())
+        note("lost", error=type(e).__name__)
         raise
 
 
@@ -309,19 +307,15 @@ def refused() -> None:
         note("lost")
 
 
-def every_stop() -> None:
-    for name in STOPS:
-        stop(name)
-
-
 def run_case(name: str) -> None:
     word, *rest = name.split(":")
-    if word == "killed":
-        killed(int(rest[0]))
-    elif word == "stop":
+    if word == "stop":
         stop(rest[0], *map(int, rest[1:]))
+    elif word == "every_stop":
+        for each in STOPS:
+            stop(each)
     else:
-        globals()[word]()
+        globals()[word](*map(int, rest))
 
 
 if __name__ == "__main__":

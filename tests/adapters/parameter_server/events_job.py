@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "helpers"), str(HERE.parents[2])]
+HELPERS = [str(HERE.parent / "helpers"), str(HERE.parents[1] / "helpers")]
+sys.path[:0] = [str(HERE), *HELPERS, str(HERE.parents[2])]
 
 import tensorflow as tf  # noqa: E402
 from quick_traces import look_often  # noqa: E402
@@ -58,13 +59,6 @@ class Hook(v1.train.SessionRunHook):  # type: ignore[misc]
     def after_run(self, run_context: Any, run_values: Any) -> None:
         if self._after is not None:
             self._after(run_context, run_values)
-
-
-class Setter(keras.callbacks.Callback):  # type: ignore[misc]
-    """Sets the learning rate at each epoch, as `LearningRateScheduler` does."""
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        keras.backend.set_value(self.model.optimizer.learning_rate, [0.5, 0.25][epoch])
 
 
 class Job:
@@ -120,9 +114,6 @@ class Job:
             note(f"stop {lag}", ran=len(ran))
 
     def rates(self) -> None:
-        made = self.model(mean_output, 0.0)
-        self.fit(made, [Setter(), Hook(lambda c: v1.train.SessionRunArgs("loss:0"))])
-        note("set rate", bias=float(made.layers[1].bias.numpy()[0]))
         made, seen = self.model(mean_output, 0.125), []
         fed = iter([0.5, 0.5, 0.25, 0.25, 0.0, None] * EPOCHS)
 

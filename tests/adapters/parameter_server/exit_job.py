@@ -1,6 +1,8 @@
 """A coordinator that ends while its threads still make iterators nobody needs.
 
-TF_CONFIG=... python tests/adapters/parameter_server/exit_job.py EVENTS
+With `brief` it has nothing to do.
+
+TF_CONFIG=... python tests/adapters/parameter_server/exit_job.py EVENTS [brief]
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "helpers"), str(HERE.parents[2])]
+HELPERS = [str(HERE.parent / "helpers"), str(HERE.parents[1] / "helpers")]
+sys.path[:0] = [str(HERE), *HELPERS, str(HERE.parents[2])]
 
 import tensorflow as tf  # noqa: E402
 from ps_guests import note  # noqa: E402
@@ -28,6 +31,8 @@ def main() -> None:
     if hb.loops.ClusterConfig.from_environment().is_chief:
         atexit.register(note_threads)  # what is registered first is called last
     strategy = hb.loops.parameter_server_strategy()
+    if sys.argv[2:] == ["brief"]:
+        return
     coordinator = tf.distribute.experimental.coordinator.ClusterCoordinator(strategy)
     datasets = coordinator.create_per_worker_dataset(
         tf.function(

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "helpers"), str(HERE.parents[2])]
+HELPERS = [str(HERE.parent / "helpers"), str(HERE.parents[1] / "helpers")]
+sys.path[:0] = [str(HERE), *HELPERS, str(HERE.parents[2])]
 
 import tensorflow as tf  # noqa: E402
 from idle_clock import idle_secs  # noqa: E402

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from callback_recorder import noting
 
 v1: Any = tf.compat.v1
 BATCHES = 6
@@ -119,47 +120,24 @@ class NotingHook(v1.train.SessionRunHook):  # type: ignore[misc]
         self._log.add(self._name, "end", int(session.run(self._step)))
 
 
-class NotingCallback(keras.callbacks.Callback):  # type: ignore[misc]
+def noting_callback(log: Recorder, name: str) -> Any:
     """Notes every event, batch events too."""
 
-    def __init__(self, log: Recorder, name: str) -> None:
-        super().__init__()
-        self._log, self._name = log, name
+    def note(callback: Any, event: str, *arguments: Any) -> None:
+        *number, logs = arguments
+        has_logs = event.endswith("_end") and event != "on_train_end"
+        log.add(name, event, *(number or [None]), kinds(logs) if has_logs else None)
 
-    def on_train_begin(self, logs: Any = None) -> None:
-        self._log.add(self._name, "on_train_begin")
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self._log.add(self._name, "on_epoch_begin", epoch)
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self._log.add(self._name, "on_train_batch_begin", batch)
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self._log.add(self._name, "on_train_batch_end", batch, kinds(logs))
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self._log.add(self._name, "on_epoch_end", epoch, kinds(logs))
-
-    def on_train_end(self, logs: Any = None) -> None:
-        self._log.add(self._name, "on_train_end")
-
-    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        self._log.add(self._name, "on_test_batch_end", batch, kinds(logs))
-
-    def on_test_end(self, logs: Any = None) -> None:
-        self._log.add(self._name, "on_test_end", None, kinds(logs))
+    return noting(keras, note)
 
 
-class NotingEpochs(keras.callbacks.Callback):  # type: ignore[misc]
+def noting_epochs(log: Recorder) -> Any:
     """A callback without batch events: plain Keras accepts it under the strategy."""
 
-    def __init__(self, log: Recorder) -> None:
-        super().__init__()
-        self._log = log
+    def note(callback: Any, event: str, epoch: int, logs: Any) -> None:
+        log.add("epochs", event, epoch)
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self._log.add("epochs", "on_epoch_end", epoch)
+    return noting(keras, note, ["on_epoch_end"])
 
 
 def kinds(logs: Any) -> dict[str, str]:
@@ -171,9 +149,9 @@ def kinds(logs: Any) -> dict[str, str]:
 def guests(log: Recorder) -> list[Any]:
     """The same hooks and callbacks for every host."""
     return [
-        NotingEpochs(log),
-        NotingCallback(log, "first"),
+        noting_epochs(log),
+        noting_callback(log, "first"),
         NotingHook(log, "hook"),
-        NotingCallback(log, "second"),
+        noting_callback(log, "second"),
         NotingHook(log, "other hook"),
     ]

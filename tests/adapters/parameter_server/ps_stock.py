@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from ps_guests import NotingCallback, Recorder, batches, keras, mean_output, note
+from ps_guests import Recorder, batches, keras, mean_output, note, noting_callback
 
 
 def stock_callbacks(job: Any) -> None:
@@ -18,7 +18,7 @@ def stock_callbacks(job: Any) -> None:
         job.model(mean_output, 0.125).fit(
             keras.utils.experimental.DatasetCreator(batches),
             steps_per_epoch=1,
-            callbacks=[NotingCallback(Recorder(), "plain")],
+            callbacks=[noting_callback(Recorder(), "plain")],
             verbose=0,
         )
     except ValueError as e:
