@@ -13,6 +13,8 @@ import hookbridge as hb
 from hookbridge import errors
 from hookbridge.testing import EventLog, RecordingHook
 
+ONE_KERAS = True
+
 v1 = tf.compat.v1
 Make = Callable[[], list[Any]]
 

@@ -12,6 +12,8 @@ import pytest
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
+ONE_KERAS = True
+
 pytestmark = pytest.mark.slow
 
 

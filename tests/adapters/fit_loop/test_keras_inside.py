@@ -15,6 +15,8 @@ from hook_fetching import Fetch, X, Y, sequential
 
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
+ONE_KERAS = True
+
 
 def subclassed(keras: Any) -> Any:
     """A subclassed model with a config, as a file of a user would have it."""

@@ -12,6 +12,8 @@ from hook_fetching import hook_of
 
 import hookbridge as hb
 
+ONE_KERAS = True
+
 train: Any = tf.compat.v1.train
 
 

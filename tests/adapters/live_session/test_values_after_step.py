@@ -15,6 +15,8 @@ import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 train: Any = v1.train
 

@@ -191,7 +191,8 @@ def test_checkpoints_hold_as_many_steps_as_their_global_step(events: Job) -> Non
         for path in found:
             reader = tf.train.load_checkpoint(path)
             step = int(reader.get_tensor("global_step"))
-            assert path.endswith(f"-{step}")
+            # One by time has the steps in flight too, which its name does not count.
+            assert folder == "timed" or path.endswith(f"-{step}")
             # Every step subtracts the rate from the bias and counts itself on the
             # server.
             assert reader.get_tensor("out/bias")[0] == pytest.approx(-RATE * step)

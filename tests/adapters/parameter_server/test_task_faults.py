@@ -27,11 +27,20 @@ from hookbridge.loops.tasks.ports import GREETING, address
 RATE = 0.0078125
 
 
+def started(
+    folder: Path,
+    server: ForkServer,
+    tasks: tuple[str, ...] | None = None,
+    **environment: str,
+) -> contextlib.AbstractContextManager[Job]:
+    options: dict[str, Any] = {"tasks": WITH_CHIEF, "environment": environment}
+    return job(folder, "faults_job.py", server=server, start=tasks, **options)
+
+
 @contextlib.contextmanager
 def running(folder: Path, server: ForkServer, **environment: str) -> Iterator[Job]:
     """A job in the middle of its steps."""
-    options: dict[str, Any] = {"tasks": WITH_CHIEF, "environment": environment}
-    with job(folder, "faults_job.py", server=server, **options) as it:
+    with started(folder, server, **environment) as it:
         it.wait_for("chief 0", "batch 40")
         yield it
 
@@ -111,14 +120,8 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(
         assert it.idle_secs_to_end(told) < 20
         step = check_saved(it, tmp_path)
     it.report("chief 0").rename(tmp_path / "before.jsonl")
-    with job(
-        tmp_path,
-        "faults_job.py",
-        server=fork_server,
-        tasks=WITH_CHIEF,
-        environment={"STEPS": "50"},
-        start=("chief 0", "ps 0", "worker 0"),
-    ) as it:
+    first = ("chief 0", "ps 0", "worker 0")
+    with started(tmp_path, fork_server, first, STEPS="50") as it:
         it.wait_for("chief 0", "waits")
         time.sleep(2)
         assert not it.events("chief 0", "begins")  # the chief waits for all
