@@ -142,10 +142,3 @@ def test_a_bad_lag_is_refused(max_lag: Any) -> None:
     for convert in (hb.HookToCallback, hb.as_callbacks):
         with pytest.raises(errors.InvalidArgumentError, match="`max_lag="):
             convert(v1.train.StopAtStepHook(3), max_lag=max_lag)
-
-
-def test_every_hook_tells_whether_an_evaluation_asked_to_stop(keras: Any) -> None:
-    callbacks = [keras.callbacks.Callback(), keras.callbacks.Callback()]
-    made = [*hb.as_hooks(callbacks), hb.CallbackToHook(callbacks[0])]
-    assert [hook.asked_to_stop for hook in made] == [False] * 3
-    assert vars(made[0]).keys() == vars(made[2]).keys()

@@ -55,15 +55,17 @@ def test_each_fit_has_a_life_of_its_own(keras2: Any) -> None:
         return sum(op.type == "Const" for op in ops)
 
     model, counts = make_model(keras2), []
-    for first in (0, 10, 20):
+    for first in (0, 10):
         hook = Counts()
         model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
         assert hook.calls == lifecycle(10)
         assert hook.steps == [first, *range(first + 1, first + 11), first + 10]
         assert hook.results == list(range(1, 11))
-        counts.append(constants())
-    assert counts[2] == counts[1]
     assert "count" not in {v.op.name for v in v1.global_variables()}
+    for _ in range(2):  # another fit adds no constants to the graph
+        model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(Recorder()))
+        counts.append(constants())
+    assert counts[1] == counts[0]
     model.fit(X, Y, verbose=0)
     assert hook.calls == lifecycle(10)
 

@@ -15,7 +15,7 @@ from hookbridge.adapters.hook_to_callback import HookToCallback
 
 ONE_KERAS = True
 
-Body = Callable[[Any, int], None]
+Body = Callable[[Any, int], Any]
 BATCHES = len(X) // 8
 
 

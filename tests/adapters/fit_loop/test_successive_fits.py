@@ -9,7 +9,7 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import Fetch, X, Y, hook_of, sequential
+from hook_fetching import Fetch, X, Y, sequential
 
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
@@ -142,7 +142,7 @@ STOPS: list[tuple[str, type[Exception] | None, bool, int]] = [
 
 def stopping(event: str, error: type[Exception] | None) -> Any:
     """A hook that asks for a stop, or raises an error, in its second run."""
-    contexts = []
+    contexts: list[Any] = []
 
     def stop(hook: Any, context: Any, *values: Any) -> None:
         contexts.append(context)
@@ -151,7 +151,7 @@ def stopping(event: str, error: type[Exception] | None) -> Any:
                 raise error("a hook")
             context.request_stop()
 
-    return hook_of(**{event: stop})
+    return type("Stopping", (train.SessionRunHook,), {event: stop})()
 
 
 @pytest.mark.parametrize("loop", ["evaluate", "predict"])

@@ -49,9 +49,12 @@ def test_names_in_hooks_cost_no_trace_and_a_second_loop_none(
 ) -> None:
     alone: list[Any] = []
     trace = SessionProgram._trace
-    monkeypatch.setattr(
-        SessionProgram, "_trace", lambda *args: [alone.append(0), trace(*args)][1]
-    )
+
+    def counting(program: Any, *args: Any) -> Any:
+        alone.append(program)
+        return trace(program, *args)
+
+    monkeypatch.setattr(SessionProgram, "_trace", counting)
     model, native = counted(keras)
     run(model, None)
     assert not alone

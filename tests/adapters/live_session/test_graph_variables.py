@@ -34,7 +34,8 @@ def looking(**looks: Callable[[Any], Any]) -> Any:
             hook.seen[event] = looks[event](graph)
 
     events = ("begin", "after_create_session", "after_run", "end")
-    hook = hook_of(**{e: lambda self, *_, e=e: look(self, e) for e in events})
+    methods: dict[str, Any] = {e: lambda self, *_, e=e: look(self, e) for e in events}
+    hook = hook_of(**methods)
     hook.graphs, hook.seen = [], {}
     return hook
 

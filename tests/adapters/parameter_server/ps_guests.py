@@ -124,9 +124,9 @@ def noting_callback(log: Recorder, name: str) -> Any:
     """Notes every event, batch events too."""
 
     def note(callback: Any, event: str, *arguments: Any) -> None:
-        *number, logs = arguments
+        number = arguments[0] if len(arguments) == 2 else None
         has_logs = event.endswith("_end") and event != "on_train_end"
-        log.add(name, event, *(number or [None]), kinds(logs) if has_logs else None)
+        log.add(name, event, number, kinds(arguments[-1]) if has_logs else None)
 
     return noting(keras, note)
 

@@ -16,10 +16,9 @@ def test_threads_that_still_make_iterators_are_waited_for(
 ) -> None:
     # Servers see a job that is over at once, too.
     for arguments in ([], ["brief"]):
-        folder, options = tmp_path / str(len(arguments)), {"tasks": WITH_CHIEF}
-        with job(
-            folder, "exit_job.py", *arguments, server=fork_server, **options
-        ) as it:
+        script = ["exit_job.py", *arguments]
+        folder = tmp_path / str(len(script))
+        with job(folder, *script, server=fork_server, tasks=WITH_CHIEF) as it:
             codes = it.wait()
         assert set(codes.values()) == {0}, it.logs()
         assert len(it.events("chief 0", "leaves")) == 1 - len(arguments)

@@ -28,10 +28,7 @@ RATE = 0.0078125
 
 
 def started(
-    folder: Path,
-    server: ForkServer,
-    tasks: tuple[str, ...] | None = None,
-    **environment: str,
+    folder: Path, server: ForkServer, tasks: tuple[str, ...] | None, **environment: str
 ) -> contextlib.AbstractContextManager[Job]:
     options: dict[str, Any] = {"tasks": WITH_CHIEF, "environment": environment}
     return job(folder, "faults_job.py", server=server, start=tasks, **options)
@@ -40,7 +37,7 @@ def started(
 @contextlib.contextmanager
 def running(folder: Path, server: ForkServer, **environment: str) -> Iterator[Job]:
     """A job in the middle of its steps."""
-    with started(folder, server, **environment) as it:
+    with started(folder, server, None, **environment) as it:
         it.wait_for("chief 0", "batch 40")
         yield it
 
